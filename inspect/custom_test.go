@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func acme(t *testing.T) recipe.Custom {
@@ -13,9 +14,7 @@ func acme(t *testing.T) recipe.Custom {
 	c, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{
 		Lock: `/acme/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return c
 }
 
@@ -37,9 +36,7 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 	other := directoryLock(ID{"zk", "/other"}, children, time.Now())
 	var got Update
 	source := Recognise(oneUpdate{Put: []*Lock{l, other}}, []recipe.Custom{acme(t)})
-	if err := source.Run(t.Context(), func(u Update) { got = u }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, source.Run(t.Context(), func(u Update) { got = u }))
 	read := got.Put[0]
 	if read.Recipe != "acme" || read.Confidence != recipe.Certain || read.Kind != KindRW || read.State != StateContended || len(read.Holders) != 2 || len(read.Waiters) != 2 {
 		t.Fatalf("%+v", read)
@@ -71,9 +68,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 		t.Errorf("mixed: %+v", read)
 	}
 	keys, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
 	if ReadBy(key, recipes) != key {
 		t.Error("a recipe of another kind of backend")
@@ -85,9 +80,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 
 func TestACustomRecipeSpeaksForItsLibrary(t *testing.T) {
 	c, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "w1"}}, time.Now())
 	if read := ReadBy(key, []recipe.Custom{c}); !read.NoTTLByDefault() || !read.OneServer() || key.NoTTLByDefault() || key.OneServer() {
 		t.Errorf("%+v", read)

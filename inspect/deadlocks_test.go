@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // unlabelled are locks whose entries have no labels.
@@ -191,9 +192,7 @@ func TestTwoLooksAtADeadlock(t *testing.T) {
 		close(src.updates)
 		o := NewObserver(func() time.Time { return now }, src)
 		o.After(before)
-		if err := o.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Run(t.Context()))
 		return o.Snapshot()
 	}
 	first := look(nil, chain("1", "a", "b"), chain("2", "b", "a"))

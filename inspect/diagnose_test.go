@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // waitsLong is a rule that depends on time, and needsPast one that depends on history.
@@ -111,9 +113,7 @@ func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 	}})
 	o := NewObserver(func() time.Time { return now.Add(time.Hour) }, src)
 	o.Diagnose(rules, time.Second)
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "long")
 	if b := o.Snapshot().Backend("zk"); asked != 1 || len(b.Findings) != 1 {
 		t.Errorf("asked %d times, backend %+v", asked, b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var zkUp = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}
@@ -49,9 +50,7 @@ func (a *applied) reports(t *testing.T) string {
 		return ""
 	}
 	s, err := a.sub.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return short(s.Events)
 }
 

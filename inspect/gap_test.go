@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
@@ -321,9 +322,7 @@ func TestAReadThatFailedAfterAGapDatesNothing(t *testing.T) {
 	a.send(35, Update{Put: []*Lock{key("y", 35)}})
 	a.publish()
 	s, err := a.sub.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, kind := range []EventKind{EventEnded, EventAcquired} {
 		i := slices.IndexFunc(s.Events, func(e Event) bool { return e.Kind == kind })
 		if i < 0 || !s.Events[i].Between.From.Equal(now.Add(time.Second)) {

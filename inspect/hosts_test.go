@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestHostsHaveNames(t *testing.T) {
@@ -19,9 +20,7 @@ func TestHostsHaveNames(t *testing.T) {
 		{"", `(?P<app>[a-z-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})`, "pod {app}/{id}"},
 	} {
 		rule, err := inspect.NewHostRule(r[0], r[1], r[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rules = append(rules, rule)
 	}
 	for _, tt := range []struct {

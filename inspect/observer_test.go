@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -47,9 +49,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 	})
 	next = func() *Snapshot {
 		snapshot, err := sub.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return snapshot
 	}
 	next() // the empty one
@@ -184,9 +184,7 @@ func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
 	s.updates <- Update{Put: []*Lock{lockOf(t, node(guid+"__lock__0000000000", 10))}}
 	close(s.updates)
 	o := NewObserver(func() time.Time { return now }, s)
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	if o.Snapshot().Len() != 1 || o.Snapshot().Backend("zk") == nil {
 		t.Errorf("snapshot %+v", o.Snapshot())
 	}
@@ -217,9 +215,7 @@ func TestOurOwnEndIsNoFailure(t *testing.T) {
 		for s, err := sub.Next(t.Context()); err == nil && s.Len() == 0; s, err = sub.Next(t.Context()) {
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-ended)
 		if b := o.Snapshot().Backend("zk"); b == nil || b.State != Connected {
 			t.Fatalf("the last snapshot says %+v", b)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // heldBy are locks in one place, as many of each session as the list says.
@@ -95,9 +96,7 @@ func TestOutliersReachTheRules(t *testing.T) {
 	src.updates <- Update{Put: heldBy("/locks/", append(slices.Repeat([]int{1}, 20), 60)...), Backend: zkUp}
 	for {
 		s, err := sub.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if b := s.Backend("zk"); b != nil && len(b.Findings) == 1 && b.Findings[0].Message == "w21" {
 			break
 		}

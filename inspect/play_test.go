@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A long time in which nothing happened is played in few steps, and its end as if all of it had been.
@@ -19,9 +21,7 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 		emit(Update{Backend: zkUp})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l := o.Snapshot().Lock(queueOf(t, "11 12").ID)
 	if got := rulesOf(l); got != "long, past 0" {
 		t.Errorf("found %q", got)
@@ -53,9 +53,7 @@ func TestFilm(t *testing.T) {
 		events += len(s.Events)
 		last = s
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, d := range taken {
 		if i > 0 && i < len(taken)-1 && d-taken[i-1] < time.Second {
 			t.Errorf("%v, less than a step apart", taken)

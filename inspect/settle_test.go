@@ -3,6 +3,8 @@ package inspect
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // halfway is a rule about what one look may see halfway: it finds what *evidence says, as of *read seconds;
@@ -52,9 +54,7 @@ func (a *applied) findings(t *testing.T) (list []Event) {
 		return nil
 	}
 	s, err := a.sub.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, e := range s.Events {
 		if e.Kind == EventFinding || e.Kind == EventCleared {
 			list = append(list, e)
@@ -123,9 +123,7 @@ func TestWhatMayPassIsReportedAtOnceByOneLook(t *testing.T) {
 	close(src.updates)
 	o := NewObserver(func() time.Time { return now }, src)
 	o.Diagnose(halfway(&evidence, &read), time.Hour)
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "halfway")
 }
 

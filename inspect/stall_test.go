@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A source's facts from before this process was paused are dated then, although they are applied when it goes
@@ -16,9 +18,7 @@ func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 	a.send(19, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}, At: known})
 	a.publish()
 	s, err := a.sub.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	expect(t, "known before", short(s.Events), "released 11, handover 11>12")
 	for _, e := range s.Events {
 		if !e.At.Equal(known) || e.Between != (Interval{}) {

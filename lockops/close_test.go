@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -43,9 +44,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 		opts = append(opts, lockops.WithTTL(closeTTL))
 	}
 	l, err := kind.New(s, c.name, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return l
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -53,9 +54,7 @@ type readyTurn struct {
 func zkTurn(t *testing.T) readyTurn {
 	s := leasedSession(t)
 	q := newZKQueue(s, "/lock", nil, false)
-	if err := q.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, q.prepare(t.Context()))
 	session, _ := s.tap.Session()
 	a := attempt{mode: recipe.Exclusive, wait: true}
 	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
@@ -63,9 +62,7 @@ func zkTurn(t *testing.T) readyTurn {
 	if err == nil {
 		err = c.check(list)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return readyTurn{grant: c.granted, close: func() { s.end(ErrClosed) }}
 }
 
@@ -90,9 +87,7 @@ func redlockTurn(t *testing.T) readyTurn {
 	s := embeddedMasters(t, 3)
 	e := NewRedlock(s, "key").newElection()
 	e.requestAll()
-	if err := e.await(t.Context(), func() bool { return false }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.await(t.Context(), func() bool { return false }))
 	return readyTurn{e.decide, func() { beginClose(s) }, keysOn(s)}
 }
 
@@ -143,9 +138,7 @@ func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	q := newZKQueue(leasedSession(t), "/lock", nil, true)
 	h, err := q.acquire(t.Context(), recipe.Exclusive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write := h.grant.backend.(*zkGrant)
 	if _, err := q.readInside(t.Context(), write); err != nil {
 		t.Fatal(err)
@@ -166,9 +159,7 @@ func embeddedMasters(t *testing.T, n int, options ...RedisOption) *RedisSession 
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{servertest.StartEmbeddedRedis(t).Addr}})
 	}
 	s, err := NewRedisSession(t.Context(), masters, append(options, WithUncheckedMasters())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -24,9 +25,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 			name := servertest.UniquePath(t)
 			f(t, k, func(opts ...lockops.Option) lockops.Locker {
 				l, err := k.New(sessions[k.On], name, opts...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return l
 			})
 		})
@@ -46,18 +45,14 @@ func TestReentryIsAsked(t *testing.T) {
 			}
 		}
 		inner, err := lock(lockops.WithReentry()).Acquire(outer.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, outer)
 		if inner.Context().Err() != nil {
 			t.Error("the inner hold ended with the outer one")
 		}
 		release(t, inner)
 		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // the holds are over: anybody may have this
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, again)
 	})
 }
@@ -231,9 +226,7 @@ func TestEachHoldIsReleasedOnce(t *testing.T) {
 		l := lock(lockops.WithReentry())
 		outer := acquire(t, l)
 		inner, err := l.Acquire(outer.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, inner)
 		if err := inner.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
 			t.Errorf("the second release: %v, want ErrNotHeld", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -22,9 +23,7 @@ func within(t testing.TB) context.Context {
 func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
 	t.Helper()
 	s, err := lockops.NewZKSession(within(t), []string{addr}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -32,15 +31,11 @@ func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKS
 func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
 	t.Helper()
 	h, err := l.Acquire(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
 func release(t testing.TB, h *lockops.Hold) {
 	t.Helper()
-	if err := h.Release(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, h.Release(within(t)))
 }

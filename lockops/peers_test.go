@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -182,9 +183,7 @@ func downgradeAmongPeers(t *testing.T, server *servertest.ZooKeeper, peer *serve
 	peer.Send(t, "write", "three", path)
 	eventually(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
 	r, err := reader(s, path, recipe).Acquire(w.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	release(t, w)
 	eventually(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
 	release(t, r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -77,9 +78,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	v := &NewRedlock(s, "lock", WithMasterLimit(time.Minute)).newElection().votes[0]
 	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
@@ -95,9 +94,7 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	one := s.masters[0]
 	ask := func(limit time.Duration) error {
@@ -126,9 +123,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 		clients = append(clients, redis.NewClient(&redis.Options{Addr: addr}))
 	}
 	s, err := NewRedisSession(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	passed := s.masters[2]
 	for known := false; !known; { // a session does not wait for the last master: it was met, and nothing of that is on its way
@@ -141,9 +136,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 	passed.failures, passed.breakerOpenUntil = breakerAfter, s.clock.now().Add(time.Hour)
 	passed.mu.Unlock()
 	h, err := NewRedlock(s, "lock", WithTTL(10*time.Minute)).Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
 	if has() {
 		t.Error("it was asked, though it is silent")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -247,9 +248,7 @@ func TestFairHandOverIsKept(t *testing.T) {
 func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 	t.Helper()
 	info, err := c.Info(within(t), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, counts, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
 	counts, _, _ = strings.Cut(counts, ",")
 	n, _ = strconv.Atoi(counts) // one that was never called is not listed

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -37,9 +38,7 @@ type forgery struct {
 func startCutter(t testing.TB, server string) *cutter {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &cutter{listener: l}
 	p.work.Go(func() {
 		for {
@@ -116,17 +115,13 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 		key := servertest.UniqueName(t)
 		p := startCutter(t, masters[0].Addr)
 		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer s.Close()
 		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
 		release(t, acquire(t, m)) // the scripts are loaded
 		p.armed.Store(&forgery{})
 		h, err := m.TryAcquire(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		newest := get(t, redisClient(t, masters[0]), recipe.FenceKey(key))
 		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
 			t.Errorf("token %d, %v; the server gave %s", token, ok, newest)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -26,9 +27,7 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
 	s, err := lockops.NewRedisSession(within(t), masters)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }

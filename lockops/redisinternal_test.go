@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -106,9 +107,7 @@ func TestClockReadings(t *testing.T) {
 	}
 	m := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	one := s.masters[0]
 	read := func() uint64 {
@@ -282,9 +281,7 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 		return nil
 	}, now, now.Add(30*time.Second))
 	sent := now
-	if err := l.extend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.extend(t.Context()))
 	if until, _ := l.deadline(); !until.Equal(sent.Add(o.ttl - drift(o.ttl))) {
 		t.Errorf("deadline %v after the extension was sent", until.Sub(sent))
 	}
@@ -309,9 +306,7 @@ func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
 				<-asked
 				return nil
 			}, now, now.Add(ttl))
-			if err := l.run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.run(t.Context()))
 			defer l.stop()
 			s.look("lock")
 			<-asked // answered
@@ -353,9 +348,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer s.Close()
 		m := s.masters[0]
 		for _, l := range []*redisKey{
@@ -363,9 +356,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 		} {
 			r := request{script: l.acquire, keys: l.keys, value: s.newValue(""), ttl: time.Minute, since: notInQueue, beat: l.beat}
 			c, err := m.clockFor(l.lock.name, time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
 			if v := m.acquire(r, time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
@@ -410,15 +401,11 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
 	t.Parallel()
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	m := NewRedisMutex(s, "lock")
 	h, err := m.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	a := m.attempt(0)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -23,9 +24,7 @@ func TestAServerWithoutMemory(t *testing.T) {
 			}
 			lock := func(name string) lockops.Locker {
 				l, err := kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return l
 			}
 			h := acquire(t, lock("held"))
@@ -53,8 +52,6 @@ func TestAServerWithoutMemory(t *testing.T) {
 func setMemory(t *testing.T, masters []*servertest.Redis, most string) {
 	t.Helper()
 	for _, m := range masters {
-		if err := redisClient(t, m).ConfigSet(within(t), "maxmemory", most).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, redisClient(t, m).ConfigSet(within(t), "maxmemory", most).Err())
 	}
 }

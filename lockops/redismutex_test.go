@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -25,9 +26,7 @@ func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSess
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
 	s, err := lockops.NewRedisSession(within(t), options, lockops.WithRequestLimit(10*time.Second)) // a machine that is loaded connects late
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -31,9 +32,7 @@ func TestHolderProcess(t *testing.T) {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{a}})
 	}
 	s, err := lockops.NewRedisSession(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ttl := lockops.WithTTL(3 * time.Second)
 	var l lockops.Locker = lockops.NewRedlock(s, "lock", ttl)
 	switch kind {
@@ -44,9 +43,7 @@ func TestHolderProcess(t *testing.T) {
 		l = lockops.NewRedisFairMutex(s, "lock", opts...)
 	}
 	h, err := l.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fmt.Println("acquired")
 	go func() {
 		<-h.Context().Done()
@@ -76,17 +73,11 @@ func startClient(t testing.TB, kind string, masters ...*servertest.Redis) *clien
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$")
 	cmd.Env = append(os.Environ(), holderEnv+"="+kind+" "+strings.Join(addrs, ","))
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Process.Kill()
@@ -108,9 +99,7 @@ func (p *clientProcess) expect(t testing.TB, word string) (rest string) {
 
 func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := servertest.Signal(p.cmd.Process, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, servertest.Signal(p.cmd.Process, s))
 }
 
 // TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another

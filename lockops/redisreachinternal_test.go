@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -16,23 +17,17 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	killer := server.Client(t)
 	kill := func() {
 		t.Helper()
-		if err := killer.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, killer.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
 	}
 	mutex := NewRedisMutex(s, "lock:a", WithTTL(10*time.Second))
 	for range 20 {
 		h, err := mutex.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		kill()
 		if err := h.Release(t.Context()); err != nil {
 			t.Errorf("released on a closed connection: %v", err)
@@ -49,9 +44,7 @@ func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()
 	h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour)).Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	awaitRestOfRenewals(t, s)
 	s.masters[0].client.AddHook(&failing{errs: []error{context.DeadlineExceeded}, then: func() {
 		if err := other.FlushAll(context.Background()).Err(); err != nil {

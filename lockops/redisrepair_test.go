@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -216,9 +217,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 		addrs = append(addrs, m.Addr)
 	}
 	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	for _, key := range []string{"a", "a}b", "a{}b", "{a}b", "a{b", "}", "{}", "{}}", "x{y}{z}", "a}{b}"} {
 		for _, kind := range oneRedisKinds {
@@ -384,13 +383,9 @@ func TestAdoptedClients(t *testing.T) {
 			clients = append(clients, c)
 		}
 		one, err := lockops.AdoptRedis(within(t), clients[:1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all, err := lockops.AdoptRedis(within(t), clients)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		key := servertest.UniqueName(t)
 		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))

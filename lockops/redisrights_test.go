@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -33,9 +34,7 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 			first, second := userSession(t, m), userSession(t, m)
 			h := acquire(t, lockops.NewRedisMutex(first, key))
 			dead := redis.Z{Score: 1, Member: "lockscope:deadsession0123456789:"}
-			if err := redisClient(t, m).ZAdd(within(t), "lockscope:wait:{"+key+"}", dead).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, redisClient(t, m).ZAdd(within(t), "lockscope:wait:{"+key+"}", dead).Err())
 			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 			go func() {
 				h, err := lockops.NewRedisMutex(second, key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
@@ -69,9 +68,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			key := servertest.UniqueName(t)
 			waiters, dead := "lockscope:wait:{"+key+"}", "lockscope:deadsession0123456789:"
 			h := acquire(t, lockops.NewRedisMutex(userSession(t, m), key))
-			if err := c.ZAdd(within(t), waiters, redis.Z{Score: 1, Member: dead}).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.ZAdd(within(t), waiters, redis.Z{Score: 1, Member: dead}).Err())
 			waiting := userSession(t, m)
 			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return lockops.NewRedisMutex(waiting, key, opts...) })
 			heard := c.Subscribe(within(t), "lockscope:wake:@"+name[10:22])
@@ -102,17 +99,13 @@ func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 	for _, r := range rights {
 		args = append(args, r)
 	}
-	if err := redisClient(t, m).Do(within(t), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, redisClient(t, m).Do(within(t), args...).Err())
 }
 
 func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -134,9 +127,7 @@ func TestDenialsNameTheRight(t *testing.T) {
 		asUser(t, m, c.rights...)
 		h, err := lockops.NewRedisMutex(userSession(t, m), "lock", lockops.WithTTL(20*time.Second)).Acquire(within(t))
 		if c.release {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			err = h.Release(within(t))
 		}
 		var denied *lockops.DeniedError

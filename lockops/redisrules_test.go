@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -34,9 +35,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
 		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(s.Close)
 		return s
 	}
@@ -56,9 +55,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	sc := redis.NewClient(&redis.Options{Addr: sentinel, Protocol: 2})
 	defer sc.Close()
 	sc.Do(within(t), "SENTINEL", "REMOVE", servertest.SentinelMaster)
-	if err := sc.Do(within(t), "SENTINEL", "MONITOR", servertest.SentinelMaster, host, port, "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, sc.Do(within(t), "SENTINEL", "MONITOR", servertest.SentinelMaster, host, port, "1").Err())
 	lostWithin(t, first, 25*time.Second)
 	second := acquire(t, lockops.NewRedisMutex(connect(), "lock"))
 	if after, ok := second.Token(); !ok || after <= before {
@@ -149,9 +146,7 @@ func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
 	m := servertest.StartRedis(t)
 	w := servertest.StartWire(t, m.Addr)
 	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	for _, kind := range oneRedisKinds {
 		release(t, acquire(t, kind.make(s, "lock")))

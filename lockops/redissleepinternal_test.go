@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // sleeper makes the machine of a session look as if it had been suspended, and notices that as a session does.
@@ -42,9 +44,7 @@ func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 				suspend := sleeper(s)
 				l := kind.make(s, append(opts, WithTTL(time.Hour))...)
 				h, err := l.Acquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				before, _ := h.Deadline()
 				suspend(20 * time.Minute)
 				if at, ok := h.Deadline(); !ok || before.Sub(at) != 20*time.Minute {
@@ -85,9 +85,7 @@ func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
 			suspend := sleeper(s)
 			l := kind.make(s, WithTTL(time.Hour))
 			h, err := l.Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			suspend(time.Hour)
 			if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
 				t.Errorf("%v, want that it had run out", err)
@@ -108,9 +106,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 			suspend := sleeper(s)
 			renewed := make(chan time.Time, 1)
 			h, err := kind.make(s, WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			suspend(50 * time.Minute)
 			select {
 			case until := <-renewed:

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -22,9 +23,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	m := servertest.StartRedis(t)
 	byClock := func(o *redisOptions) { o.clock.now = now }
 	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
 		t.Fatalf("no messages: %v", err)
@@ -46,9 +45,7 @@ func await(t *testing.T, what string, is func() bool) {
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
 	channels, err := s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return len(channels)
 }
 

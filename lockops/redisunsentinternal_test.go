@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -71,9 +72,7 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 			other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 			defer other.Close()
 			h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			s.masters[0].client.AddHook(&failing{errs: tt.errs, then: func() {
 				if err := other.FlushAll(context.Background()).Err(); err != nil {
 					t.Error(err)
@@ -149,19 +148,13 @@ func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()
 	h, err := NewRedisMutex(s, "lock").Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h.grant.backend.(*redisGrant).lateUntil = s.clock.now().Add(500 * time.Millisecond)
-	if err := other.Del(t.Context(), "lock").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.Del(t.Context(), "lock").Err())
 	if err := h.Release(t.Context()); !errors.Is(err, ErrLost) {
 		t.Errorf("%v, want ErrLost", err)
 	}
-	if err := other.Set(t.Context(), "lock", h.Name(), 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.Set(t.Context(), "lock", h.Name(), 0).Err())
 	s.Close()
 	if n := other.Exists(t.Context(), "lock").Val(); n != 0 {
 		t.Error("what came late stays")
@@ -224,9 +217,7 @@ func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
 				server := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 				defer server.Close()
 				for _, script := range []*script{acquireScript, fairAcquireScript} {
-					if err := server.ScriptLoad(t.Context(), script.source).Err(); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, server.ScriptLoad(t.Context(), script.source).Err())
 				}
 				proxy := &proxied{server: server, text: text, ran: make(chan string, 1)}
 				s.masters[0].client.AddHook(proxy)

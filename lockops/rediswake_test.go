@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -43,15 +44,11 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 // messagesOf are all that were published until now.
 func messagesOf(t *testing.T, p *redis.PubSub) string {
 	t.Helper()
-	if err := p.Ping(within(t), "until now"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Ping(within(t), "until now"))
 	var all strings.Builder
 	for {
 		got, err := p.Receive(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		switch m := got.(type) {
 		case *redis.Message:
 			all.WriteString(m.Payload + "\n")

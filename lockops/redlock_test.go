@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -57,9 +58,7 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		eventually(t, "the lost vote is back", func() bool { // one Extend finds out, the next one asks
-			if err := h.Extend(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, h.Extend(within(t)))
 			return votes(t, masters, key) == 3
 		})
 		redisClient(t, masters[1]).Del(within(t), key)
@@ -99,9 +98,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	stopped(time.Second).Close() // the requests to the stopped master have been given up
 	masters[1].Resume(t)
 	c := redisClient(t, masters[1])
-	if err := c.Ping(within(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Ping(within(t)).Err())
 	if v := get(t, c, "lock"); v != "" {
 		t.Errorf("the stopped master has the key now: %q", v)
 	}

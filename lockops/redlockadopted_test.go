@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -48,9 +49,7 @@ func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
 	}
 	clients[1].AddHook(hook)
 	s, err := lockops.AdoptRedis(within(t), clients)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
 	eventually(t, "all masters voted", func() bool { // learns their identities

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -27,9 +28,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
 	s, err := lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	const ttl = 3 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
@@ -78,9 +77,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 			release(t, h)
 			return false
 		})
-		if err := redisClient(t, masters[2]).Del(within(t), key).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, redisClient(t, masters[2]).Del(within(t), key).Err())
 		if _, err := lockops.NewRedlock(redisSession(t, masters...), key, patient).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
@@ -109,9 +106,7 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 				t.Errorf("%s: deadline %v after the call, want %v", name, d.Sub(before), want)
 			}
 			before = time.Now()
-			if err := h.Extend(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, h.Extend(within(t)))
 			if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(time.Now().Add(want)) {
 				t.Errorf("%s: deadline %v after the extension, want %v", name, d.Sub(before), want)
 			}
@@ -139,9 +134,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
 			key := servertest.UniqueName(t)
 			s, err := lockops.NewRedisSession(within(t), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := lockops.NewRedlock(s, key).Acquire(within(t)); !errors.Is(err, lockops.ErrMasters) {
 				t.Errorf("%d masters: %v, want ErrMasters", len(o), err)
 			}
@@ -310,9 +303,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	}
 	stands := func(i int) bool {
 		n, err := clients[i].Exists(within(t), turns).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return n == 1
 	}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))

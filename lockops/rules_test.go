@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The rules that known locks and tutorials break, by the letter of what they are about: ZooKeeper, Redis,
@@ -79,9 +81,7 @@ func tests(t *testing.T) map[string]bool {
 	names := make(map[string]bool)
 	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../internal/mutants/*_test.go"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, file := range files {
 			for _, m := range anyTest.FindAllStringSubmatch(read(t, file), -1) {
 				names[m[1]] = true
@@ -94,8 +94,6 @@ func tests(t *testing.T) map[string]bool {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }

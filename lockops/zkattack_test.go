@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -95,9 +96,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 			l := mutexOn(s, path, lockops.WithRecipe("sequential"))
 			release(t, acquire(t, l()))
 			own, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			lost := &p.cutRequest
 			if created {
 				lost = &p.cutReply
@@ -107,9 +106,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 			if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
 				t.Fatalf("created %v: %q are in the queue, want %s and one of ours", created, names, own)
 			}
-			if err := conn.Delete(own, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, conn.Delete(own, -1))
 			a := <-got
 			if a.err != nil {
 				t.Fatal(a.err)
@@ -127,9 +124,7 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		s, conn := adopted(t, server.Addr)
 		_, _, fired, err := conn.GetW(path + "/" + h.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, cancel := context.WithCancel(within(t))
 		_, got := queueUp(t, ctx, mutexOn(s, path))
 		cancel()

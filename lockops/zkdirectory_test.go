@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -21,14 +22,10 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 		for range 3 {
 			release(t, acquire(t, m))
 			for _, dir := range []string{"/a/b/c", "/a/b", "/a", ""} {
-				if err := look.Delete(path+dir, -1); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, look.Delete(path+dir, -1))
 			}
 			h, err := m.TryAcquire(within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			release(t, h)
 		}
 	})
@@ -49,9 +46,7 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 		}
 		release(t, acquire(t, m))
 		h, err := m.TryAcquire(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, h)
 	})
 }
@@ -86,9 +81,7 @@ func TestZ17_SequentialNamesComeAgain(t *testing.T) {
 		look := plain(t, server.Addr)
 		node := path + "/" + h.Name()
 		for _, gone := range []string{node, path} {
-			if err := look.Delete(gone, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, look.Delete(gone, -1))
 		}
 		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -113,18 +106,14 @@ func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		look := plain(t, server.Addr)
-		if err := look.AddAuth("digest", []byte("user:password")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, look.AddAuth("digest", []byte("user:password")))
 		if _, err := look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 		s := zkSession(t, server.Addr, lockops.WithDigest("user", "password"))
 		h := acquire(t, lockops.NewZKMutex(s, path+"/locks/a"))
 		want, _, err := look.GetACL(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, node := range []string{"/locks", "/locks/a", "/locks/a/" + h.Name()} {
 			if got, _, err := look.GetACL(path + node); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: %+v, %v; want %+v", node, got, err, want)

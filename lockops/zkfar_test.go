@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -142,9 +143,7 @@ func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 	t.Helper()
 	certificates := servertest.NewCertificates(t)
 	l, err := tls.Listen("tcp", "127.0.0.1:0", certificates.Server(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

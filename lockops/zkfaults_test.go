@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -85,9 +86,7 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 	name, result := queueUp(t, within(t), mutexOn(s, path))
 	for _, id := range server.Embedded.Sessions() {
 		if id != before[0] {
-			if err := server.Embedded.ExpireSession(id); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, server.Embedded.ExpireSession(id))
 		}
 	}
 	eventually(t, "it queues again", func() bool {
@@ -115,9 +114,7 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 		a := acquire(t, lockops.NewZKMutex(s, path))
 		b, gotB := queueUp(t, within(t), mutexOn(s, path))
 		_, gotC := queueUp(t, within(t), mutexOn(s, path))
-		if err := plain(t, server.Addr).Delete(path+"/"+b, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+b, -1))
 		release(t, a)
 		c := <-gotC // is next, since B has to queue again
 		if c.err != nil {
@@ -144,12 +141,8 @@ func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
-		if err := h.Extend(within(t)); err != nil {
-			t.Fatal(err)
-		}
-		if err := plain(t, server.Addr).Delete(path+"/"+h.Name(), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Extend(within(t)))
+		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+h.Name(), -1))
 		select {
 		case <-h.Context().Done():
 		case <-time.After(60 * time.Second):

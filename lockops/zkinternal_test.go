@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -129,14 +130,10 @@ func TestALeaseIsOfItsSession(t *testing.T) {
 func leasedSession(t *testing.T) *ZKSession {
 	t.Helper()
 	server, err := zkserver.Start(zkserver.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	s, err := NewZKSession(t.Context(), []string{server.Addr()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -200,22 +197,16 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = server.Close() }()
 	var ahead atomic.Int64
 	s, err := NewZKSession(t.Context(), []string{server.Addr()}, func(o *zkOptions) {
 		o.clock.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	h, err := NewZKMutex(s, "/lock").Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
 	if s.leased(id, leastLease) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -59,9 +60,7 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
 		h, err := m.TryAcquire(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Fatalf("second TryAcquire: %v, want ErrHeld", err)
 		}
@@ -91,9 +90,7 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		m := lockops.NewZKMutex(s, path)
 		outer := acquire(t, m)
 		inner, err := lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if inner.Name() != outer.Name() {
 			t.Errorf("re-entered as %q, held as %q", inner.Name(), outer.Name())
 		}

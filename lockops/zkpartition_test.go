@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -196,9 +197,7 @@ func sessionAt(t *testing.T, e *servertest.Ensemble, x int, timeout time.Duratio
 	}
 	for { // go-zookeeper shuffles them
 		s, err := lockops.NewZKSession(within(t), servers, lockops.WithSessionTimeout(timeout))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if s.Conn().Server() == servers[0] {
 			t.Cleanup(s.Close)
 			return s

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // proxy is between a client and a ZooKeeper server and breaks connections where a test says so.
@@ -42,9 +44,7 @@ func (p *proxy) asked() []int32 {
 func startProxy(t testing.TB, server string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &proxy{t: t, listener: l, server: server, conns: map[net.Conn]struct{}{}}
 	p.work.Go(p.accept)
 	t.Cleanup(func() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -108,9 +109,7 @@ func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	for range 4 {
 		p.cut()
-		if err := h.Extend(within(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Extend(within(t)))
 	}
 	server.Expire(t, s.Conn().SessionID())
 	awaitEnd(t, h, 60*time.Second)
@@ -167,9 +166,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	name, got := queueUp(t, within(t), mutexOn(s, "/lock", sequential))
 	p.blackHole.Store(true)
 	for _, path := range []string{"/lock/" + holder.Name(), "/lock/" + name, "/lock"} {
-		if err := look.Delete(path, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, look.Delete(path, -1))
 	}
 	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
@@ -179,18 +176,14 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 			t.Fatalf("created %q, %v; want %q again", got, err, want)
 		}
 	}
-	if err := look.Delete("/lock/"+holder.Name(), -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, look.Delete("/lock/"+holder.Name(), -1))
 	p.blackHole.Store(false)
 	p.cut()
 	eventually(t, "it queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
 	if len(got) > 0 {
 		t.Fatal("granted on somebody else's node")
 	}
-	if err := look.Delete("/lock/"+name, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, look.Delete("/lock/"+name, -1))
 	a := <-got
 	if a.err != nil {
 		t.Fatal(a.err)
@@ -209,9 +202,7 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	first := acquire(t, m)
 	p.noEvents.Store(true) // the deletion's event is withheld
 	for _, path := range []string{"/lock/" + first.Name(), "/lock"} {
-		if err := look.Delete(path, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, look.Delete(path, -1))
 	}
 	second := acquire(t, m)
 	if second.Name() != first.Name() {
@@ -243,9 +234,7 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	eventually(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
 	p.noEvents.Store(true)
 	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
-		if err := look.Delete(path, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, look.Delete(path, -1))
 	}
 	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
@@ -299,18 +288,14 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 	t.Helper()
 	d := lockops.NewZKDialer(nil)
 	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithDialer(d.Dial), zk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {
 		}
 	})
 	s, err := lockops.AdoptZKConn(within(t), conn, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s, conn
 }
@@ -380,9 +365,7 @@ func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 		}
 		return len(watchedBy(t, server, s)) == 1
 	})
-	if err := plain(t, server.Addr).Delete("/lock/"+h.Name(), -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, plain(t, server.Addr).Delete("/lock/"+h.Name(), -1))
 	awaitEnd(t, h, 60*time.Second)
 	if cause := context.Cause(h.Context()); !contains(cause, "deleted") {
 		t.Errorf("lost because %v", cause)

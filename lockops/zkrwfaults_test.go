@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -32,9 +33,7 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 			if mode == 'w' {
 				p.cutReply.Store(opCreate)
 				r, err := reader(s, path, recipe).Acquire(h.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if got := children(t, server, path); len(got) != 2 {
 					t.Errorf("children %q, want %q and %q", got, h.Name(), r.Name())
 				}
@@ -55,9 +54,7 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	s := zkSession(t, server.Addr)
 	name, result := queueUp(t, within(t), side(s, path, 'r'))
 	_, second := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w'))
-	if err := server.Embedded.ExpireSession(s.Conn().SessionID()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Embedded.ExpireSession(s.Conn().SessionID()))
 	eventually(t, "the reader queues again", func() bool {
 		got := children(t, server, path)
 		return len(got) == 3 && got[0] != name && got[1] != name && got[2] != name
@@ -87,9 +84,7 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 		first := acquire(t, writer(s, path, recipe))
 		name, reads := queueUp(t, within(t), side(s, path, 'r', recipe))
 		_, writes := queueUp(t, within(t), side(s, path, 'w', recipe))
-		if err := plain(t, server.Addr).Delete(path+"/"+name, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+name, -1))
 		release(t, first)
 		w := <-writes
 		if w.err != nil {
@@ -120,14 +115,10 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 			var r *lockops.Hold
 			if before {
 				h, err := reader(s, path, recipe).Acquire(w.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				r = h
 			}
-			if err := plain(t, server.Addr).Delete(path+"/"+w.Name(), -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+w.Name(), -1))
 			if !before {
 				if _, err := reader(s, path, recipe).Acquire(w.Context()); !errors.Is(err, lockops.ErrLost) {
 					t.Errorf("a read inside of a write without a node: %v, want ErrLost", err)

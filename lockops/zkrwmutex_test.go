@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -181,9 +182,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		written, _ := w.Token()
 
 		r, err := reader(s, path, recipe).Acquire(w.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
 			t.Errorf("the read %q has no node of its own", r.Name())
 		}
@@ -250,9 +249,7 @@ func TestZ20_NoUpgrade(t *testing.T) {
 		}
 		release(t, r)
 		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // it is no hold any more
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, w)
 	})
 }
@@ -267,9 +264,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 			l := side(s, path, mode)
 			outer := acquire(t, l())
 			inner, err := l().Acquire(outer.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if inner.Name() != outer.Name() || len(children(t, server, path)) != 1 {
 				t.Errorf("%c: re-entered as %q, held as %q", mode, inner.Name(), outer.Name())
 			}

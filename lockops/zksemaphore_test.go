@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -131,9 +132,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		release(t, a.h)
 		release(t, b.h)
 		h, err := semaphore().TryAcquire(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		release(t, h)
 		for _, dir := range []string{leases, queue} {
 			if left := children(t, server, dir); len(left) > 0 {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/lockops/campaign"
@@ -110,22 +111,14 @@ type holderProcess struct {
 func startHolder(t *testing.T, server string, timeout time.Duration, path string) *holderProcess {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", stoppedEnv, server, timeout, path))
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Process.Kill() // also when it is stopped
@@ -140,9 +133,7 @@ func startHolder(t *testing.T, server string, timeout time.Duration, path string
 
 func (h *holderProcess) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := servertest.Signal(h.cmd.Process, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, servertest.Signal(h.cmd.Process, s))
 }
 
 // line reads the next line of its output.
@@ -171,8 +162,6 @@ func (h *holderProcess) ended(t *testing.T) (at int64, lost bool) {
 		t.Fatalf("the holder says %q", words)
 	}
 	at, err := strconv.ParseInt(words[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return at, words[2] == "true"
 }

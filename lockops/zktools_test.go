@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -32,9 +33,7 @@ func plain(t testing.TB, addr string) *zk.Conn {
 func connect(t testing.TB, addr string) (_ *zk.Conn, closed func()) {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return conn, func() {
 		conn.Close()
 		for range events {
@@ -82,17 +81,13 @@ func emptied(t testing.TB, look *zk.Conn, path string) {
 func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "wchp"); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := ""
 	for line := range strings.Lines(string(answer)) {
 		line = strings.TrimSuffix(line, "\n")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // go-redis' probe of a server that is gone sees within a second that its pool was closed.
@@ -22,9 +24,7 @@ func TestEveryScenarioStartsAndEndsAtOnce(t *testing.T) {
 	}
 	for _, name := range names {
 		s, err := Start(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(s.Scenes()) == 0 || len(s.Targets()) < 2 {
 			t.Errorf("%s: scenes %q, targets %v", name, s.Scenes(), s.Targets())
 		}
@@ -61,9 +61,7 @@ func TestCaptionsFitTwoNarrowLines(t *testing.T) {
 
 func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
 	s, err := Start("fair", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	const lock = "zk:/locks/orders"
 	s.Freeze(lock)
@@ -81,9 +79,7 @@ func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
 
 func TestMastersStopAndStart(t *testing.T) {
 	s, err := Start("split", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	addr := s.Masters()[1]
 	for range 2 { // a second time changes nothing
@@ -101,9 +97,7 @@ func TestMastersStopAndStart(t *testing.T) {
 		}
 	}
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Close()
 	if s.StopMaster("127.0.0.1:1") == nil {
 		t.Error("an unknown master is stopped")

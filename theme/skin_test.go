@@ -6,13 +6,13 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestSkin(t *testing.T) {
 	s, err := NewSkin(map[string]string{"holding": "#123456"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := New(Options{Skin: s}).Holding.GetForeground(); got != lipgloss.Color("#123456") {
 		t.Errorf("%v", got)
 	}

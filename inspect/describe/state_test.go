@@ -10,14 +10,13 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The words, the JSON's schema and the command line's documentation have the same states.
 func TestStatesAreThoseOfTheContract(t *testing.T) {
 	text, err := os.ReadFile("../../docs/snapshot.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var schema struct {
 		Defs struct {
 			Lock struct {
@@ -27,9 +26,7 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 			}
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &schema))
 	want, got := schema.Defs.Lock.Properties.State.Enum, States()
 	slices.Sort(want)
 	slices.Sort(got)
@@ -37,9 +34,7 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 		t.Errorf("words on %v, the schema has %v", got, want)
 	}
 	page, err := os.ReadFile("../../docs/json.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, s := range got {
 		if !strings.Contains(string(page), "`"+string(s)+"`") {
 			t.Errorf("docs/json.md does not say what %s is", s)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // advised are the program's own commands in the advice of all rules, a line each.
@@ -42,14 +44,10 @@ func TestAdvisedCommandsAreListed(t *testing.T) {
 	t.Parallel()
 	const name = "testdata/commands.txt"
 	if *update {
-		if err := os.WriteFile(name, []byte(advised()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(advised()), 0o600))
 	}
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(text), advised()); diff != "" {
 		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
 	}

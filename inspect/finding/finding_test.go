@@ -15,6 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)
@@ -113,9 +114,7 @@ func readable(t *testing.T, f inspect.Finding) {
 		t.Fatalf("no JSON: %v", err)
 	}
 	var back inspect.Finding
-	if err := json.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &back))
 	for _, r := range f.Message + f.Advice() + fmt.Sprint(back.Evidence) {
 		if !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
 			t.Errorf("character %U in %s", r, text)
@@ -285,19 +284,13 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	lock.Findings = found
 	backend.Findings = found
 	text, err := json.Marshal(jsonform.Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := schema.Validate(document); err != nil {
 		t.Errorf("the contract's schema says: %v", err)
 	}

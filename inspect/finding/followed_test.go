@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // followed has a part of what each rule advises, and the tests on servers in which that was done and the
@@ -115,14 +116,10 @@ func doneIn(t *testing.T, rule, test string) bool {
 	t.Helper()
 	dir, name, _ := strings.Cut(test, ".")
 	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if s := string(text); strings.Contains(s, "\nfunc "+name+"(t *testing.T)") && strings.Contains(s, rule) {
 			return true
 		}

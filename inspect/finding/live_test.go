@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -28,12 +29,8 @@ func TestRealMasterWithAReplica(t *testing.T) {
 	defer m.Close()
 	defer r.Close()
 	host, port, err := net.SplitHostPort(master.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Do(t.Context(), "replicaof", host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, r.Do(t.Context(), "replicaof", host, port).Err())
 	for end := time.Now().Add(time.Minute); !strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online"); { // nothing reports it
 		if time.Now().After(end) {
 			t.Fatal("the replica does not come up")
@@ -44,17 +41,13 @@ func TestRealMasterWithAReplica(t *testing.T) {
 	found := func() bool {
 		o := inspect.NewObserver(time.Now, redissource.New(cfg))
 		o.Diagnose(Rules(), time.Hour)
-		if err := o.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Run(t.Context()))
 		return slices.ContainsFunc(o.Snapshot().Backends[0].Findings, func(f inspect.Finding) bool { return f.Rule == "replica-failover" })
 	}
 	if !found() {
 		t.Error("nothing is found of a replica that nobody waits for")
 	}
-	if err := m.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
 	if found() {
 		t.Error("it waits for its replica")
 	}

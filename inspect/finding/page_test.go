@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var update = flag.Bool("update", false, "write docs/findings.md")
@@ -58,14 +59,10 @@ func TestThePageIsMadeFromTheRules(t *testing.T) {
 	t.Parallel()
 	const name = "../../docs/findings.md"
 	if *update {
-		if err := os.WriteFile(name, []byte(page()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(page()), 0o644))
 	}
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(string(text), page()); diff != "" {
 		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
 	}
@@ -94,15 +91,11 @@ var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backe
 func TestEveryRuleHasItsStates(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	have := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range asked.FindAllSubmatch(text, -1) {
 			have[strings.ReplaceAll(strings.ToLower(string(m[1])+string(m[2])), "-", "")] = true
 		}

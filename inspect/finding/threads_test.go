@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -81,9 +82,7 @@ func TestThreadsOfSharedSessions(t *testing.T) {
 	var sessions []*zk.Conn
 	for range 3 {
 		c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(quiet{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(c.Close)
 		sessions = append(sessions, c)
 	}

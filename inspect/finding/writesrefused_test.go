@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A master that refuses writes is critical where no other can make up for it, and a warning where the others
@@ -83,9 +84,7 @@ func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := []string{"finding memory", "finding save", "cleared memory", "finding replicas"}; !slices.Equal(reported, want) {
 		t.Errorf("reported %q, want %q", reported, want)
 	}

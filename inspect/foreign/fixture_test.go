@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // program is a script in programs and what its first lines say, comments of the form "KEY: VALUE".
@@ -107,9 +109,7 @@ func moved(text string, then, now time.Time) string {
 func load(t *testing.T, p program) []entry {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("programs", p.file+".data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var entries []entry
 	var then time.Time
 	for line := range strings.Lines(string(text)) {
@@ -118,9 +118,7 @@ func load(t *testing.T, p program) []entry {
 			continue
 		}
 		e, err := parseEntry(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if e.kind == "at" {
 			ms, _ := strconv.ParseInt(e.fields[0], 10, 64)
 			then = time.UnixMilli(ms)
@@ -140,9 +138,7 @@ func load(t *testing.T, p program) []entry {
 func programs(t *testing.T, store string) []program {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("programs", "*.data"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var all []program
 	for _, f := range files {
 		if p := readProgram(t, strings.TrimSuffix(filepath.Base(f), ".data")); p.store == store {
@@ -156,9 +152,7 @@ func readProgram(t *testing.T, file string) program {
 	t.Helper()
 	p := program{file: file, packages: map[string][]string{}, locks: map[string]string{}, store: "redis"}
 	f, err := os.Open(filepath.Join("programs", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		comment := strings.TrimLeft(lines.Text(), "/#<?ph ")

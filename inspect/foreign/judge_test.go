@@ -12,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -26,9 +27,7 @@ func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	o.Diagnose(finding.Rules(), stuckAfter)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := o.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(ctx))
 	return o.Snapshot()
 }
 

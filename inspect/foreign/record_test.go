@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -25,9 +26,7 @@ var modules = flag.String("modules", "", "a `DIRECTORY` node_modules that has np
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		scripts, err := filepath.Glob("programs/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, s := range scripts {
 			if strings.HasSuffix(s, ".data") {
 				continue
@@ -55,9 +54,7 @@ func TestRecord(t *testing.T) {
 		version = "redis 7.0.15"
 		end(t, program)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(entries) == 0 {
 		t.Fatal("it wrote nothing")
 	}
@@ -80,9 +77,7 @@ func TestRecord(t *testing.T) {
 		}
 		fmt.Fprintln(&text, e)
 	}
-	if err := os.WriteFile(filepath.Join("programs", p.file+".data"), []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join("programs", p.file+".data"), []byte(text.String()), 0o644))
 }
 
 // javaPath has what the Java programs need.
@@ -105,16 +100,10 @@ func start(t *testing.T, p program, dir, addr string) running {
 	cmd := command(ctx, t, p, dir, addr)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if lines.Text() == "ready" {
 			return running{cmd, in}
@@ -129,9 +118,7 @@ func start(t *testing.T, p program, dir, addr string) running {
 func command(ctx context.Context, t *testing.T, p program, dir, addr string) *exec.Cmd {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("programs", p.file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	sh := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(ctx, name, args...)
@@ -165,12 +152,8 @@ func command(ctx context.Context, t *testing.T, p program, dir, addr string) *ex
 		return exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
 	case ".gosrc": // not .go: this module has not what it imports
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
 		sh("go", "mod", "init", "foreign")
 		sh("go", append([]string{"get"}, p.packages["go"]...)...)
 		sh("go", "mod", "tidy")

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -19,9 +20,7 @@ func TestRedisPrograms(t *testing.T) {
 	client := server.Client(t)
 	for _, p := range programs(t, "redis") {
 		t.Run(p.file, func(t *testing.T) {
-			if err := client.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.FlushAll(t.Context()).Err())
 			entries := load(t, p)
 			for _, e := range entries {
 				replayKey(t, client, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -45,9 +46,7 @@ func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*
 		i, _ := strconv.Atoi(word)
 		for len(sessions) <= i {
 			c, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			sessions = append(sessions, c)
 		}
 		return sessions[i]
@@ -120,9 +119,7 @@ func clear(t *testing.T, c *zk.Conn) {
 	var below func(dir string)
 	below = func(dir string) {
 		children, _, err := c.Children(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, child := range children {
 			path := strings.TrimSuffix(dir, "/") + "/" + child
 			if path == "/zookeeper" {

@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
@@ -52,13 +53,9 @@ func validate(t *testing.T, text []byte) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := schema.Validate(document); err != nil {
 		t.Errorf("the contract's schema says: %v\n%s", err, text)
 	}
@@ -67,17 +64,13 @@ func validate(t *testing.T, text []byte) {
 // The schema has every field of unseen facts.
 func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 	text, err := os.ReadFile("../../docs/snapshot.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var schema struct {
 		Defs struct {
 			Unseen struct{ Properties map[string]any }
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(text, &schema))
 	var want []string
 	for f := range reflect.TypeFor[inspect.Unseen]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -131,9 +124,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 		inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/free"}, nil, now),
 	})
 	text, err := json.Marshal(Snapshot(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	validate(t, text)
 	for _, want := range []string{
 		`"id":"zk:/l\\u{1b}"`, `"session":"0xfffffffffffffffe"`, `"age_ms":1500`, `"watch_confirmed":false`, `"latency_ms":0.4`,
@@ -151,9 +142,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
 	once := keyOf("once", "x")
 	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	validate(t, text)
 	for _, want := range []string{`"renewal":{"count":3,"every_ms":2000,"last":`, `"missed":1}`, `"grants":{"count":7,"since":`} {
 		if strings.Count(string(text), want) != 1 {
@@ -168,9 +157,7 @@ func TestSeenSinceInTheJSON(t *testing.T) {
 	watched, once := keyOf("watched", "x"), keyOf("once", "x")
 	watched.Holders[0].Seen = now
 	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	validate(t, text)
 	want := `"held_since":null,"seen_since":"` + stamp(now) + `"`
 	if strings.Count(string(text), want) != 1 || strings.Count(string(text), "seen_since") != 1 {
@@ -200,9 +187,7 @@ func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true, Clock: one.clock}
 		l := entries(2)
 		text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		validate(t, text)
 		if n := strings.Count(string(text), `"age_ms":3600000`); n != 2 {
 			t.Errorf("%+v: %d ages in %s", one.clock, n, text)
@@ -211,9 +196,7 @@ func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, text)
 		}
 		line, err := json.Marshal(Event(inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: &l.Holders[0], Previous: &l.Waiters[0]}, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if n := strings.Count(string(line), `"age_known":false`); n != one.unknown {
 			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, line)
 		}
@@ -226,13 +209,9 @@ func TestEventJSON(t *testing.T) {
 	is.State = inspect.Holding
 	line := func(e inspect.Event) map[string]any {
 		text, err := json.Marshal(Event(e, &inspect.Backend{Servers: []inspect.Server{{ClockKnown: true, ClockOffset: time.Second}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var m map[string]any
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(text, &m))
 		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}
 		if slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
 			t.Errorf("fields of %s", text)

@@ -19,6 +19,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -73,18 +74,12 @@ func startHonest(t *testing.T) honest {
 	t.Helper()
 	r := servertest.StartEmbeddedRedis(t)
 	c := r.Client(t)
-	if err := c.Set(t.Context(), "lock:held", "somebody", time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(t.Context(), "lock:held", "somebody", time.Hour).Err())
 	z, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { z.Close() })
 	conn, events, err := zk.Connect([]string{z.Addr()}, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -53,9 +54,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 			liar, lies := turning(t, third.Addr, lie)
 			options := append(append(masters(first.Addr), masters(second.Addr)...), &redis.UniversalOptions{Addrs: []string{liar.Addr}})
 			session, err := lockops.NewRedisSession(within(t, 10*time.Second), options, lockops.WithUncheckedMasters())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer session.Close()
 			lock := lockops.NewRedlock(session, "lock:r", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(time.Second))
 			for _, before := range []bool{false, true} {
@@ -89,9 +88,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 			for _, options := range [][]*redis.UniversalOptions{masters(liar.Addr), {{Addrs: []string{liar.Addr}, Protocol: 3}}} {
 				lies.Store(false)
 				session, err := lockops.NewRedisSession(within(t, 10*time.Second), options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				lies.Store(true)
 				if _, err := lockops.NewRedisMutex(session, "lock:m").TryAcquire(within(t, 5*time.Second)); err == nil {
 					t.Error("acquired")

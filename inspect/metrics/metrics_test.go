@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A muted finding is counted separately, and its lock gets no series: it raises no alert.
@@ -22,9 +23,7 @@ func TestAMutedFindingIsCountedApart(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(c)
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		label, series := "", 0
 		for _, f := range families {
 			switch f.GetName() {
@@ -74,9 +73,7 @@ func sampled(t *testing.T, b *inspect.Backend, metric, label string) map[string]
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	values := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // An age by a clock that was not compared with ours raises no alert.
@@ -24,9 +25,7 @@ func TestAgesByAnUnknownClockAreNone(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(c)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	undated := 0.0
 	for _, f := range families {
 		switch f.GetName() {

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestCustomReadsItsGroups(t *testing.T) {
 	c, err := NewCustom("acme", "zookeeper", "rw", Patterns{
 		Lock: `/acme/(?P<library_id>[^/]+)/locks/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`, Data: `job (?P<label>.*)`,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !c.Owns("/acme/eu/locks/orders") || c.Owns("/acme/eu/locks/orders/x") || c.Owns("x/acme/eu/locks/orders") {
 		t.Error("a pattern has to match the whole path")
 	}
@@ -63,9 +63,7 @@ func TestCustomKeyPattern(t *testing.T) {
 		`app:(?:eu|us):leader`:                "app:*:leader",
 	} {
 		c, err := NewCustom("acme", "redis", "", Patterns{Lock: pattern})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := c.KeyPatterns(); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
@@ -77,9 +75,7 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 		Lock: `acme:.+`, Contender: `(?:(?P<count>\d+) of|(?P<uuid1>[^/ ]+)/(?P<since>{instant})) until (?P<until>.+)`,
 		Scan: []string{"acme:*"}, Confidence: Possible, ConfidenceIfNamed: Likely,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	end := time.UnixMilli(1795317377191).UTC()
 	for _, tt := range []struct {
 		key, value string

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var update = flag.Bool("update", false, "write docs/recipes.md")
@@ -230,9 +232,7 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	}
 	files := []string{"../semaphore.go"}
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
 			files = append(files, e.Name())
@@ -241,9 +241,7 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	said := map[string]bool{}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && saysCertain(f.Body) {
 				said[f.Name.Name] = true
@@ -322,9 +320,7 @@ were read are in ` + "`inspect/recipe/catalogue.yaml` and in the `*sources_test.
 		want += "\n## Recipes of your own" + byHand
 	}
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(page, []byte(want), 0o644))
 		got = []byte(want)
 	}
 	if string(got) != want {

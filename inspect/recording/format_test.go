@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // filler gives every field of an update its own value.
@@ -94,9 +95,7 @@ func full() (inspect.Update, filler) {
 func playOne(t *testing.T, file []byte) inspect.Update {
 	t.Helper()
 	var played []inspect.Update
-	if err := Read(time.Now, bytes.NewReader(file), Kept()).All(func(u inspect.Update) { played = append(played, u) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Read(time.Now, bytes.NewReader(file), Kept()).All(func(u inspect.Update) { played = append(played, u) }))
 	if len(played) != 1 {
 		t.Fatalf("%d updates", len(played))
 	}
@@ -120,17 +119,11 @@ func TestEveryFieldIsRecorded(t *testing.T) {
 // filled every field that there was, is the same when it is written again.
 func TestOldRecordingsAreRead(t *testing.T) {
 	file, err := os.ReadFile("testdata/before.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	again, err := lines("", now, playOne(t, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want, got any
-	if err := errors.Join(json.Unmarshal(bytes.Split(file, []byte("\n"))[1], &want), json.Unmarshal(again[0], &got)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(json.Unmarshal(bytes.Split(file, []byte("\n"))[1], &want), json.Unmarshal(again[0], &got)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

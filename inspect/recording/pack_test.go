@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // packedInto packs its input into a buffer, and notes the buffer's length after each line.
@@ -20,18 +21,14 @@ type packedInto struct {
 func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
 	t.Helper()
 	w, err := Pack(&p.to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(func(line []byte) {
 		if _, err := w.Write(line); err != nil {
 			t.Fatal(err)
 		}
 		p.ends = append(p.ends, p.to.Len())
 	})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 }
 
 // A packed recording has each line as soon as it was written: one that a crash ends there is played to that
@@ -49,16 +46,12 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 	look := func(file []byte) (played int, r *Replay, span time.Time) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "x.zst")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, file, 0o600))
 		r, err := Open(time.Now, path, Speed(0), Kept())
 		if err == nil {
 			err = r.All(func(inspect.Update) { played++ })
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if span, err = finderOf(t, path).End(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -79,9 +72,7 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 		t.Errorf("whole: %d updates until %v, cut %v, want %d until %v", n, span, r.Cut(), want, until)
 	}
 	path := filepath.Join(t.TempDir(), "x.zst")
-	if err := os.WriteFile(path, []byte(zstdMagic+"\xff\xff\xff\xff\xff\xff\xff"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(zstdMagic+"\xff\xff\xff\xff\xff\xff\xff"), 0o600))
 	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
 		t.Errorf("of nonsense: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -90,13 +91,9 @@ func runs() []inspect.Source {
 func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) string {
 	t.Helper()
 	o := inspect.NewObserver(clock, sources...)
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	text, err := json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -105,9 +102,7 @@ func fixed() time.Time { return now.Add(2 * time.Second) }
 func record(t *testing.T, sources ...inspect.Source) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := New(time.Now, &file, sources...).Run(t.Context(), func(inspect.Update) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, New(time.Now, &file, sources...).Run(t.Context(), func(inspect.Update) {}))
 	return file.Bytes()
 }
 
@@ -128,9 +123,7 @@ func TestARecordingPlaysWhatWasSeen(t *testing.T) {
 func sortedBackends(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text), &m))
 	for _, b := range m["backends"].([]any) {
 		m["backend "+b.(map[string]any)["name"].(string)] = b
 	}
@@ -156,9 +149,7 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	var updates []inspect.Update
-	if err := Read(time.Now, bytes.NewReader(file), Speed(0)).Run(t.Context(), func(u inspect.Update) { updates = append(updates, u) }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Read(time.Now, bytes.NewReader(file), Speed(0)).Run(t.Context(), func(u inspect.Update) { updates = append(updates, u) }))
 	if len(updates) != 1 || len(updates[0].Put) != len(put) || updates[0].Backend == nil {
 		t.Errorf("%d updates", len(updates))
 	}
@@ -196,9 +187,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	if _, err := Open(time.Now, path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	if err := os.WriteFile(path, []byte(rest), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(rest), 0o600))
 	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
 		t.Errorf("not a recording: %v", err)
 	}
@@ -236,9 +225,7 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	collect := func(into *[]inspect.Update) func(inspect.Update) {
 		return func(u inspect.Update) { *into = append(*into, u) }
 	}
-	if err := errors.Join(r.Run(t.Context(), collect(&moved)), Read(time.Now, bytes.NewReader(file), Speed(0), Kept()).Run(t.Context(), collect(&kept))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(r.Run(t.Context(), collect(&moved)), Read(time.Now, bytes.NewReader(file), Speed(0), Kept()).Run(t.Context(), collect(&kept))))
 	by := r.offset
 	if by == 0 {
 		t.Fatal("nothing moved")
@@ -279,9 +266,7 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	text := `{"recording":2,"at":"` + now.Format(time.RFC3339Nano) + `"}` + "\n" + line(time.Second) + line(2*time.Second)
 	r := Read(time.Now, strings.NewReader(text), Speed(20), Kept())
 	began := time.Now()
-	if err := r.Run(t.Context(), func(inspect.Update) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Run(t.Context(), func(inspect.Update) {}))
 	if took := time.Since(began); took < 95*time.Millisecond || r.Now().Before(now.Add(1900*time.Millisecond)) {
 		t.Errorf("2 s at 20 times the pace took %v and ended at %v", took, r.Now())
 	}
@@ -319,9 +304,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 			u.Backend = &inspect.Backend{Name: "zk", State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 		}
 		written, err := lines("", now.Add(time.Duration(i)*time.Second), u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, line := range written {
 			kept.Write(append(line, '\n'))
 		}
@@ -332,19 +315,13 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		feed := o.Subscribe()
 		for range 2 { // the first has no events
 			s, err := feed.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if events = len(s.Events); s.Len() > 0 {
 				b, err := json.Marshal(jsonform.Snapshot(s))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return string(b), events, r.Now()
 			}
-			if err := o.Play(func(emit func(inspect.Update)) error { return r.To(part, emit) }); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { return r.To(part, emit) }))
 			if o.Snapshot().Len() == 0 {
 				t.Fatal("nothing was played")
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A saved past replays as it was seen: at its end, and in between.
@@ -36,18 +37,12 @@ func TestTheSavedPastPlays(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var file bytes.Buffer
-	if err := Save(&file, Updates(past)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Save(&file, Updates(past)))
 	r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
 	again := inspect.NewObserver(r.Now, r)
-	if err := again.Play(r.All); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, again.Play(r.All))
 	if diff := cmp.Diff(sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))); diff != "" {
 		t.Error(diff)
 	}
@@ -78,19 +73,13 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	}
 	for i, u := range updates {
 		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
-		if err := o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
 		s, err := feed.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		past.Add(s)
 	}
 	var saved, reported bytes.Buffer
-	if err := Save(&saved, Updates(past)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Save(&saved, Updates(past)))
 	if err := New(func() time.Time { return now.Add(time.Hour) }, &reported, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // later than what it says
 		t.Fatal(err)
 	}
@@ -101,13 +90,9 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 		if _, err := feed.Next(t.Context()); err != nil { // the first one is there at once, and without events
 			t.Fatal(err)
 		}
-		if err := again.Play(r.All); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, again.Play(r.All))
 		s, err := feed.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var kinds []string
 		for _, e := range s.Events {
 			kinds = append(kinds, string(e.Kind))
@@ -124,9 +109,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 func document(t *testing.T, s *inspect.Snapshot) string {
 	t.Helper()
 	text, err := json.Marshal(jsonform.Snapshot(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.ReplaceAll(string(text), `"watch_confirmed":false`, `"watch_confirmed":null`) // what a table lacked is not kept
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The ways in which a recording is kept in a file.
@@ -29,9 +30,7 @@ func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Updat
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "recording")
 	file, err := os.Create(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	defer file.Close()
 	to := io.WriteCloser(file)
 	switch form {
@@ -42,13 +41,9 @@ func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Updat
 	case asGzip:
 		to = gzip.NewWriter(file)
 	}
-	if err := Save(to, updates); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, Save(to, updates))
 	if form != asText {
-		if err := to.Close(); err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, to.Close())
 	}
 	return path
 }
@@ -99,9 +94,7 @@ func changeOf(n int, at time.Time) inspect.Update {
 func finderOf(tb testing.TB, path string) *Finder {
 	tb.Helper()
 	f, err := NewFinder(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	tb.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			tb.Error(err)
@@ -115,9 +108,7 @@ func finderOf(tb testing.TB, path string) *Finder {
 func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update)) error) string {
 	tb.Helper()
 	o := inspect.NewObserver(now, nil)
-	if err := o.Play(play); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, o.Play(play))
 	var all bytes.Buffer
 	s := o.Snapshot()
 	fmt.Fprintln(&all, s.TakenAt)
@@ -135,13 +126,9 @@ func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update))
 func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 	t.Helper()
 	m, err := f.Moment(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	played, err := Open(time.Now, f.name, Kept(), Speed(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at.Sub(began), emit) })
 	got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
 	if got != want {
@@ -170,9 +157,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asText, handovers(1500))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := bytes.Count(text, []byte(wholeBegin)); n != 2 {
 		t.Errorf("%d whole snapshots in 150 s", n)
 	}
@@ -186,9 +171,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(keep(t, asText, handovers(1500)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	before := bytes.Join(lines[:1300], nil)
 	for name, tt := range map[string]struct {
@@ -199,9 +182,7 @@ func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 		"damaged": {slices.Concat(before, []byte("{\n"), bytes.Join(lines[1300:], nil)), false},
 	} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, tt.text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, tt.text, 0o600))
 		f := finderOf(t, path)
 		if _, err := f.Moment(t.Context(), after(1100)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -217,12 +198,8 @@ func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asZstd, handovers(1500))
 	f := finderOf(t, path)
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("another\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(path, path+".1"))
+	must.Succeed(t, os.WriteFile(path, []byte("another\n"), 0o600))
 	if end, err := f.End(t.Context()); err != nil || !end.Equal(after(1499)) {
 		t.Errorf("it ends at %v, %v", end, err)
 	}

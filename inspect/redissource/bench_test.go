@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -32,18 +33,14 @@ func manyMasters(b *testing.B, n int) []*servertest.Redis {
 		m := servertest.StartRedis(b)
 		c := redis.NewClient(&redis.Options{Addr: m.Addr, ReadTimeout: time.Minute})
 		defer c.Close()
-		if err := c.Do(ctx, "debug", "populate", manyKeys-manyLocks, "session", 16).Err(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, c.Do(ctx, "debug", "populate", manyKeys-manyLocks, "session", 16).Err())
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range manyLocks {
 				p.Set(ctx, fmt.Sprintf("lock:%d", i), "MDEyMzQ1Njc4OWFiY2RlZg==", time.Hour)
 			}
 			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		masters = append(masters, m)
 	}
 	return masters
@@ -99,13 +96,9 @@ func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), foreignAddr+"="+addr, foreignTime+"="+d.String())
 	out, err := cmd.Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	p99, err := strconv.ParseFloat(string(out), 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	return p99
 }
 
@@ -132,15 +125,11 @@ func beForeign(addr string, d time.Duration) error {
 func cpuSeconds(b *testing.B, c *redis.Client) float64 {
 	b.Helper()
 	info, err := c.Info(context.Background(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	var total float64
 	for _, field := range regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`).FindAllStringSubmatch(info, -1) {
 		seconds, err := strconv.ParseFloat(field[1], 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		total += seconds
 	}
 	return total

@@ -15,6 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -101,9 +102,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.Wait())
 }
 
 // TestWhatIsRenamedIsUnknown: a command that the server does not know is not one that found nothing.
@@ -223,9 +222,7 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := client(t, m)
 	writeAll(t, c)
-	if err := c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~lock:*", "&*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~lock:*", "&*", "+@all").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Match = []string{"orders-*", "redisson_lock_queue:*", "lock:*"}
 	all := diagnosed(t, cfg)
@@ -258,9 +255,7 @@ func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 			w.write(t, c, "guessed")
 		}
 	}
-	if err := c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~redisson_lock_*", "&*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~redisson_lock_*", "&*", "+@all").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Match = []string{"*orders-*"}
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
@@ -271,9 +266,7 @@ func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 	if unseen := some.Backends[0].Unseen; len(unseen) > 0 {
 		t.Errorf("unseen: %+v", unseen)
 	}
-	if err := c.HSet(t.Context(), "{orders-guessed}", uuidA+":1", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.HSet(t.Context(), "{orders-guessed}", uuidA+":1", 1).Err())
 	unseen := diagnosed(t, cfg).Backends[0].Unseen
 	if len(unseen) != 1 || unseen[0].Aspect != inspect.AspectLocks || unseen[0].Right != "~{orders-guessed}" {
 		t.Errorf("unseen: %+v", unseen)

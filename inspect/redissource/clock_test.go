@@ -12,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -22,9 +23,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	clock.Step(t, -time.Hour)
 	c, ctx := client(t, m), t.Context()
 	now, err := c.Time(ctx).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")
 	came := float64(now.Add(-time.Minute).UnixMicro())
 	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
@@ -35,9 +34,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 		for rule := range strings.FieldsSeq(denied) {
 			rules = append(rules, rule)
 		}
-		if err := c.Do(ctx, rules...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Do(ctx, rules...).Err())
 		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
 		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
 		viewer.Close()
@@ -66,9 +63,7 @@ func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 	rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "~lock:*", "~lockscope:queue:*", "~lockscope:wait:*", "allchannels", "+@all"}
 	read := func() (missing []inspect.Unseen) {
 		t.Helper()
-		if err := c.Do(ctx, rules...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Do(ctx, rules...).Err())
 		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
 		defer viewer.Close()
 		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -22,9 +23,7 @@ func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key strin
 	for i := range 1000 {
 		key := fmt.Sprintf("lock:on:%d", i)
 		m, err := c.MasterForKey(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if m.Options().Addr == n.Addr {
 			return key, c.ClusterKeySlot(ctx, key).Val()
 		}
@@ -45,14 +44,10 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	nodes := servertest.StartRedisCluster(t, 3)
 	c, ctx := clusterClient(t, nodes), context.Background()
 	for _, n := range nodes {
-		if err := client(t, n).ConfigSet(ctx, "cluster-require-full-coverage", "no").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client(t, n).ConfigSet(ctx, "cluster-require-full-coverage", "no").Err())
 	}
 	for i := range 30 {
-		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err())
 	}
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr, nodes[1].Addr}})
 	v, _ := watch(t, cfg)
@@ -72,9 +67,7 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	theirs, _ := keyOn(t, c, dead)
 	mine, _ := keyOn(t, c, nodes[0])
 	for _, key := range []string{theirs, mine} {
-		if err := c.Set(ctx, key, "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(ctx, key, "x", 0).Err())
 		v.Await("pushed by its node", holder(v, key, "x"))
 	}
 	dead.Kill(t)
@@ -134,17 +127,13 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 	nodes := servertest.StartRedisCluster(t, 2)
 	c, ctx := clusterClient(t, nodes), context.Background()
 	key, slot := keyOn(t, c, nodes[0])
-	if err := c.Set(ctx, key, "x", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(ctx, key, "x", 0).Err())
 	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}))
 	v.Await("held", holder(v, key, "x"))
 	from, to := client(t, nodes[0]), client(t, nodes[1])
 	fromID, toID := from.ClusterMyID(ctx).Val(), to.ClusterMyID(ctx).Val()
 	host, port, err := net.SplitHostPort(nodes[1].Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, step := range []struct {
 		c    *redis.Client
 		args []any
@@ -167,12 +156,8 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 		}
 	})
 	for _, n := range []*redis.Client{to, from} {
-		if err := n.Do(ctx, "cluster", "setslot", slot, "node", toID).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, n.Do(ctx, "cluster", "setslot", slot, "node", toID).Err())
 	}
-	if err := c.Set(ctx, key, "y", time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(ctx, key, "y", time.Hour).Err())
 	v.Await("at its new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
 }

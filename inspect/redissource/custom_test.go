@@ -9,19 +9,16 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A custom recipe's keys are found, although no other recipe knows them, and nothing else is that only looks alike.
 func TestKeysOfACustomRecipeAreFound(t *testing.T) {
 	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	elsewhere, err := recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	custom := []recipe.Custom{elsewhere, acme}
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		set(t, masters[0], "acme:orders:leader", "web-1/42", time.Minute)

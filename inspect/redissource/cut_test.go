@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -19,9 +20,7 @@ import (
 func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -76,9 +75,7 @@ func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, g.Wait())
 	for _, c := range cuts {
 		b := c.s.Backends[0]
 		if b.State == inspect.Connected {

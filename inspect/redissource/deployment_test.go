@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -32,9 +33,7 @@ func TestAClusterIsReadByPush(t *testing.T) {
 	c, ctx := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}), context.Background()
 	defer c.Close()
 	for i := range 30 { // on all nodes
-		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", time.Minute).Err())
 	}
 	for _, o := range []redis.UniversalOptions{{Addrs: addrs[:1], IsClusterMode: true}, {Addrs: addrs}} {
 		cfg := oneMaster(o)
@@ -46,9 +45,7 @@ func TestAClusterIsReadByPush(t *testing.T) {
 		awaitPush(v)
 		for i := range 30 {
 			key := fmt.Sprintf("lock:%d", i)
-			if err := c.Set(ctx, key, "y", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Set(ctx, key, "y", 0).Err())
 			v.Await("a change on any node", holder(v, key, "y"))
 		}
 		c.Del(ctx, "lock:7")
@@ -72,9 +69,7 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	v.Await("pushed", holder(v, "lock:a", "y"))
 	var was string
 	v.Await("the run id", func() bool { was = v.Backend.Servers[0].RunID; return was != "" })
-	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
 	master.Kill(t)
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
 	v.Await("the replica is the master", func() bool {
@@ -94,9 +89,7 @@ func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	set(t, master, "lock:a", "x", 0)
 	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}))
 	v.Await("held", holder(v, "lock:a", "x"))
-	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
 	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer c.Close()
 	for deadline := time.Now().Add(60 * time.Second); c.Failover(context.Background(), servertest.SentinelMaster).Err() != nil; time.Sleep(100 * time.Millisecond) {
@@ -138,9 +131,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	}
 	dead(true)
 	host, port, err := net.SplitHostPort(m.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	replica := client(t, servertest.StartRedis(t, "--replicaof", host+" "+port))
 	for deadline := time.Now().Add(60 * time.Second); replica.Exists(ctx, "lock:a").Val() == 0; {
 		if time.Now().After(deadline) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -70,9 +71,7 @@ func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
 		p.HSet(ctx, "redisson_lock_timeout:{"+key("fair")+"}", "not", "a zset")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // TestHostileKeysAreBoundedAndEscaped: nothing that a server holds is read without a bound or printed as it is.
@@ -86,9 +85,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		cfg.Timeout = 30 * time.Second // nothing is unknown for want of time
 		s := look(t, cfg)
 		text, err := json.Marshal(jsonform.Snapshot(s))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, bad := range []string{"\x1b", `\u001b`, "\u202e", `\u202e"`} {
 			if strings.Contains(string(text), bad) {
 				t.Errorf("%q is printed", bad)
@@ -172,9 +169,7 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	c.HSet(ctx, "lock:a", uuidA+":1", 1)
 	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
 	c.Set(ctx, "lock:b", "x", 0)
-	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-pubsub", "-memory").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-pubsub", "-memory").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v := once(t, cfg)
@@ -194,9 +189,7 @@ func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	c, ctx := client(t, m), t.Context()
 	c.HSet(ctx, "lock:a", uuidA+":1", 1)
 	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
-	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-info").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-info").Err())
 	cfg := config([]*servertest.Redis{m})
 	l := once(t, cfg).Locks["lock:a"]
 	if l == nil || len(l.Waiters) != 1 || !l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {

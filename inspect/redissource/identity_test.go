@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -18,9 +19,7 @@ func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", m.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { conn.Close() })
 	if _, err := conn.Write([]byte("CLIENT SETNAME " + name + "\r\n")); err != nil {
 		t.Fatal(err)
@@ -96,9 +95,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	servertest.StartNamedRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 	list, err := c.ClientList(context.Background()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before, _, _ := strings.Cut(list, " name=worker-17 ")
 	_, after, _ := strings.Cut(before[strings.LastIndex(before, "\n")+1:], " addr=")
 	addr, _, _ := strings.Cut(after, " ")
@@ -111,9 +108,7 @@ func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
 	set(t, m, "lock:a", "worker-17", 0)
 	namedClient(t, m, "worker-17", "127.0.0.1")
 	c, ctx := client(t, m), context.Background()
-	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-client|list").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-client|list").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v := once(t, cfg)

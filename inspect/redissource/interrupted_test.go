@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -97,9 +98,7 @@ func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 		}
 		whole := &interrupted{}
 		was, err := read(whole)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, by := range []reply{
 			"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served", "LOADING Redis is loading the dataset in memory",
 		} {

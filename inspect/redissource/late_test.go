@@ -9,13 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer mute.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := New(Config{

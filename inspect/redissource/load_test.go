@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -26,13 +27,9 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()
 	for i := range 1000 {
-		if err := c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err())
 	}
-	if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-client|tracking").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-client|tracking").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Budget.Duty = 0, 0, 0 // the defaults
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
@@ -63,9 +60,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 			t.Errorf("what is on the screen was read %v ago", age)
 		}
 	})
-	if err := c.Del(ctx, "lock:500", "lock:501").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Del(ctx, "lock:500", "lock:501").Err())
 	deleted := time.Now()
 	v.Await("a deletion of what nobody looks at", func() bool {
 		return state(v, "lock:500", inspect.StateFree)() && state(v, "lock:501", inspect.StateFree)()
@@ -73,9 +68,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	if took := time.Since(deleted); took > 15*time.Second {
 		t.Errorf("it takes %v", took)
 	}
-	if err := c.Set(ctx, "lock:7", "y", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(ctx, "lock:7", "y", 0).Err())
 	changed := time.Now()
 	v.Await("what is on the screen comes first", holder(v, "lock:7", "y"))
 	if took := time.Since(changed); took > 6*time.Second {

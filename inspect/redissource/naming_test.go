@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -68,9 +69,7 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	set(t, m, "jobs:report", "worker-3", 0)
 	set(t, m, "block:7", "1", 0)
 	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `jobs:[a-z]+`, Contender: "[0-9]+"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, tt := range map[string]struct {
 		change func(*redissource.Config)
 		want   inspect.Severity

@@ -16,6 +16,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -55,9 +56,7 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	change := func(what string, do func() error, seen func() bool) {
 		t.Helper()
 		start := time.Now()
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, do())
 		v.Await(what, seen)
 		took = append(took, time.Since(start))
 	}
@@ -167,9 +166,7 @@ func commands(t *testing.T, m *servertest.Redis) map[string]int {
 func commandsSeen(t *testing.T, c *redis.Client) map[string]int {
 	t.Helper()
 	info, err := c.Info(context.Background(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	counts := map[string]int{}
 	for _, match := range regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
 		counts[match[1]], _ = strconv.Atoi(match[2])
@@ -316,9 +313,7 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 		key := fmt.Sprintf("lock:%d", i%10)
 		start := time.Now()
 		for _, c := range clients {
-			if err := c.Set(context.Background(), key, i, 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Set(context.Background(), key, i, 0).Err())
 		}
 		v.Await("two votes", func() bool {
 			l := v.Locks[key]
@@ -351,9 +346,7 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 
 	real := servertest.StartRedis(t)
-	if err := client(t, real).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, real).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err())
 	cfg := config([]*servertest.Redis{real})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	w, _ := watch(t, cfg)
@@ -382,9 +375,7 @@ func TestAFlushIsReported(t *testing.T) {
 	})
 	del(t, m, "lock:deleted")
 	v.Await("deleted", state(v, "lock:deleted", inspect.StateFree))
-	if err := client(t, m).FlushAll(context.Background()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, m).FlushAll(context.Background()).Err())
 	v.Await("flushed", state(v, "lock:flushed", inspect.StateFree))
 	if !v.Locks["lock:flushed"].Masters[0].Unsure || v.Locks["lock:deleted"].Masters[0].Unsure {
 		t.Errorf("%v", v.Describe())
@@ -406,9 +397,7 @@ func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
 			p.Set(ctx, fmt.Sprintf("lock:new:%d", i), i, 0)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		v.Await("what was missed", holder(v, "lock:a", strconv.Itoa(i)))
 		v.Await("a new key that was missed", state(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
 		awaitPush(v)

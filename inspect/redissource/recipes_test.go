@@ -20,6 +20,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -185,9 +186,7 @@ func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	t.Helper()
 	cfg.Once = true
 	o := inspect.NewObserver(time.Now, redissource.New(cfg))
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	return o.Snapshot()
 }
 
@@ -197,9 +196,7 @@ var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
 	t.Helper()
 	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := strings.NewReplacer(name, "NAME", digest(name), "DIGEST").Replace(string(text))
 	for i, a := range addrs {
 		got = strings.ReplaceAll(got, a, fmt.Sprintf("master-%d", i))
@@ -207,12 +204,8 @@ func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, nam
 	got = moving.ReplaceAllString(got, `$1$2"…"`) + "\n"
 	path := filepath.Join("testdata", file+".json")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll("testdata", 0o755))
+		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -34,9 +35,7 @@ func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
 		}
 	}
 	allow := func(pattern string) {
-		if err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetkeys", pattern, "&*", "+@all").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetkeys", pattern, "&*", "+@all").Err())
 	}
 	write("first")
 	allow("~lock:open:*")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -17,9 +18,7 @@ func TestARubySemaphoreIsOneLock(t *testing.T) {
 		c := client(t, m)
 		do := func(args ...any) {
 			t.Helper()
-			if err := c.Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Do(t.Context(), args...).Err())
 		}
 		do("set", "SEMAPHORE:x:EXISTS", "1")
 		do("set", "SEMAPHORE:x:VERSION", "1")

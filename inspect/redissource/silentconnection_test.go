@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -23,9 +24,7 @@ type deaf struct {
 func newDeaf(t *testing.T, m *servertest.Redis) *deaf {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	d := &deaf{Redis: &servertest.Redis{Addr: l.Addr().String(), Real: true}}
 	var open sync.WaitGroup
 	t.Cleanup(func() { l.Close(); open.Wait() })

@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -63,12 +64,8 @@ func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	key, slot := keyOn(t, c, nodes[0])
 	queue := recipe.LockscopeKey(recipe.WaitPrefix, key)
 	before, next := recipe.LockscopeToken([16]byte{1}, "before"), recipe.LockscopeToken([16]byte{2}, "next")
-	if err := c.Set(ctx, key, before, time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ZAdd(ctx, queue, redis.Z{Score: float64(time.Now().UnixMicro()), Member: next}).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(ctx, key, before, time.Minute).Err())
+	must.Succeed(t, c.ZAdd(ctx, queue, redis.Z{Score: float64(time.Now().UnixMicro()), Member: next}).Err())
 	w := observe(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}), key)
 	w.await("somebody waits", func(l *inspect.Lock) bool { return len(l.Waiters) == 1 && l.State == inspect.StateContended })
 	m := migrate(t, slot, nodes[0], nodes[1])

@@ -15,6 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -79,16 +80,12 @@ func client(t *testing.T, r *servertest.Redis) *redis.Client {
 
 func set(t *testing.T, r *servertest.Redis, key, value string, ttl time.Duration) {
 	t.Helper()
-	if err := client(t, r).Set(context.Background(), key, value, ttl).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, r).Set(context.Background(), key, value, ttl).Err())
 }
 
 func del(t *testing.T, r *servertest.Redis, key string) {
 	t.Helper()
-	if err := client(t, r).Del(context.Background(), key).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, r).Del(context.Background(), key).Err())
 }
 
 func state(v *sourcetest.View, key string, want inspect.State) func() bool {
@@ -283,9 +280,7 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 	set(t, m, "lock:secret", "one", 0)
 	err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetchannels", "-@all", "+ping", "+auth", "+hello", "+select",
 		"+scan", "+type", "+getrange", "+pttl", "+exists", "%R~lock:a").Err()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v := once(t, cfg)
@@ -313,9 +308,7 @@ func TestWithoutScanABackendIsDegraded(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	set(t, m, "lock:a", "one", 0)
-	if err := client(t, m).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-scan").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, m).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-scan").Err())
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	if b := once(t, cfg).Backend; b.State != inspect.Degraded || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, "ACL SETUSER viewer +scan") {
@@ -345,9 +338,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		// A renewal that moves the expiry by less than round trips do is pushed, or seen at a tick, and is no change;
 		// what comes after them all shows that they were read.
 		for i := range 20 {
-			if err := c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err())
 		}
 		for i := range 5 {
 			other := fmt.Sprintf("lock:%d:%s", i, name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -33,9 +34,7 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 	v.Await("as it was", func() bool { return holder(v, "lock:both", "first")() && state(v, "lock:gone", inspect.StateHeld)() })
 	set(t, m, "lock:marker", "x", 0) // is read after all that was to be read since it pushes
 	v.Await("nothing is left to read", state(v, "lock:marker", inspect.StateHeld))
-	if err := c.Do(ctx, "swapdb", 0, 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Do(ctx, "swapdb", 0, 1).Err())
 	v.Await("what the other database has", func() bool {
 		return holder(v, "lock:both", "second")() && state(v, "lock:gone", inspect.StateFree)()
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -18,9 +19,7 @@ import (
 func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis {
 	t.Helper()
 	host, port, err := net.SplitHostPort(m.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port)
 	c := client(t, replica)
 	for deadline := time.Now().Add(60 * time.Second); c.Exists(context.Background(), key).Val() == 0; {
@@ -67,9 +66,7 @@ func TestAReplicaHasNoVote(t *testing.T) {
 		l := v.Locks["lock:a"]
 		return l != nil && len(l.Masters) == 1 && l.State == inspect.StateHeld
 	})
-	if err := client(t, replica).ReplicaOf(t.Context(), "no", "one").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, replica).ReplicaOf(t.Context(), "no", "one").Err())
 	v.Await("two, once it is a master", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
 }
 
@@ -80,9 +77,7 @@ func TestOneNodeOfAClusterSaysSo(t *testing.T) {
 	defer c.Close()
 	keys := map[string]string{} // by the node that has it
 	for _, key := range []string{"lock:a", "lock:b", "lock:c", "lock:d", "lock:e"} {
-		if err := c.Set(t.Context(), key, "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(t.Context(), key, "x", 0).Err())
 		for _, n := range nodes {
 			if client(t, n).Exists(t.Context(), key).Val() == 1 {
 				keys[n.Addr] = key
@@ -113,9 +108,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
-	if err := client(t, &servertest.Redis{Addr: sentinel}).Do(t.Context(), "acl", "setuser", "default", "resetpass", ">sesame").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, &servertest.Redis{Addr: sentinel}).Do(t.Context(), "acl", "setuser", "default", "resetpass", ">sesame").Err())
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster, SentinelPassword: "sesame"})
 	v := once(t, cfg)
 	if l := v.Locks["lock:a"]; l == nil || l.Masters[0].Addr != master.Addr || v.Backend.Servers[0].Addr != master.Addr || v.Backend.Topology != inspect.Sentinel {
@@ -133,9 +126,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	w, _ := watch(t, cfg)
 	awaitPush(w)
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))
-	if err := client(t, master).Wait(context.Background(), 1, 5*time.Second).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
 	master.Kill(t)
 	w.Await("down, by its own name", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
 	w.Await("the other", func() bool {

@@ -9,14 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A node that has no time for the question is asked nothing, and the next one is.
 func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer mute.Close()
 	addr := mute.Addr().String()
 	busy := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: time.Millisecond, Now: time.Now})

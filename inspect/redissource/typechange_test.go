@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -87,9 +88,7 @@ func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
 							write(now)
 						}
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					what := fmt.Sprintf("%v to %v at round trip %d, again %v", locks[from][0][0], locks[to][0][0], trip, again)
 					if l.State != inspect.StateHeld && l.State != inspect.StateUnknown || l.Masters[0].Foreign {
 						t.Errorf("%s: %s, %+v", what, l.State, l.Masters[0])

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // stacks are those of all goroutines, equal ones together.
@@ -41,9 +43,7 @@ func await(t *testing.T, what string, ok func() bool) {
 func restartClient(t *testing.T, addrs []string) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect(addrs, 20*time.Second, zk.WithLogInfo(false), zk.WithLogger(quietZK{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	go func() {
 		for range events { // until Close
@@ -71,9 +71,7 @@ func watchesOf(t *testing.T, addrs []string) (n int) {
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name == "zk_watch_count" {
 				watches, err := strconv.Atoi(value)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				n += watches
 			}
 		}

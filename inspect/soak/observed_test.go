@@ -21,6 +21,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -199,12 +200,8 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 	looked := &announced{first: make(chan struct{})}
 	cmd.Stderr = looked
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	w := &watcher{cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -242,7 +239,5 @@ func (a *announced) Write(b []byte) (int, error) {
 
 func (w *watcher) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := servertest.Signal(w.cmd.Process, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, servertest.Signal(w.cmd.Process, s))
 }

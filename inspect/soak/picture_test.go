@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -238,9 +239,7 @@ func pose(t *testing.T, c *clients) (end func()) {
 	for _, one := range c.own {
 		queued := make(chan string, 10)
 		locker, closeSession, err := one.openUntil(ctx, func(name string) { queued <- name })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		closers = append(closers, closeSession)
 		if _, held := holders[one.lock]; !held {
 			try, stop := context.WithTimeout(ctx, 20*time.Second)

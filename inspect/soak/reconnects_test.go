@@ -19,6 +19,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -144,9 +145,7 @@ func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reac
 			if err == nil && last != "" {
 				err = conn.Delete(last, -1)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			last = made
 			return path.Base(made)
 		},
@@ -195,14 +194,10 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 	clients := func(fields ...string) (n int) {
 		each(func(c *redis.Client) {
 			info, err := c.InfoMap(ctx, "clients").Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, field := range fields {
 				k, err := strconv.Atoi(info["Clients"][field])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				n += k
 			}
 		})
@@ -214,18 +209,14 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 		cut: func() {
 			each(func(c *redis.Client) {
 				for _, kind := range []string{"normal", "pubsub"} {
-					if err := c.ClientKillByFilter(ctx, "TYPE", kind, "SKIPME", "yes").Err(); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, c.ClientKillByFilter(ctx, "TYPE", kind, "SKIPME", "yes").Err())
 				}
 			})
 		},
 		take: func() string {
 			turns++
 			value := fmt.Sprintf("holder-%d", turns)
-			if err := client.Set(ctx, lock, value, 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.Set(ctx, lock, value, 0).Err())
 			return value
 		},
 		steady: func() bool { return clients("tracking_clients") == len(servers) },

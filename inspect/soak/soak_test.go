@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -46,9 +47,7 @@ func TestSoak(t *testing.T) {
 	notes, happened, reports := newLedger(), &faults{}, &story{}
 	if *kept != "" {
 		f, err := os.Create(*kept)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer f.Close()
 		reports.copy = f
 	}
@@ -126,9 +125,7 @@ func TestSoak(t *testing.T) {
 func plant(t *testing.T, w *world) {
 	t.Helper()
 	c, _, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	if _, err := c.Create("/soak", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -104,9 +105,7 @@ func of(make func() (*inspect.Snapshot, *inspect.Lock)) Ticket {
 func written(t *testing.T, ticket Ticket, form string) string {
 	t.Helper()
 	text, err := ticket.In(form)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return text
 }
 
@@ -116,14 +115,10 @@ func TestGolden(t *testing.T) {
 			got := written(t, ticket, form)
 			path := filepath.Join("testdata", name+Extension(form))
 			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("%s (-want +got; after looking at it: go test ./inspect/ticket -update):\n%s", path, diff)
 			}
@@ -164,9 +159,7 @@ func TestNothingSteersMarkdown(t *testing.T) {
 		}
 		return ast.WalkContinue, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for kind, want := range map[string]int{"Heading": 6, "Table": 3, "TableRow": 4, "TableCell": 2*7 + 2*7 + 3*4, "Emphasis": 1, "Strikethrough": 0, "FencedCodeBlock": 1} {
 		got := 0
 		for k, n := range count {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // report is one file in cases.
@@ -61,9 +63,7 @@ func reports(t *testing.T) []report {
 	seen := map[string]bool{"": true}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r := report{name: strings.TrimSuffix(filepath.Base(f), ".yaml"), Masters: 1}
 		if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&r); err != nil {
 			t.Fatalf("%s: %v", f, err)

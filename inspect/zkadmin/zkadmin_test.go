@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -24,9 +25,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 func TestBothWaysTellTheSame(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		conn, events, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer func() {
 			conn.Close()
 			for range events {
@@ -47,9 +46,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 				s := New(cfg)
 				defer s.Close()
 				conns, err := s.Connections(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				found := false
 				for _, c := range conns {
 					if c.Session == conn.SessionID() {
@@ -84,9 +81,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 func speak(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -277,9 +272,7 @@ func TestHostileAdminServers(t *testing.T) {
 
 func TestADeadServerIsLeftInTime(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

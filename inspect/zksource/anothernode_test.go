@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -62,9 +63,7 @@ func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 					&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll)},
 					&zk.CreateRequest{Path: lock + "/" + guid + "__lock__", Acl: zk.WorldACL(zk.PermAll), Flags: contender},
 				)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				v.Await("the queue is found", func() bool {
 					return v.Locks[lock] != nil && v.Locks[lock].Recipe == "kazoo" && v.Locks[lock].Contention() == 1
 				})

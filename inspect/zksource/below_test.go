@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -111,9 +112,7 @@ func TestANodeMadeAnewIsReadAnew(t *testing.T) {
 			label := fmt.Sprint("again ", i)
 			_, err := c.Multi(&zk.DeleteRequest{Path: node, Version: -1},
 				&zk.CreateRequest{Path: node, Data: []byte(label), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			v.Await(label, func() bool { return string(v.Locks[root+"/l"].Holders[0].Owner.Label) == label })
 		}
 	})
@@ -129,9 +128,7 @@ func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	secret := func() string {
 		t.Helper()
 		made, err := c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return made
 	}
 	first := secret()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -59,9 +60,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	v, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}})
 	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && l.State == inspect.StateHeld })
-	if err := c.AddAuth("digest", []byte("ops:secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
 	allow := func(acl []zk.ACL) {
 		t.Helper()
 		if _, err := c.SetACL("/l", acl, -1); err != nil {

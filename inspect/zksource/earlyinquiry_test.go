@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -30,9 +31,7 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	}
 	passed := make(chan struct{})
 	target, err := url.Parse(zks.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	asked := make(chan struct{})
 	var first sync.Once

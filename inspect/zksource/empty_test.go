@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -25,9 +26,7 @@ func TestEmptyDirectoriesAreCounted(t *testing.T) {
 		for i, in := range []string{"/a", "/b", "/b"} {
 			dir := fmt.Sprintf("%s%s/%d", root, in, i)
 			create(t, c, dir, "", 0)
-			if err := c.Delete(create(t, c, dir+"/lock-", "", contender), -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Delete(create(t, c, dir+"/lock-", "", contender), -1))
 		}
 		s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}})
 		e := s.Backends[0].Empty

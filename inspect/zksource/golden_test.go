@@ -18,6 +18,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -137,15 +138,11 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 	file := filepath.Join("testdata", name+".json")
 	if *update {
 		got = observed(t, zks, path)
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// A client may take a moment to set its watch.
 	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
 		if time.Now().After(deadline) {
@@ -163,9 +160,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 		t.Fatalf("%s is no lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
 	}
 	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
 }
 
@@ -177,9 +172,7 @@ func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.
 	defer cancel()
 	o := inspect.NewObserver(time.Now, zksource.New(cfg))
 	o.Diagnose(rules, time.Hour)
-	if err := o.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(ctx))
 	return o.Snapshot()
 }
 

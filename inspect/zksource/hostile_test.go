@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/jsonform"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -38,9 +39,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
 		defer cancel()
 		o := inspect.NewObserver(time.Now, zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Roots: []string{root}, Once: true}))
-		if err := o.Run(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.Run(ctx))
 		s := o.Snapshot()
 		l := s.Lock(inspect.ID{Backend: "zk", Path: dir})
 		if l == nil || l.Recipe != "curator" || len(l.Holders) != 1 || l.Node(&l.Holders[0]) != holder || l.Holders[0].Sequence != -2147483648 || len(l.Aliens) == 0 {
@@ -50,9 +49,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 			t.Errorf("lone node: %+v", lone)
 		}
 		text, err := json.Marshal(jsonform.Snapshot(s))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, r := range string(text) {
 			if !unicode.IsPrint(r) {
 				t.Fatalf("%U is printed: %s", r, text[:min(len(text), 1000)])

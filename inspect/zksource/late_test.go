@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/internal/zkwire"
@@ -58,15 +59,11 @@ func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	var listeners []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		listeners = append(listeners, l)
 	}
 	e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 60, listeners...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(e.Close)
 	leader, follower := listeners[0].Addr().String(), listeners[1].Addr().String()
 	c := client(t, &servertest.ZooKeeper{Addr: leader})

@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -43,9 +44,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 			time.AfterFunc(after, cancel)
 		}
 		s := zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: i%3 == 0})
-		if err := s.Run(ctx, v.Emit); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Run(ctx, v.Emit))
 		cancel()
 		if b := v.Backend; b != nil && (b.State != inspect.Connected || b.Unseen != nil || b.Servers[0].State == inspect.ServerDown) {
 			t.Errorf("ended after %v: %+v", after, b)

@@ -9,6 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -75,9 +76,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 		})
 		for _, p := range []string{"/v2/leases", "/v2/locks"} {
 			children, _, err := c.Children(root + p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, name := range children {
 				remove(t, c, root+p+"/"+name)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -23,9 +24,7 @@ func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 			t.Parallel()
 			zks := start(t)
 			c := client(t, zks)
-			if err := c.AddAuth("digest", []byte("ops:secret")); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
 			allow := func(p string, acl []zk.ACL) {
 				t.Helper()
 				if _, err := c.SetACL(p, acl, -1); err != nil {

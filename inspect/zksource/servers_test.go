@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -50,9 +51,7 @@ func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
 	l := contended(t, zks, "/l")
 	target, err := url.Parse(zks.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	reads := slices.Sorted(func(yield func(string) bool) {
 		for r := range adminReads {
 			if !yield(r) {

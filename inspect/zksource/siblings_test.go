@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -66,9 +67,7 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 			looks["named"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Only: node}).Locks
 			looks["root"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{node}}).Locks
 			read, err := zksource.ReadLock(t.Context(), direct{c}, zksource.Config{Servers: []string{zks.Addr}, Only: node})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			looks["to act on"] = map[string]*inspect.Lock{}
 			if read.Lock.State != inspect.StateFree {
 				looks["to act on"][node] = read.Lock

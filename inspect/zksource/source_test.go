@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -52,9 +53,7 @@ func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
 func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{zks.Addr}, timeout, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {
@@ -337,9 +336,7 @@ func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
 	c := client(t, zks)
 	create(t, c, "/open", "", 0)
 	create(t, c, "/open/"+guid+"__lock__", "a", contender)
-	if err := c.AddAuth("digest", []byte("ops:secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
 	if _, err := c.Create("/shut", nil, 0, zk.DigestACL(zk.PermAll, "ops", "secret")); err != nil {
 		t.Fatal(err)
 	}

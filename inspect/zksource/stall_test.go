@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
@@ -33,9 +34,7 @@ func watchedRun(t *testing.T) *watched {
 	stop()
 	w.stall.Start(ended)() // no beats but those of the run
 	l, err := open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		w.dropLink()
 		w.tasks.Wait()

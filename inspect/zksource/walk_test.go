@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -66,15 +67,11 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
 			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 			c, _, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer c.Close()
 			create := func(p string, flags int32) string {
 				made, err := c.Create(p, nil, flags, zk.WorldACL(zk.PermAll))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return made
 			}
 			create("/l", 0)

@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -183,9 +184,7 @@ func TestKazooQueuesBehindGoZooKeeper(t *testing.T) {
 		for _, name := range []string{"together", "apart"} {
 			w.place(c, name)
 			l := zk.NewLock(c, w.root+"/"+name, zk.WorldACL(zk.PermAll))
-			if err := l.Lock(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.Lock())
 		}
 		peer := servertest.StartKazooLocks(t, zks.Addr)
 		peer.Send(t, "mixing", "a", w.root+"/together")

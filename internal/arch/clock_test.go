@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // clocked are the folders whose code has the time passed in. Not among them: the ground, which is at the wire
@@ -67,9 +69,7 @@ var clocks = map[string]struct {
 func uses(t *testing.T, name string) string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var found []string
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
@@ -89,9 +89,7 @@ func uses(t *testing.T, name string) string {
 
 func TestTheTimeIsPassedIn(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	seen := map[string]bool{}
 	for _, dir := range clocked {
 		err := fs.WalkDir(os.DirFS(root), dir, func(name string, d fs.DirEntry, err error) error {
@@ -104,9 +102,7 @@ func TestTheTimeIsPassedIn(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	for name := range clocks {
 		if !seen[name] {
@@ -118,9 +114,7 @@ func TestTheTimeIsPassedIn(t *testing.T) {
 // Times of day are local in every screen, also in a recording's, whose instants are in UTC: describe.Clock has them so.
 func TestTimesOfDayHaveOneHome(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = fs.WalkDir(os.DirFS(root), "tui", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
@@ -131,7 +125,5 @@ func TestTimesOfDayHaveOneHome(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -15,13 +16,9 @@ import (
 func TestAnotherModuleCanUseACheckout(t *testing.T) {
 	servertest.Long(t) // it compiles everything once more
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := regexp.MustCompile("(?s)```\n(require github.com/lockscope.*?)```").FindStringSubmatch(string(readme))
 	if lines == nil {
 		t.Fatal("README.md shows no lines for go.mod")
@@ -31,14 +28,10 @@ func TestAnotherModuleCanUseACheckout(t *testing.T) {
 		from := map[string]string{"go.sum": filepath.Join(root, "go.sum"), "main.go": "testdata/consumer/main.go"}[name]
 		if from != "" {
 			copied, err := os.ReadFile(from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			text = string(copied)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	run := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
 	run.Dir, run.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")

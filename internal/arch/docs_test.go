@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // pathLike matches a folder (it ends in a slash) or a file below one between backquotes.
@@ -17,16 +19,12 @@ var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?
 // The pages name only folders and files that exist.
 func TestThePapersNameWhatIsThere(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
 	named := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range pathLike.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(m[1], "NAME") {
 				continue // where something new goes
@@ -53,9 +51,7 @@ var quotedName = regexp.MustCompile("`\\w+`")
 // A file declares the names that ARCHITECTURE.md says it has.
 func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	declarations := make(map[string][]map[string]bool) // by the end of a path: docs.go, internal/arch/docs.go
 	sources(t, func(name string, _ *token.FileSet, f *ast.File) {
 		names := make(map[string]bool)

@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // sources calls see for each Go file of the repository, including tests and nested modules.
 func sources(t *testing.T, see func(name string, fset *token.FileSet, f *ast.File)) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files := 0
 	err = fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -41,9 +41,7 @@ func sources(t *testing.T, see func(name string, fset *token.FileSet, f *ast.Fil
 		see(name, fset, f)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if files < 100 {
 		t.Fatalf("only %d files found: is the repository root right?", files)
 	}

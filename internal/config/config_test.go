@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	load := func(text string) (Config, error) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return Load(path)
 	}
 	c, err := load(Example)

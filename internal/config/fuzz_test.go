@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Whatever is in a configuration, reading it ends with one that can be used or with a line that says why not.
@@ -16,9 +18,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "config.yaml")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, text, 0o600))
 		c, err := Load(path)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), path) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func none(string) string { return "" }
@@ -17,12 +18,8 @@ func none(string) string { return "" }
 func secretFile(t *testing.T, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+	must.Succeed(t, os.Chmod(path, mode))
 	return path
 }
 
@@ -50,13 +47,9 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 		{url: "zk://z2?admin=http://z2:8080", username: u2, password_file: %s, admin: {username: a2, password: pa2}},
 		{url: "redis+sentinel://s1/m", username: u3, password_command: [printf, 'of the command\r\n'], sentinel: {password: ps}},
 		redis://r1]}}`, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	targets, err := secretsOf(t, p, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	login := func(user, password string) connect.Credentials {
 		return connect.Credentials{Username: user, Password: connect.Secret(password)}
 	}
@@ -80,14 +73,10 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 // The environment has one password for Redis: it is for the servers without their own.
 func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
 	p, err := profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
 	targets, err := secretsOf(t, p, func(name string) string { return env[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, want := range []connect.Secret{"environment", "own", "a:b"} {
 		if targets[i].Secrets.Login.Password != want {
 			t.Errorf("%s: another secret than that of the %s", targets[i].URL(), string(want))
@@ -148,9 +137,7 @@ func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
 	runs := filepath.Join(t.TempDir(), "runs")
 	p, err := profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	targets, err := secretsOf(t, p, none)
 	if err != nil || targets[1].Secrets.Login.Password != "0" {
 		t.Errorf("%v: %s secrets of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))

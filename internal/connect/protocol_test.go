@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/internal/zkwire"
@@ -25,9 +26,7 @@ import (
 func pingBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config, err := target.TLS.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	options := target.RedisOptions(config)[0]
 	options.MaxRetries = -1
 	client := redis.NewUniversalClient(options)
@@ -45,14 +44,10 @@ func (silentLogger) Printf(string, ...any) {}
 func sessionBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config, err := target.TLS.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tap := &zkwire.Tap{TLS: config, DialContext: target.Dialer()}
 	conn, events, err := zk.Connect(target.Servers, 10*time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silentLogger{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		conn.Close()
 		for range events {
@@ -130,9 +125,7 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 		url += "?ca=" + certs.CA
 	}
 	targets, err := connect.ParseTargets([]string{url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ask := pingBy
 	if targets[0].Service == connect.ZooKeeper {
 		ask = sessionBy

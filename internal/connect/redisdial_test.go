@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -23,9 +24,7 @@ func fillClients(t *testing.T, addr string) {
 	t.Helper()
 	for {
 		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { conn.Close() })
 		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 			return
@@ -82,9 +81,7 @@ func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 		}
 	})
 	conn, err := connect.PlainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	lines := bufio.NewReader(conn)
 	for _, want := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {

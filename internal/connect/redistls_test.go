@@ -14,15 +14,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // listen serves connections with f until the test ends.
 func listen(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -71,9 +71,7 @@ func TestTLSWithACertificateBelowHome(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(filepath.Join(home, "ca.pem"), ca, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(home, "ca.pem"), ca, 0o600))
 	config, err := (&TLS{CA: "~/ca.pem"}).Config()
 	if err != nil {
 		t.Fatal(err)

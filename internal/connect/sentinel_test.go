@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // aSentinel names one master, a host, to every client; "" knows none, and "silent" takes connections and says nothing.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

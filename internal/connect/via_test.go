@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -26,19 +27,13 @@ func fakeSSH(t *testing.T) (calls func() []string) {
 	}
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	script := "#!/bin/sh\nLOCKSCOPE_FAKE_SSH='" + filepath.Join(dir, "calls") + "' exec '" + self + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	return func() []string {
 		text, err := os.ReadFile(filepath.Join(dir, "calls"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
 }
@@ -46,9 +41,7 @@ func fakeSSH(t *testing.T) (calls func() []string) {
 func bastion(t *testing.T) *connect.Via {
 	t.Helper()
 	via, err := connect.ParseVia("ssh://bastion")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return via
 }
 
@@ -106,9 +99,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 		"zk://" + zk + "?via=ssh://ops@bastion:2222",
 	} {
 		targets, err := connect.ParseTargets([]string{url})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if again := targets[0].URL(); again != url {
 			t.Errorf("written again: %s, want %s", again, url)
 		}
@@ -142,9 +133,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 	} {
 		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {
 			targets, err := connect.ParseTargets([]string{scheme + "://" + nobody + "?via=ssh://ops@" + tt.host})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			ask := pingBy
 			if targets[0].Service == connect.ZooKeeper {
 				ask = sessionBy
@@ -175,9 +164,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		<-t.Context().Done()
 	})
 	conn, err := bastion(t).DialContext(t.Context(), "tcp", silent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-met
 	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -230,9 +217,7 @@ func TestABastionThatFailsIsSpared(t *testing.T) {
 			before = len(calls())
 		}
 		targets, err := connect.ParseTargets([]string{"redis://r1?via=ssh://" + tt.host, "redis://r2?via=ssh://" + tt.host})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		var last error
 		for i := 0; ctx.Err() == nil && i < 50; i++ {

@@ -16,6 +16,7 @@ import (
 
 	luaparse "github.com/yuin/gopher-lua/parse"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -24,9 +25,7 @@ import (
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
 	all, err := readTable("table")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := newChecker(t, all)
 	for _, m := range all {
 		text, err := m.apply("../..")
@@ -68,13 +67,9 @@ func newChecker(t *testing.T, mutants []*mutant) *checker {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	exports := make(map[string]string)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")

@@ -6,14 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // TestTheTableIsOfThisTree: every change can still be made, and the tests that are to notice it are there.
 func TestTheTableIsOfThisTree(t *testing.T) {
 	all, err := readTable("table")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	known := make(map[string]map[string]bool)
 	for _, m := range all {
 		if _, err := m.apply("../.."); err != nil {
@@ -38,15 +38,11 @@ var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
 func testsOf(t *testing.T, dir string) map[string]bool {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := make(map[string]bool)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			names[m[1]] = true
 		}

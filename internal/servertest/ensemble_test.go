@@ -5,14 +5,14 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // TestWireStopsAndHeals: what is held back arrives late, in each direction on its own; a reset ends connections.
 func TestWireStopsAndHeals(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer echo.Close()
 	go func() {
 		for {
@@ -25,9 +25,7 @@ func TestWireStopsAndHeals(t *testing.T) {
 	}()
 	w := StartWire(t, echo.Addr().String())
 	c, err := net.Dial("tcp", w.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	say := func(text string) { _, _ = io.WriteString(c, text) }
 	hear := func(want string, limit time.Duration) error {
@@ -42,9 +40,7 @@ func TestWireStopsAndHeals(t *testing.T) {
 		return nil
 	}
 	say("one")
-	if err := hear("one", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, hear("one", 10*time.Second))
 	for _, d := range []Direction{ToServer, ToClient} {
 		w.Stop(d)
 		say("two")

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 
@@ -44,9 +45,7 @@ func (b busy) command(t *testing.T, name string) map[string]any {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get(b.zk.Admin + "/commands/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s: %s, %s", name, resp.Status, resp.Header.Get("Content-Type"))
@@ -147,9 +146,7 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 	var ids []int64
 	for _, c := range b.command(t, "connections")["connections"].([]any) {
 		id, err := c.(map[string]any)["session_id"].(json.Number).Int64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
@@ -161,15 +158,11 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 func (b busy) word(t *testing.T, word string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", b.zk.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn, word)
 	text, err := io.ReadAll(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 type quiet struct{}
@@ -18,22 +20,16 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	var listeners []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		listeners = append(listeners, l)
 	}
 	e, err := StartEnsemble(Config{TickTime: 300 * time.Millisecond}, 5, listeners...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(e.Close)
 	var conns []*zk.Conn
 	for _, l := range listeners {
 		conn, events, err := zk.Connect([]string{l.Addr().String()}, 6*time.Second, zk.WithLogger(quiet{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() {
 			conn.Close()
 			for range events { // closed when its goroutines have ended
@@ -57,9 +53,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 		t.Fatalf("the leader has %q, %v", data, err)
 	}
 	_, _, gone, err := leader.ExistsW("/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	e.Cut(1, true, true)
 	if data, _, err := follower.Get("/a"); err != nil || string(data) != "1" {
 		t.Errorf("cut off, the follower answers %q, %v", data, err)
@@ -115,9 +109,7 @@ func TestAccessListsInAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, conns := startEnsemble(t)
 	owner, stranger := conns[1], conns[2]
-	if err := owner.AddAuth("digest", []byte("owner:secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, owner.AddAuth("digest", []byte("owner:secret")))
 	mine := zk.AuthACL(zk.PermAll &^ zk.PermDelete)
 	if _, err := owner.Create("/dir", nil, 0, mine); err != nil {
 		t.Fatal(err)
@@ -141,9 +133,7 @@ func TestAccessListsInAnEnsemble(t *testing.T) {
 		t.Errorf("the owner deletes: %v", err)
 	}
 	owner.Close()
-	if err := conns[0].AddAuth("digest", []byte("owner:secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conns[0].AddAuth("digest", []byte("owner:secret")))
 	awaitEmpty(t, conns[0], "/dir")
 }
 
@@ -152,9 +142,7 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 	t.Helper()
 	for {
 		names, _, events, err := conn.ChildrenW(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(names) == 0 {
 			return
 		}
@@ -173,15 +161,11 @@ func TestACutHoldsPingsBack(t *testing.T) {
 	var listeners []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		listeners = append(listeners, l)
 	}
 	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it beats only here
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer e.Close()
 	const id = 7
 	follower := e.members[1]

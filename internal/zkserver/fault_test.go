@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 
@@ -21,9 +22,7 @@ func (quiet) Printf(string, ...any) {}
 func dialZK(t testing.TB, addr string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
 	c, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	awaitState(t, events, zk.StateHasSession)
 	return c, events
@@ -54,12 +53,10 @@ func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 	}
 }
 
-func must[T any](t testing.TB) func(T, error) T {
+func have[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return v
 	}
 }
@@ -80,9 +77,7 @@ func TestSilentSessionExpires(t *testing.T) {
 		c.create(path, "", 1)
 		c.conn.Close()
 		_, _, events, err := other.ExistsW(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
 			t.Errorf("got %v, want the node deleted", ev)
 		}
@@ -105,9 +100,7 @@ func TestContainersAreReaped(t *testing.T) {
 	c, _ := dialZK(t, server.Addr, 5*time.Second)
 	for _, path := range []string{"/used"} {
 		ok, _, events, err := c.ExistsW(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if path == "/used" {
 			a.del("/used/child", -1)
 		}
@@ -141,9 +134,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 		append(slices.Clone(session), 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14), session,
 	} {
 		conn, err := net.Dial("tcp", server.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		conn.Write(noise)
 		if _, _, err := good.Exists("/"); err != nil {
 			t.Fatalf("after %.20q: %v", noise, err)
@@ -179,16 +170,12 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server, err := zkserver.Start(zkserver.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for range 3 {
 		dialZK(t, server.Addr(), 5*time.Second)
 	}
 	idle, err := net.Dial("tcp", server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer idle.Close()
 	for range 2 {
 		if err := server.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -17,9 +18,7 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
 	config, err := (&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, tt := range map[string]struct {
 		asks tls.ClientAuthType
 		want bool
@@ -28,9 +27,7 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 			server := c.Server(t)
 			server.ClientAuth = tt.asks
 			l, err := tls.Listen("tcp", "127.0.0.1:0", server)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer l.Close()
 			seen := make(chan int, 1)
 			go func() {
@@ -46,9 +43,7 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 			}()
 			tap := &Tap{TLS: config}
 			conn, err := tap.secure(t.Context(), "tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer conn.Close()
 			if n := <-seen; (n > 0) != tt.want || tap.Authenticated() != tt.want {
 				t.Errorf("the server has %d certificates, we are somebody: %v", n, tap.Authenticated())
@@ -69,9 +64,7 @@ func TestReasonOfTLS(t *testing.T) {
 	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer listener.Close()
 	go func() {
 		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
@@ -81,9 +74,7 @@ func TestReasonOfTLS(t *testing.T) {
 	}()
 	for want, given := range map[string]*connect.TLS{"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA}} {
 		config, err := given.Config()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		tap := &Tap{TLS: config}
 		if _, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second); err == nil || !strings.Contains(connect.Reason(err), want) {
 			t.Errorf("%v, want %s", err, want)

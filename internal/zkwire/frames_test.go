@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // anyRequest has any reply.
@@ -62,9 +64,7 @@ func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	}
 	tap.Send(1, func(int, Reply) {}, anyRequest)
 	asked := time.Now().Add(time.Second)
-	if err := c.SetReadDeadline(asked); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.SetReadDeadline(asked))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/must"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -36,9 +37,7 @@ func withSession(t *testing.T) *wired {
 	w := &wired{t: t, server: far}
 	w.tap = &Tap{Gather: gathered, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 	conn, err := w.tap.Dial("tcp", "zk:2181", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.conn = conn
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // go-zookeeper reads
 	go func() { _, _ = conn.Write(framed(make([]byte, 44))) }()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/internal/zkwire"
@@ -31,9 +32,7 @@ func dial(t testing.TB, addr string) tapped {
 	c := tapped{tap: &zkwire.Tap{}, events: make(chan zk.Event, 1000)}
 	conn, all, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(c.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)),
 		zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) { c.events <- e }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range all {
@@ -123,9 +122,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
-		if err := c.send(zkwire.WatchBelow(root))[0].Err; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.send(zkwire.WatchBelow(root))[0].Err)
 		expect := func(what zk.EventType, path string) {
 			t.Helper()
 			c.await(t, what.String()+" "+path, func(e zk.Event) bool { return e.Type == what && e.Path == path })
@@ -140,9 +137,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 				expect(zk.EventNodeDataChanged, p)
 			}
 			for _, p := range []string{root + "/a/b", root + "/a", root} {
-				if err := c.Delete(p, -1); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Delete(p, -1))
 				expect(zk.EventNodeDeleted, p)
 			}
 		}

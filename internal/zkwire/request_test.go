@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/must"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -139,9 +140,7 @@ func TestTapHearsEvents(t *testing.T) {
 	if r := sendNow(t, tap, conn.SessionID(), watchRequest("/watched"))[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if err := conn.Delete("/watched", -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.Delete("/watched", -1))
 	if path := <-paths; path != "/watched" {
 		t.Errorf("event of %q", path)
 	}
@@ -204,9 +203,7 @@ func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
 	tap := &Tap{}
 	conn, states := through(t, tap, 10*time.Second, p.addr())
 	await(t, states, zk.StateHasSession)
-	if err := conn.AddAuth("digest", []byte("user:password")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.AddAuth("digest", []byte("user:password")))
 	created := sendNow(t, tap, conn.SessionID(), createRequest("/mine", zk.WorldACL(zk.PermAll), 0))[0]
 	if created.Err != nil {
 		t.Fatal(created.Err)

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -38,9 +39,7 @@ func through(t testing.TB, tap *Tap, timeout time.Duration, servers ...string) (
 				states <- e.State
 			}
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {
@@ -67,9 +66,7 @@ func await(t testing.TB, states <-chan zk.State, want zk.State) {
 func server(t testing.TB) *zkserver.Server {
 	t.Helper()
 	s, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -110,9 +107,7 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 	conn, states := through(t, tap, time.Second, s.Addr())
 	await(t, states, zk.StateHasSession)
 	old := conn.SessionID()
-	if err := s.ExpireSession(old); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.ExpireSession(old))
 	await(t, states, zk.StateExpired)
 	await(t, states, zk.StateHasSession)
 	if id, _ := tap.Session(); id == old || id == 0 {
@@ -171,9 +166,7 @@ type hang struct {
 
 func newHang(t testing.TB, target string) *hang {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	h := &hang{listener: l, passing: make(chan struct{}), end: make(chan struct{})}
 	close(h.passing)
 	h.work.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -22,9 +23,7 @@ func openAudit(t *testing.T) (*Audit, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
 	a, err := OpenAudit(time.Now, path, "test", "profile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { a.Close() })
 	return a, path
 }
@@ -51,16 +50,12 @@ func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
 func auditLines(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	var lines []map[string]any
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var l map[string]any
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(s.Bytes(), &l))
 		lines = append(lines, l)
 	}
 	return lines
@@ -82,9 +77,7 @@ func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return conn, func() {
 		conn.Close()
 		for range events { // closed when its goroutines have ended
@@ -101,9 +94,7 @@ func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
 	var names []string
 	for range n {
 		path, err := conn.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", []byte("w"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		names = append(names, filepath.Base(path))
 	}
 	return names
@@ -188,13 +179,9 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}
 		p, err := releaser.Preview(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, path := range []string{dir + "/" + names[0], dir} {
-			if err := conn.Delete(path, -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, conn.Delete(path, -1))
 		}
 		if again := zkQueue(t, conn, dir, 1); again[0] != names[0] {
 			t.Fatalf("made anew as %s, want the same name", again[0])
@@ -223,9 +210,7 @@ func TestNoAuditNoAction(t *testing.T) {
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		audit.Close()
 		result, err := releaser.Execute(t.Context(), p, "typed")
 		if err == nil || result.Released || result.Reason != NoAudit {
@@ -255,9 +240,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 		long := strings.Repeat("x", 3000)
 		for _, value := range []string{"Y2NjY2NjY2NjY2NjY2NjYw==", "\xff\x00binary", long} {
 			for _, c := range clients {
-				if err := c.Set(t.Context(), key, value, time.Minute).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.Set(t.Context(), key, value, time.Minute).Err())
 			}
 			audit, path := openAudit(t)
 			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
@@ -270,9 +253,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 				t.Fatalf("preview %+v, %v", p, err)
 			}
 			// The third master changes hands between preview and release: its new holder stays.
-			if err := clients[2].Set(t.Context(), key, "other", time.Minute).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, clients[2].Set(t.Context(), key, "other", time.Minute).Err())
 			result, err := releaser.Execute(t.Context(), p, "--yes")
 			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
 				t.Errorf("result %+v, %v", result, err)
@@ -350,9 +331,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		results := make(chan Result, 8)
 		for range cap(results) {
 			go func() {
@@ -385,9 +364,7 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 		dir := servertest.UniquePath(t)
 		create := func(c *zk.Conn, path string, flags int32) string {
 			made, err := c.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return filepath.Base(made)
 		}
 		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence
@@ -406,9 +383,7 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 				t.Fatalf("preview %+v, %v", p, err)
 			}
 			result, err := releaser.Execute(t.Context(), p, "typed")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return p, result
 		}
 		p, result := release(dir, held)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -56,9 +57,7 @@ func (a *asking) request(dir, owner string) Request {
 func (a *asking) node(t *testing.T, dir string, at int) string {
 	t.Helper()
 	d, err := a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l := d.lock()
 	if l == nil || l.Contention() <= at {
 		t.Fatalf("%s: %+v", dir, l)
@@ -69,13 +68,9 @@ func (a *asking) node(t *testing.T, dir string, at int) string {
 func (a *asking) perform(t *testing.T, r Request) (Preview, Result) {
 	t.Helper()
 	p, err := a.releaser.Preview(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	result, err := a.releaser.Execute(t.Context(), p, "--yes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p, result
 }
 
@@ -144,9 +139,7 @@ func (a *asking) others(t *testing.T) {
 		peer.Expect(t, "acquired "+kind)
 		name := a.node(t, dir, 0)
 		before, _, err := a.conn.Get(dir + "/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if p, r := a.perform(t, a.request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
 			t.Errorf("%s: %+v", kind, r)
 		}

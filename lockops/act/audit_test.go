@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -20,12 +21,8 @@ func TestAuditFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
 		path, victim := filepath.Join(dir, name), filepath.Join(dir, "victim of a "+name)
-		if err := os.WriteFile(victim, []byte("theirs\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := link(victim, path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(victim, []byte("theirs\n"), 0o644))
+		must.Succeed(t, link(victim, path))
 		if a, err := OpenAudit(time.Now, path, "test", ""); err == nil {
 			t.Errorf("a %s was opened", name)
 			a.Close()
@@ -36,26 +33,16 @@ func TestAuditFile(t *testing.T) {
 	}
 	path := filepath.Join(dir, "new", "audit.jsonl")
 	a, err := OpenAudit(time.Now, path, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer a.Close()
-	if err := a.write(line{Lock: "zk:/first"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.write(line{Lock: "zk:/first"}))
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f.WriteString(`{"lock":"zk:/cut by a full di`)
 	f.Close()
-	if err := a.write(line{Lock: "zk:/second"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.write(line{Lock: "zk:/second"}))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {
 		t.Errorf("audit file:\n%s", text)
@@ -72,9 +59,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	audit, path := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 30*time.Second, audit)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := releaser.Execute(t.Context(), p, "typed"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +78,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	zkReleaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{zookeeper.Addr}, Chroot: "/apps"}, other)
 	defer zkReleaser.Close()
 	p, err = zkReleaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: "/lock"}, Owner: inspect.Untrusted(names[0])})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if result, err := zkReleaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
 		t.Fatalf("result %+v, %v", result, err)
 	}

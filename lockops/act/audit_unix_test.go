@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Each line is synced: a file that cannot be synced is no audit.
@@ -15,13 +17,9 @@ func TestAuditIsSynced(t *testing.T) {
 	audit.file.Close()
 	// A pipe accepts writes and cannot be synced.
 	audit.path = filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(audit.path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(audit.path, 0o600))
 	pipe, err := os.OpenFile(audit.path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	audit.file = pipe
 	if err := audit.write(line{Lock: "zk:/a"}); err == nil {
 		t.Error("a line that could not be synced was taken for written")

@@ -9,24 +9,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // writeLines has an audit file write so many lines.
 func writeLines(t *testing.T, a *Audit, n int) {
 	t.Helper()
 	for i := range n {
-		if err := a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(a.actor.Profile, i), Lock: fmt.Sprintf("zk:/%d", i), Action: "release"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(a.actor.Profile, i), Lock: fmt.Sprintf("zk:/%d", i), Action: "release"}))
 	}
 }
 
 func openLimited(t *testing.T, path, profile string, limit int64) *Audit {
 	t.Helper()
 	a, err := OpenAudit(time.Now, path, "test", profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { a.Close() })
 	a.limit = limit
 	return a
@@ -35,9 +33,7 @@ func openLimited(t *testing.T, path, profile string, limit int64) *Audit {
 func readWhole(t *testing.T, path string) Trail {
 	t.Helper()
 	trail, err := ReadTrail(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return trail
 }
 
@@ -46,9 +42,7 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeLines(t, openLimited(t, path, "a", auditLimit), 4)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || len(trail.Records) != 4 || trail.Last == "" {
 		t.Fatalf("as written: %+v", trail)
@@ -67,16 +61,12 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 		"sum taken out": {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4},
 		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
 	} {
-		if err := os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
 		if trail := readWhole(t, path); len(trail.Breaks) == 0 || trail.Breaks[0].Line != tt.at || trail.Breaks[0].File != path {
 			t.Errorf("%s: %+v, want line %d", what, trail.Breaks, tt.at)
 		}
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600))
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {
 		t.Errorf("the end removed shows by the last sum alone: %+v", trail)
 	}
@@ -117,9 +107,7 @@ func TestTrailsAreRotated(t *testing.T) {
 			t.Errorf("%s: %v, %v", f, info, err)
 		}
 	}
-	if err := os.Remove(older(path, 3)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(older(path, 3)))
 	if trail := readWhole(t, path); len(trail.Breaks) != 1 || trail.Breaks[0].File != older(path, 2) || trail.Breaks[0].Line != 1 {
 		t.Errorf("a file removed: %+v", trail.Breaks)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -29,9 +30,7 @@ func TestAClientIsEnded(t *testing.T) {
 		conn := c.Conn()
 		t.Cleanup(func() { conn.Close() })
 		info, err := conn.ClientInfo(t.Context()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return conn, info.Addr
 	}
 	victim, addr := other("worker-1")
@@ -39,9 +38,7 @@ func TestAClientIsEnded(t *testing.T) {
 	preview := func(client string) ClientPreview {
 		t.Helper()
 		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return p
 	}
 	p := preview(addr)
@@ -125,9 +122,7 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 		victim := other.Conn()
 		defer victim.Close()
 		info, err := victim.ClientInfo(t.Context()).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: info.Addr})
 		if err != nil || p.Refused != "" {
 			t.Fatalf("%+v, %v", p, err)
@@ -195,9 +190,7 @@ func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	r := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, nil)
 	for range 2 {
 		c := server.Client(t)
-		if err := c.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Ping(t.Context()).Err())
 	}
 	listed := func() string { return ours.Info(t.Context(), "commandstats").Val() }
 	list, err := r.Connections(t.Context(), 2)
@@ -209,9 +202,7 @@ func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 			t.Errorf("at most %d: %v, %v", most, list, err)
 		}
 	}
-	if err := ours.Do(t.Context(), "acl", "setuser", "default", "-info").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, ours.Do(t.Context(), "acl", "setuser", "default", "-info").Err())
 	if list, err := r.Connections(t.Context(), 3); len(list) > 0 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "+info") {
 		t.Errorf("without INFO: %v, %v", list, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -18,18 +19,14 @@ func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		acme, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{Lock: `/.+`, Contender: `(?P<mode>s|x)@(?P<host>[^@]+)@\d{10}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
 		for _, prefix := range []string{"s@a@", "s@b@", "x@c@"} {
 			node, err := conn.Create(dir+"/"+prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			names = append(names, node[len(dir)+1:])
 		}
 		audit, _ := openAudit(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -76,9 +77,7 @@ func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
 				for _, word := range strings.Fields(line) {
 					args = append(args, word)
 				}
-				if err := admin[0].Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, admin[0].Do(t.Context(), args...).Err())
 			}
 			rights := []any{"~*", "&*", "+@all"}
 			if tt.denied != "" {

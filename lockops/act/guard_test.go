@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -76,17 +77,13 @@ type confirmedRelease struct {
 
 func (q *confirmedRelease) remove(t *testing.T, index int) {
 	t.Helper()
-	if err := q.conn.Delete(q.dir+"/"+q.names[index], -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, q.conn.Delete(q.dir+"/"+q.names[index], -1))
 }
 
 func (q *confirmedRelease) there(t *testing.T, index int) bool {
 	t.Helper()
 	ok, _, err := q.conn.Exists(q.dir + "/" + q.names[index])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return ok
 }
 
@@ -215,9 +212,7 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 				if i < n {
 					err = c.Set(t.Context(), key, "v", time.Minute).Err()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 			}
 		}
 		audit, _ := openAudit(t)
@@ -262,9 +257,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	server.Resume(t)
-	if err := clients[0].Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, clients[0].Ping(t.Context()).Err())
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
 		t.Error("it was deleted after the operator had the answer that it was not")
 	}

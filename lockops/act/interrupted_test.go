@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -86,9 +87,7 @@ func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 				for _, word := range strings.Fields(line) {
 					args = append(args, word)
 				}
-				if err := admin.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, admin.Do(t.Context(), args...).Err())
 			}
 			request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner), Waiter: tt.waiter}
 			for _, by := range []saidNo{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {

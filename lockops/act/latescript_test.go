@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A request whose connection broke may be run later than the look that shows nothing done, until its time
@@ -33,9 +34,7 @@ func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
 				releaser := faultyMasters(t, tt.masters)
 				for i := range tt.masters {
 					for _, script := range []string{"string", "expire"} {
-						if err := tt.masters[i].plain.ScriptLoad(t.Context(), scriptText(script)).Err(); err != nil {
-							t.Fatal(err)
-						}
+						must.Succeed(t, tt.masters[i].plain.ScriptLoad(t.Context(), scriptText(script)).Err())
 					}
 				}
 				p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -94,9 +95,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 			clients, addrs := redisMastersOf(t, servers)
 			for i, by := range tt.by {
 				if i == 0 || !tt.waiter {
-					if err := clients[i].Set(t.Context(), "lock:a", "v", 0).Err(); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, clients[i].Set(t.Context(), "lock:a", "v", 0).Err())
 				}
 				switch {
 				case errors.Is(by, stands):
@@ -133,9 +132,7 @@ func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 			servers = append(servers, servertest.StartEmbeddedRedis(t))
 		}
 		clients, addrs := redisMastersOf(t, servers)
-		if err := clients[0].Set(t.Context(), "lock:a", "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, clients[0].Set(t.Context(), "lock:a", "v", 0).Err())
 		audit, _ := openAudit(t)
 		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})

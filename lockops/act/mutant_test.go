@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -103,9 +104,7 @@ func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
 	const key, value = "lock:string", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"
-	if err := admin[0].Set(t.Context(), key, value, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin[0].Set(t.Context(), key, value, 0).Err())
 	way, ok := removalOf(&inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}, &inspect.Contender{Name: value}, value)
 	if !ok {
 		t.Fatal("a plain string cannot be released")

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -95,9 +96,7 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 		f := &all[i]
 		f.key, f.plain = "lock:a", plain[i]
 		if f.has {
-			if err := plain[i].Set(t.Context(), f.key, "v", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, plain[i].Set(t.Context(), f.key, "v", 0).Err())
 		}
 		clients[i].AddHook(f)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -94,9 +95,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 			holder, end := connectUntil(t, server.Addr)
 			first := zkQueue(t, holder, dir, 1)[0]
 			made, err := waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
 			if err != nil || p.Refused != "" {
 				t.Fatalf("%+v, %v", p, err)

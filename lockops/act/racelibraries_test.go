@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -246,9 +247,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 				result, err := pace.run(func() {
 					passed, failed = redis.NewScript(tt.passes).Run(t.Context(), client, append([]string{tt.key}, tt.keys...), tt.waiter, tt.becomes).Int()
 				}, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
-				if err := errors.Join(err, failed); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, errors.Join(err, failed))
 				holds, err := inIt.Run(t.Context(), client, []string{tt.key}, tt.becomes).Int()
 				if err != nil || holds != passed || result.Released == (passed == 1) || !result.Released && result.Reason != Changed && result.Reason != Gone {
 					t.Fatalf("try %d: its turn came %d times, it holds: %d; we report %+v, %v", try, passed, holds, result, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -33,9 +34,7 @@ func TestAskingInRaces(t *testing.T) {
 			for at := range nodes {
 				name := fmt.Sprintf("%s/_c_7f3e9c1a-0000-4000-8000-%012d-lock-", dir, at)
 				made, err := holder.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				nodes[at] = made
 			}
 			request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(nodes[0][len(dir)+1:]), Ask: true, Wait: time.Minute}
@@ -96,16 +95,12 @@ func TestEndingClientsInRaces(t *testing.T) {
 		return client, conn, info.Addr, nil
 	}
 	standing, bystander, _, err := connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer standing.Close()
 	pace, ended := racePace{}, 0
 	for i := range *tries {
 		leaving, _, addr, err := connect()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		p, err := ender.PreviewEnd(ctx, ClientRequest{Backend: "redis", Client: addr})
 		if err != nil || p.Refused != "" {
 			t.Fatalf("%+v, %v", p, err)

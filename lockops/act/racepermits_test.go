@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -21,9 +22,7 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 		releaser := onEnsemble(t, conn, server.Addr)
 		create := func(path string, data string, flags int32) string {
 			made, err := holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return made
 		}
 		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence

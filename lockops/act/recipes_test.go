@@ -17,6 +17,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -118,9 +119,7 @@ func (x trial) write(t *testing.T) {
 		for _, word := range strings.Fields(line) {
 			args = append(args, word)
 		}
-		if err := x.client.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, x.client.Do(t.Context(), args...).Err())
 	}
 }
 
@@ -197,9 +196,7 @@ func (x trial) withoutTTL(t *testing.T) {
 func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	t.Helper()
 	p, err := r.Preview(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if sentence != done {
 		if p.Refused == "" || !strings.Contains(p.Detail, sentence) {
 			t.Errorf("%s: refused %q: %q, want %q", request.action(), p.Refused, p.Detail, sentence)
@@ -229,9 +226,7 @@ func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
 	o.Diagnose(finding.Rules(), 10*time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := o.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(ctx))
 	return o.Snapshot().Lock(inspect.ID{Backend: "redis", Path: key})
 }
 
@@ -294,9 +289,7 @@ func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
 					data = "client"
 				}
 				made, err := conn.Create(dir+"/"+prefix, []byte(data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				names = append(names, path.Base(made))
 			}
 			id := inspect.ID{Backend: "zk", Path: dir}
@@ -359,9 +352,7 @@ func TestRubysPermitsAreNotReleased(t *testing.T) {
 	for _, args := range [][]any{
 		{"SET", "semaphore:x:EXISTS", 1}, {"SET", "semaphore:x:VERSION", 1}, {"HSET", "semaphore:x:GRABBED", 0, "1763715600.5"},
 	} {
-		if err := client.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, client.Do(t.Context(), args...).Err())
 	}
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "semaphore:x"}, Owner: "0"})
 	if err != nil || p.Refused != Unsupported {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -120,9 +121,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 		for _, word := range strings.Fields(line) {
 			args = append(args, word)
 		}
-		if err := c.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Do(t.Context(), args...).Err())
 	}
 	var messages <-chan *redis.Message
 	if tt.channel != "" {
@@ -162,9 +161,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	}
 	var left []string
 	keys, err := c.Keys(t.Context(), "*"+name+"*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	left = append(left, keys...)
 	want := make([]string, 0, len(tt.left))
 	for _, key := range tt.left {

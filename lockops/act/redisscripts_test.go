@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -29,9 +30,7 @@ func TestMissingScriptsAreNamed(t *testing.T) {
 			for i, word := range tt.rule {
 				args[i] = word
 			}
-			if err := client.Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, client.Do(t.Context(), args...).Err())
 		}
 		why := NoScripts(t.Context(), client)
 		if name == "" && why != "" || name != "" && !strings.Contains(why, " "+name+" ") {

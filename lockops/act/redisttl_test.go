@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -34,17 +35,13 @@ func eachTTLCase(t *testing.T, n int, f func(t *testing.T, c ttlCase)) {
 
 func (c ttlCase) set(t *testing.T, i int, value string, ttl time.Duration) {
 	t.Helper()
-	if err := c.clients[i].Set(t.Context(), c.key, value, ttl).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.clients[i].Set(t.Context(), c.key, value, ttl).Err())
 }
 
 func (c ttlCase) preview(t *testing.T, owner string, ttl time.Duration) Preview {
 	t.Helper()
 	p, err := c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
@@ -61,9 +58,7 @@ func (c ttlCase) execute(t *testing.T, p Preview) Result {
 func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	t.Helper()
 	left, err := c.clients[i].PTTL(t.Context(), c.key).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return left
 }
 
@@ -124,9 +119,7 @@ func TestATTLIsGuarded(t *testing.T) {
 			eachTTLCase(t, 1, func(t *testing.T, c ttlCase) {
 				c.set(t, 0, aToken, tt.before)
 				p := c.preview(t, aToken, 10*time.Minute)
-				if err := tt.meanwhile(c.clients[0], c.key); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, tt.meanwhile(c.clients[0], c.key))
 				if result := c.execute(t, p); result.Set || result.Reason != tt.reason || result.Masters[0].Set {
 					t.Errorf("result %+v", result)
 				}
@@ -155,9 +148,7 @@ func TestATTLBelowAQuorum(t *testing.T) {
 		}
 		p := c.preview(t, aToken, time.Minute)
 		for i := range 2 {
-			if err := c.clients[i].Expire(t.Context(), c.key, time.Hour).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.clients[i].Expire(t.Context(), c.key, time.Hour).Err())
 		}
 		if result := c.execute(t, p); result.Set || result.Reason != NoQuorum || !result.Masters[2].Set || !strings.Contains(result.Detail, "1 of the 3") {
 			t.Errorf("two have a TTL by now: %+v", result)
@@ -172,16 +163,10 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 	client := server.Client(t)
 	audit, _ := openAudit(t)
 	r := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
-	if err := client.Set(t.Context(), "lock:a", aToken, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.Set(t.Context(), "lock:a", aToken, 0).Err())
 	p, err := r.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: aToken, TTL: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.Do(t.Context(), "acl", "setuser", "default", "-pexpire").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, client.Do(t.Context(), "acl", "setuser", "default", "-pexpire").Err())
 	result, err := r.Execute(t.Context(), p, "--yes")
 	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master took the TTL") || !strings.Contains(result.Detail, "+pexpire") {
 		t.Errorf("%+v, %v", result, err)
@@ -211,9 +196,7 @@ func TestATTLOfLocksWithStructure(t *testing.T) {
 				for _, word := range strings.Fields(line) {
 					args = append(args, word)
 				}
-				if err := client.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.Do(t.Context(), args...).Err())
 			}
 			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner), TTL: time.Minute})
 			if err != nil || (p.Refused == Unsupported) != (tt.ends == nil) || (p.Detail == "") != (tt.ends != nil) {

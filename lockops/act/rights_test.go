@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -18,18 +19,14 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		if err := owner.AddAuth("digest", []byte("app:secret")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, owner.AddAuth("digest", []byte("app:secret")))
 		dir := servertest.UniquePath(t)
 		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
 		if _, err := owner.Create(dir, nil, 0, readOnly); err != nil {
 			t.Fatal(err)
 		}
 		node, err := owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(other, Target{}, audit)
 		defer releaser.Close()
@@ -50,9 +47,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 	defer admin.Close()
 	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
-	if err := admin.Do(t.Context(), args...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.Do(t.Context(), args...).Err())
 	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2})
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -76,9 +71,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 			for _, word := range strings.Fields(tt.write) {
 				args = append(args, word)
 			}
-			if err := admin[0].Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, admin[0].Do(t.Context(), args...).Err())
 			audit, path := openAudit(t)
 			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 30*time.Second, audit)
 			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
@@ -107,9 +100,7 @@ func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
 	least := []string{"+evalsha", "+eval", "+get", "+del"}
 	release := func(t *testing.T, rights ...any) (Result, error) {
 		t.Helper()
-		if err := admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err())
 		admin[0].ScriptFlush(t.Context())
 		audit, _ := openAudit(t)
 		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 30*time.Second, audit)

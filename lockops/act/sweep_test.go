@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -107,9 +108,7 @@ func TestSweep(t *testing.T) {
 		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
 		s.sweep("used right before the delete", p, idler, Changed)
 		s.wire.beforeRemoval = func() {}
-		if err := s.conn.Delete(idler.Path+"/lock-", -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.conn.Delete(idler.Path+"/lock-", -1))
 		s.sweep("used since it was looked at", p, idler, Changed)
 		s.sweep("idle", p, idle, "")
 		if there, _, err := s.conn.Exists(idle.Path); there || err != nil {
@@ -155,9 +154,7 @@ func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
 	server := servertest.StartZooKeeper(t)
 	s := startSweeping(t, server.Addr, nil)
 	_, stat, err := s.conn.Get(s.root + "/later")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const day = 24 * time.Hour
 	ms := time.UnixMilli(stat.Ctime)
 	for _, tt := range []struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -51,17 +52,13 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 			requests = append(requests, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "host-1"})
 			for i, c := range clients {
 				c.AddHook(&again{plain[i], key, "host-1"})
-				if err := plain[i].Set(t.Context(), key, "host-1", time.Hour).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, plain[i].Set(t.Context(), key, "host-1", time.Hour).Err())
 			}
 		}
 		r := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Minute, audit)
 		for _, request := range requests {
 			p, err := r.Preview(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			result, err := r.Execute(t.Context(), p, "--yes")
 			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
 			if err != nil || !result.Released || !again {

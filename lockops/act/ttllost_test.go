@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that
@@ -56,9 +57,7 @@ func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
 	t.Parallel()
 	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
-	if err := releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err())
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: time.Minute})
 	if err != nil || p.Refused != "" {
 		t.Fatalf("preview %+v, %v", p, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -40,9 +41,7 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 		}
 		for range 2 {
 			p, err := conn.Create(dir+"/"+tt.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			names = append(names, filepath.Base(p))
 		}
 		audit, path := openAudit(t)
@@ -90,9 +89,7 @@ func TestTableLocksOfAccumuloAreNotReleased(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	audit, _ := openAudit(t)
 	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 	request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(p))}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -326,23 +327,17 @@ func TestACustomRecipeWakesItsWaiters(t *testing.T) {
 	custom, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{
 		Lock: `acme:.+`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`, Wakes: recipe.Waking{Channel: "freed:{key}", Message: "go"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	audit, _ := openAudit(t)
 	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit, custom)
-	if err := client.Set(t.Context(), "acme:orders", "web-1/42", time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.Set(t.Context(), "acme:orders", "web-1/42", time.Minute).Err())
 	waits := client.Subscribe(t.Context(), "freed:acme:orders")
 	t.Cleanup(func() { waits.Close() })
 	if _, err := waits.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "acme:orders"}, Owner: "web-1/42"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
 		t.Fatalf("%+v: %v", result, err)
 	}

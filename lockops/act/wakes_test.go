@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -95,9 +96,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	}
 
 	session, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer session.Close()
 	ttl := lockops.WithTTL(time.Hour) // so that only the release can make way
 	for key, locker := range map[string]lockops.Locker{
@@ -181,9 +180,7 @@ func TestReleaseOfASidekiqJob(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			jobDigest := fmt.Sprintf("uniquejobs:%032x", i)
 			do := func(args ...any) {
-				if err := client.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, client.Do(t.Context(), args...).Err())
 			}
 			taken := "1700000000.123"
 			if tt.json {

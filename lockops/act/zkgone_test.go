@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -109,9 +110,7 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 	create := func(node string, flags int32) string {
 		t.Helper()
 		made, err := conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return made
 	}
 	remove := func(node string) {

@@ -18,6 +18,7 @@ import (
 	"github.com/lockscope/lockscope/docs"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -123,9 +124,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 				t.Fatal(err)
 			}
 			holder, err := q.take(ctx, first, dir, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			waits, granted := make(chan struct{}), make(chan error, 1)
 			go func() {
 				_, err := q.take(ctx, second, dir, waits)
@@ -144,9 +143,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 	}
 	t.Run("go-zookeeper: Lock", func(t *testing.T) {
 		dir := servertest.UniquePath(t)
-		if err := zk.NewLock(first, dir, zk.WorldACL(zk.PermAll)).Lock(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, zk.NewLock(first, dir, zk.WorldACL(zk.PermAll)).Lock())
 		holders, _, err := conn.Children(dir)
 		if err != nil || len(holders) != 1 {
 			t.Fatalf("%v, %v", holders, err)
@@ -185,9 +182,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			node := servertest.UniquePath(t)
-			if err := takeNode(ctx, first, node, tt.data, tt.polls, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, takeNode(ctx, first, node, tt.data, tt.polls, nil))
 			waits, granted := make(chan struct{}), make(chan error, 1)
 			go func() { granted <- takeNode(ctx, second, node, tt.data, tt.polls, waits) }()
 			<-waits

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -73,9 +74,7 @@ const undisturbed = 400 * time.Millisecond
 // hunt is one round: workers, a nemesis, and what came of it.
 func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	dir, err := os.MkdirTemp(t.TempDir(), "round")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg := tg.config(round)
 	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
 	crew := startTeam(t, cfg, dir)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // ms is a time of these histories.
@@ -149,9 +150,7 @@ func TestStore(t *testing.T) {
 	}
 	s.Fenced = false
 	late, err := s.Write(7, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	records := slices.Concat(held(1, 0, 10, 9, false), held(2, 20, 30, 7, false))
 	records = append(records,
 		Record{Op: OpWrote, Worker: 1, Lock: "l", Hold: 1, Value: 1, Seq: seq},

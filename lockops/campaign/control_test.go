@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -28,9 +29,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 	start := time.Now()
 	for round := 0; time.Since(start) < controlLimit; round++ {
 		dir, err := os.MkdirTemp(t.TempDir(), "round")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c := cfg(round)
 		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
 		crew := startTeam(t, c, dir)
@@ -120,9 +119,7 @@ func TestControlFailover(t *testing.T) {
 	master := servertest.StartRedis(t)
 	link, clients := servertest.StartWire(t, master.Addr), servertest.StartWire(t, master.Addr)
 	host, port, err := net.SplitHostPort(link.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
 	say := func(words ...any) {
 		c := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1})

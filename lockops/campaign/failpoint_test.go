@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/failpoint"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -20,9 +21,7 @@ import (
 func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s, err := lockops.NewZKSession(t.Context(), []string{server.Addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	failpoint.Stop(func(place string) {
 		for end := time.Now().Add(time.Minute); place == failpoint.Granted; time.Sleep(time.Millisecond) {
@@ -38,9 +37,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	})
 	defer failpoint.Stop(func(string) {})
 	h, err := lockops.NewZKMutex(s, "/lock").Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -50,9 +47,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report, err := OpenReport(path, 0, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	end := stopAtFailpoints(report, 1, time.Hour)
 	var actors sync.WaitGroup
 	for range 4 {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -28,15 +29,11 @@ func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *netw
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer e.Close()
 		f(t, e, n, func(addr string) *lockops.ZKSession {
 			s, err := lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return s
 		})
 	})
@@ -51,12 +48,8 @@ func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 		defer s.Close()
 		m := lockops.NewZKMutex(s, "/lock")
 		h, err := m.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, h.Release(t.Context()))
 		n.hold(member1, true)
 		const wait = simTick
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
@@ -81,12 +74,8 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 			defer second.Close()
 			m := lockops.NewZKMutex(first, "/lock")
 			h, err := m.Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, h.Release(t.Context()))
 			time.Sleep(simTimeout + simTick/8) // by the clock that jumps, to between two beats of the leader: idle but for pings
 			n.hold(member2, true)
 			time.Sleep(silence)
@@ -96,9 +85,7 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 			}
 			e.Cut(1, true, false)
 			next, err := lockops.NewZKMutex(second, "/lock").Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if h.Context().Err() == nil {
 				deadline, _ := h.Deadline()
 				t.Errorf("silent for %v: granted to another while it is held, for another %v", silence, time.Until(deadline))
@@ -143,9 +130,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 				return laggard{conn, &late}, err
 			}
 			s, err := lockops.NewZKSession(t.Context(), []string{member2}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(dial))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer s.Close()
 			m := lockops.NewZKMutex(s, "/lock")
 			for _, a := range []struct {
@@ -181,9 +166,7 @@ func TestAWatchGoesWithItsConnection(t *testing.T) {
 		defer first.Close()
 		defer second.Close()
 		h, err := lockops.NewZKMutex(first, "/lock").Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		waits, granted := make(chan struct{}, 1), make(chan error, 1)
 		waiter := lockops.NewZKMutex(second, "/lock", lockops.OnWaiting(func(string) { waits <- struct{}{} }))
 		go func() {
@@ -193,14 +176,10 @@ func TestAWatchGoesWithItsConnection(t *testing.T) {
 		<-waits
 		n.hold(member2, true)
 		n.cut(member2, false)
-		if err := h.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Release(t.Context()))
 		n.hold(member2, false)
 		start := time.Now()
-		if err := <-granted; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-granted)
 		if took := time.Since(start); took > simTimeout { // without: after three timeouts
 			t.Errorf("granted %v after the release", took)
 		}

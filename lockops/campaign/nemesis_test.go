@@ -21,6 +21,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -195,13 +196,9 @@ type nemesis struct {
 func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *nemesis {
 	t.Helper()
 	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	audit, err := act.OpenAudit(time.Now, filepath.Join(dir, "audit.jsonl"), "campaign", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	goOn := stopAtFailpoints(report, seed, forceLimit/6)
 	n := &nemesis{target: tg, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
 	n.close = sync.OnceFunc(func() {

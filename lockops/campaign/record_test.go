@@ -7,22 +7,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A round whose report cannot be written fails; the process goes on to the next round.
 func TestAReportThatCannotBeWrittenFails(t *testing.T) {
 	var failures []error
 	report, err := OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	report.Add(Record{Op: OpFault})
 	if len(failures) > 0 {
 		t.Errorf("a failure of a record that was written: %v", failures)
 	}
-	if err := report.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, report.Close())
 	report.Add(Record{Op: OpHealed})
 	if len(failures) != 1 || !errors.Is(failures[0], os.ErrClosed) {
 		t.Errorf("reported %v", failures)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -33,9 +34,7 @@ func newReplicaTarget(t *testing.T) *target {
 	for i := range p.servers {
 		p.servers[i], p.links[i] = redisMaster(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "2")
 		_, port, err := net.SplitHostPort(p.links[i].Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		sendCommand(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", port)
 	}
 	p.clients = servertest.StartWire(t, p.servers[0].Addr)
@@ -115,9 +114,7 @@ func (p *replicated) failover(t *testing.T) {
 		return
 	}
 	host, port, err := net.SplitHostPort(p.links[1-p.master].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := dialAdmin(from)
 	defer c.Close()
 	if c.Do(t.Context(), "FAILOVER", "TO", host, port, "TIMEOUT", failoverLimit).Err() != nil {
@@ -148,9 +145,7 @@ func (p *replicated) restore(t *testing.T) {
 // attach makes the other server the master's replica.
 func (p *replicated) attach(t *testing.T) {
 	host, port, err := net.SplitHostPort(p.links[p.master].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	sendCommand(t, p.servers[1-p.master].Addr, "REPLICAOF", host, port)
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -59,13 +60,9 @@ func (c *team) start(t *testing.T) {
 	cfg := c.cfg
 	cfg.Worker, cfg.Report = c.next, filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", c.next))
 	text, err := json.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p := &process{number: c.next, cmd: exec.Command(self), done: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
@@ -195,18 +192,14 @@ func (c *team) end(t *testing.T) {
 func (c *team) history(t *testing.T) *History {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(c.dir, "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var reports [][]Record
 	for _, path := range paths {
 		if filepath.Base(path) == "audit.jsonl" {
 			continue
 		}
 		records, err := ReadReport(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		reports = append(reports, records)
 	}
 	return NewHistory(c.killed, reports...)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -167,13 +168,9 @@ func fight(t *testing.T, target Target, cfg Config) Report {
 func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	run, err := Start(t.Context(), target, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	report, err := run.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !report.Ended || len(report.Left) != 0 {
 		t.Errorf("ended %v, left %v", report.Ended, report.Left)
 	}
@@ -298,9 +295,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 		target := &fakeTarget{permits: 1, choose: fifo, shown: true}
 		ctx, cancel := context.WithCancel(t.Context())
 		run, err := Start(ctx, target, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		f(run, cancel)
 		r, err := run.Wait()
 		if err != nil || !r.Ended || target.open != 0 || target.holding != 0 || len(target.waiting) != 0 {
@@ -321,9 +316,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
 	run, err := Start(t.Context(), target, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants != 0 || r.LongestWait < cfg.Stall {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -335,9 +328,7 @@ func TestEvents(t *testing.T) {
 	cfg := small
 	cfg.Events = 1000
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	after := map[EventKind]EventKind{Queued: Released, Granted: Queued, Released: Granted}
 	last := []EventKind{Released, Released, Released, Released, Released}
 	holder := -1
@@ -369,9 +360,7 @@ func TestEvents(t *testing.T) {
 func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	t.Parallel()
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer run.Wait()
 	defer run.Stop()
 	for e := range run.Events() {
@@ -395,13 +384,9 @@ func TestTheRunGoesByItsClock(t *testing.T) {
 		Contenders: 1, Rounds: 3, Seed: 1,
 		Now: func() time.Time { now = now.Add(time.Hour); return now }, // one contender: no two ask at once
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := run.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if r.Grants != 3 || r.Duration < 3*time.Hour || r.LongestWait != time.Hour || r.Contenders[0].Since.Year() != began.Year() {
 		t.Errorf("%d grants in %v, the longest wait %v, since %v", r.Grants, r.Duration, r.LongestWait, r.Contenders[0].Since)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -37,9 +38,7 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events { // closed when its goroutines have ended
@@ -114,9 +113,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 				target := onZooKeeper(server, path, lockops.WithRecipe(name))
 				target.Kinds = kinds
 				run, err := Start(t.Context(), NewZooKeeper(target), brief)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				together, readers := 0, 0
 				for e := range run.Events() {
 					if reads := kinds[e.Contender%len(kinds)].Shared; reads && e.Kind == Granted {
@@ -146,9 +143,7 @@ func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 		cfg := brief
 		cfg.Hold, cfg.Rounds = 40*time.Millisecond, 2
 		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, servertest.UniquePath(t))), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		r, err := run.Wait()
 		if err != nil || run.ledger.token == 0 || r.TokensBack != 0 || r.Overlaps != 0 {
 			t.Errorf("%v: greatest token %d, %+v", err, run.ledger.token, r)
@@ -203,9 +198,7 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		run, err := Start(ctx, target, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for e := range run.Events() {
 			if e.Kind == Granted {
 				cancel()
@@ -298,9 +291,7 @@ func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
-		if err := killed.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, killed.Open(t.Context()))
 		killed.adminClient.Close()
 		fight(t, NewZooKeeper(onZooKeeper(server, path)), brief)
 		wantNoNode(t, server, path)
@@ -308,9 +299,7 @@ func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		killed := NewRedis(onRedis(masters, key)).(*redisTarget)
-		if err := killed.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, killed.Open(t.Context()))
 		killed.clients[0].Close()
 		fight(t, NewRedis(onRedis(masters, key)), brief)
 		wantNoKey(t, masters, key)
@@ -323,14 +312,10 @@ func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 2, Hold: time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		conn := plainZK(t, server)
 		theirs, err := conn.Create(path+"/their-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		run.Stop()
 		if r, err := run.Wait(); err != nil || len(r.Left) != 0 {
 			t.Errorf("%v: %v", err, r.Left)
@@ -349,9 +334,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 3, Hold: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		conn := plainZK(t, server)
 		grants := 0
 		for e := range run.Events() {
@@ -359,9 +342,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 			case Granted:
 				if grants++; grants == 1 {
 					children, _, err := conn.Children(path)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, err)
 					_, entries := recipe.Read(children)
 					conn.Delete(path+"/"+entries[0].Name, -1)
 				}
@@ -394,9 +375,7 @@ func TestServersThatAreAway(t *testing.T) {
 	cfg := brief
 	cfg.Rounds, cfg.Stall = 1_000_000, time.Second
 	run, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for e := range run.Events() {
 		if e.Kind == Released {
 			server.Stop(t)

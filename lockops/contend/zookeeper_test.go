@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -14,9 +15,7 @@ func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		target := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
-		if err := target.Open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, target.Open(t.Context()))
 		if _, err := plainZK(t, server).Create(path+"/leases", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/lockops/lockopstest"
 )
@@ -28,9 +29,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lockopstest.New("l")
 		first, err := l.TryAcquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := l.TryAcquire(t.Context()); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("a second try: %v", err)
 		}
@@ -62,9 +61,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 func TestALostLockIsKeptUntilFree(t *testing.T) {
 	l := lockopstest.New("l")
 	h, err := l.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l.Lose(errors.New("deleted"))
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 		t.Errorf("the hold ended with %v", cause)
@@ -77,9 +74,7 @@ func TestALostLockIsKeptUntilFree(t *testing.T) {
 	}
 	l.Free()
 	again, err := l.TryAcquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if first, _ := h.Token(); first != 1 {
 		t.Errorf("the first token is %d", first)
 	}
@@ -92,9 +87,7 @@ func TestARefusalReachesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lockopstest.New("l")
 		h, err := l.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var waited error
 		go func() { _, waited = l.Acquire(t.Context()) }()
 		synctest.Wait()

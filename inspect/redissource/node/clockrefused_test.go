@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -20,15 +21,11 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	defer admin.Close()
 	grant := func(rules ...any) {
 		t.Helper()
-		if err := admin.Do(ctx, append([]any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}, rules...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(ctx, append([]any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}, rules...)...).Err())
 	}
 	refused := func() (n int) {
 		said, err := admin.InfoMap(ctx, "commandstats").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, name := range []string{"cmdstat_info", "cmdstat_time"} {
 			for field := range strings.SplitSeq(said["Commandstats"][name], ",") {
 				if times, ok := strings.CutPrefix(field, "rejected_calls="); ok {
@@ -45,9 +42,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	read := func() {
 		t.Helper()
 		m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
-		if err := m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true))
 	}
 	if _, err := m.ReadStatus(ctx); err != nil {
 		t.Fatal(err)

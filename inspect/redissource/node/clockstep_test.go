@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -19,9 +20,7 @@ func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Cl
 	if denied != "" {
 		user = append(user, denied)
 	}
-	if err := admin.Do(t.Context(), user...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.Do(t.Context(), user...).Err())
 	return admin, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
 }
 
@@ -29,9 +28,7 @@ func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Cl
 func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions) *Master {
 	t.Helper()
 	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
-		if err := admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err())
 	}
 	for infoFieldOf(t, admin, "cluster_state") != "ok" { // nothing tells of it
 		time.Sleep(10 * time.Millisecond)
@@ -49,9 +46,7 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Helper()
 	now, err := admin.Time(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const holder, second = "11111111-1111-1111-1111-111111111111:1", "22222222-2222-2222-2222-222222222222:1"
 	symfony := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef\xf0\x9f\x82\xa1 \xa7\x9c\x91\x85\xff\xfe\x80\x81\xc7\xd8\x93"))
 	listening := admin.Subscribe(t.Context(), "redisson_lock__channel:{fair}:"+second)
@@ -109,9 +104,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 			clock.Step(t, -24*time.Hour)
 			for i, key := range datedByScores(t, admin) {
 				votes, err := readers[i].Votes(t.Context(), []string{key})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				held := votes[0].Held
 				if held == nil || len(held.Claims) != claims[i] || held.Claims[claims[i]-1].Dead || held.Doubtful || len(votes[0].Unseen) > 0 {
 					t.Errorf("%s: %+v, unseen %+v", key, held, votes[0].Unseen)
@@ -137,9 +130,7 @@ func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 		}
 	}
 	log, err := admin.ACLLog(t.Context(), 100).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused := int64(0)
 	for _, entry := range log {
 		if entry.Object == "time" {
@@ -154,8 +145,6 @@ func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 func infoFieldOf(t *testing.T, c *redis.Client, field string) string {
 	t.Helper()
 	info, err := c.ClusterInfo(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return infoField(info, field)
 }

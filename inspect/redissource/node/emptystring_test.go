@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -24,9 +25,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	defer m.Close()
 	for _, kind := range []recipe.KeyType{recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet} {
 		m.typed.remember(key, shape{kind: kind})
-		if err := c.Set(t.Context(), key, "", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(t.Context(), key, "", 0).Err())
 		for n := range 2 {
 			votes, err := m.Votes(t.Context(), []string{key})
 			if err != nil || !votes[0].Up || !votes[0].Present || votes[0].Foreign || votes[0].Value != "" {
@@ -37,20 +36,14 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 			t.Errorf("known as %s still", s.kind)
 		}
 	}
-	if err := c.Del(t.Context(), key).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Del(t.Context(), key).Err())
+	must.Succeed(t, c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err())
 	for _, step := range []func() error{
 		func() error { return nil },
 		func() error { return c.Set(t.Context(), key, "", time.Hour).Err() },
 		func() error { return nil },
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, step())
 		if votes, err := m.Votes(t.Context(), []string{key}); err != nil || !votes[0].Up || !votes[0].Present {
 			t.Errorf("%+v, %v", votes, err)
 		}
@@ -70,17 +63,13 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 		{"-exists", "-type", "-pttl"},
 	} {
 		user := fmt.Sprint("viewer", n)
-		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err())
 		for name, write := range map[string]func() error{
 			"absent":  func() error { return admin.Del(t.Context(), key).Err() },
 			"empty":   func() error { return admin.Set(t.Context(), key, "", 0).Err() },
 			"ran out": func() error { return admin.Set(t.Context(), key, "x", 0).Err() },
 		} {
-			if err := write(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, write())
 			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
 			if name == "ran out" {
 				reader.AddHook(&endsBetween{end: func() { admin.Del(t.Context(), key) }})
@@ -107,9 +96,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	const key = "lock:a"
 	for n, denied := range [][]any{{"-exists"}, {"-exists", "-type"}} {
 		user := fmt.Sprint("taken", n)
-		if err := admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err())
 		for name, take := range map[string]func(){
 			"string": func() { admin.Set(t.Context(), key, "next", time.Hour) },
 			"hash": func() {
@@ -117,9 +104,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 				admin.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1)
 			},
 		} {
-			if err := admin.Set(t.Context(), key, "before", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, admin.Set(t.Context(), key, "before", 0).Err())
 			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
 			reader.AddHook(&endsBetween{end: take})
 			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
@@ -142,9 +127,7 @@ func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 		{"zadd", key, time.Now().Add(time.Hour).UnixMilli(), "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
 		{"sadd", key, "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
 	} {
-		if err := admin.Do(t.Context(), write...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(t.Context(), write...).Err())
 		reader := redis.NewClient(&redis.Options{Addr: server.Addr})
 		ends := &endsBetween{end: func() { admin.Del(t.Context(), key) }, collection: true}
 		reader.AddHook(ends)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/push"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A master may push as many keys as the burst of the rate lets through, and then as many as the rate.
@@ -29,9 +31,7 @@ func TestTooManyPushesAreRefused(t *testing.T) {
 		for range 2 {
 			for i := range tt.first {
 				message := []any{"invalidate", []any{fmt.Sprint("lock:", i)}}
-				if err := h.HandlePushNotification(t.Context(), push.NotificationHandlerContext{}, message); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, h.HandlePushNotification(t.Context(), push.NotificationHandlerContext{}, message))
 			}
 			clock, tt.first, tt.then = clock.Add(time.Second), tt.then, 0
 		}

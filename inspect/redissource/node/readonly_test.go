@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/text"
 )
 
@@ -59,9 +60,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	defer m.Close()
 	ctx, sent := context.Background(), &m.sent.commands
 	client, err := m.connect(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if v, err := client.GetRange(ctx, "lock:a", 0, 10).Result(); err != nil || v != "one" {
 		t.Fatalf("a read: %q, %v", v, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -21,9 +22,7 @@ func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 		{"acl", "setuser", "disabled", "off", ">pw", "allkeys", "allchannels", "+@all"},
 		{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-select"},
 	} {
-		if err := admin.Do(ctx, words...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(ctx, words...).Err())
 	}
 	for name, options := range map[string]redis.UniversalOptions{
 		"a disabled user":  {Username: "disabled", Password: "pw"},

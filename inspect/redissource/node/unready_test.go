@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/redisreply"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -56,9 +57,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
-	if err := admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err())
 	if st, err := m.ReadStatus(ctx); err != nil || st.Role != RoleReplica {
 		t.Errorf("it shows what it has: %v, %+v", err, st)
 	}
@@ -68,9 +67,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 func answeringPing(t *testing.T, server string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var open sync.WaitGroup
 	t.Cleanup(func() { listener.Close(); open.Wait() })
 	open.Go(func() {
@@ -179,14 +176,10 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 func loseMaster(t *testing.T, admin *redis.Client) {
 	t.Helper()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
 	gone.Close()
 	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
-		if err := admin.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, admin.Do(t.Context(), words...).Err())
 	}
 }

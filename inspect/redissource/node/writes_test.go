@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/redisreply"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -46,9 +47,7 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 			args := []string{"--dir", dir}
 			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "it had none") {
 				args = append(args, "--appendonly", "yes")
-				if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.Mkdir(filepath.Dir(file), 0o755))
 				if err := os.Symlink("/dev/full", file); err != nil { // where every write finds the disk full
 					t.Fatal(err)
 				}
@@ -81,9 +80,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	t.Helper()
 	if line == "filled" {
 		for i := range 600 {
-			if err := c.Set(t.Context(), fmt.Sprint("cached:", i), strings.Repeat("x", 10_000), time.Hour).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Set(t.Context(), fmt.Sprint("cached:", i), strings.Repeat("x", 10_000), time.Hour).Err())
 		}
 		return
 	}
@@ -114,9 +111,7 @@ func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
 	c.PExpire(t.Context(), redisson, time.Hour)
 	c.Set(t.Context(), value, "a", time.Hour)
 	c.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: "a"})
-	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	eval := func(script, key string, args ...any) error {
 		return c.Eval(t.Context(), script, []string{key}, args...).Err()
 	}
