@@ -14,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -71,9 +72,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	}
 	const kept = "3q2+7wAAAAAAAAAAAAAAAA=="
 	victim, err := net.Dial("tcp", server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer victim.Close()
 	if _, err := io.WriteString(victim, "PING\r\n"); err != nil {
 		t.Fatal(err)
@@ -126,13 +125,9 @@ func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
-	if err := conn.AddAuth("digest", []byte("app:s")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.AddAuth("digest", []byte("app:s")))
 	list := slices.Concat(zk.DigestACL(zk.PermAll, "app", "s"), zk.DigestACL(zk.PermRead, "viewer", marked+"v"),
 		zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "operator", marked+"o"))
 	for _, path := range []string{"/secure", "/secure/a"} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/act"
 	"github.com/lockscope/lockscope/cli/hold"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -42,18 +43,14 @@ func TestAcquireRunsACommandUnderTheLock(t *testing.T) {
 func childrenOf(t *testing.T, addr, path string) []string {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		conn.Close()
 		for range events { // closed when its goroutines have ended
 		}
 	}()
 	children, _, err := conn.Children(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return children
 }
 
@@ -194,9 +191,7 @@ func TestAcquireWithAnAccessList(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer func() {
 			conn.Close()
 			for range events {
@@ -220,9 +215,7 @@ func TestReleaseByCommandLine(t *testing.T) {
 		waiting := servertest.StartKazoo(t, server.Addr, path, "waiting")
 		show := await(t, "waiter", func(o outcome) bool { return strings.Contains(o.stdout, `"label": "waiting"`) }, "show", id, target, "-o", "json")
 		var l lock
-		if err := json.Unmarshal([]byte(show.stdout), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(show.stdout), &l))
 		state := t.TempDir()
 		release := func(args ...string) (outcome, act.ReleaseJSON) {
 			got := runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state}, append([]string{"release", id, target, "-o", "json"}, args...)...)
@@ -253,9 +246,7 @@ func TestReleaseByCommandLine(t *testing.T) {
 			t.Errorf("audit file: %v\n%s", err, text)
 		}
 		// Without an audit file nothing is done.
-		if err := os.WriteFile(filepath.Join(state, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(state, "file"), nil, 0o600))
 		state = filepath.Join(state, "file")
 		if got, j := release("--owner", l.Waiters[0].Name, "--yes"); got.code != 1 || j.Reason != "audit" {
 			t.Errorf("no audit: %+v", got)
@@ -392,9 +383,7 @@ func TestReleaseShowsTheStateOfWhoIsNext(t *testing.T) {
 		servertest.StartKazoo(t, server.Addr, path, "second")
 		show := await(t, "waiter", func(o outcome) bool { return strings.Contains(o.stdout, `"label": "second"`) }, "show", id, target, "-o", "json")
 		var l lock
-		if err := json.Unmarshal([]byte(show.stdout), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(show.stdout), &l))
 		for _, step := range []struct{ flag, next string }{{"--dry-run", "waiting"}, {"--yes", "holding"}} {
 			got := run(t, "release", id, target, "--owner", l.Holders[0].Name, step.flag, "-o", "json")
 			var j struct{ Next struct{ State string } }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // parsed reports what the program says of a command of a shell, without doing what it asks for.
@@ -22,9 +23,7 @@ func parsed(t *testing.T, command string) outcome {
 // TestAdvisedCommandsAreOurs: each command of the program that a finding advises exists and takes these flags.
 func TestAdvisedCommandsAreOurs(t *testing.T) {
 	text, err := os.ReadFile("../inspect/finding/testdata/commands.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	verbs := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		rule, command, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")

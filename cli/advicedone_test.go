@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -226,9 +227,7 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 		open = conn
 		return conn, err
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	cut = func() {
 		mu.Lock()
@@ -305,9 +304,7 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := c.BgSave(ctx).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.BgSave(ctx).Err())
 		for !strings.Contains(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status:"+want) {
 			time.Sleep(5 * time.Millisecond) // nothing tells of its end
 			if ctx.Err() != nil {
@@ -315,17 +312,13 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 			}
 		}
 	}
-	if err := c.ConfigSet(t.Context(), "save", "3600 1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
 	save("err")
 	for _, tr := range []trouble{
 		{
 			rule: "writes-refused", on: "backend redis", target: []string{unsaved.target("match=lock:*")}, advice: "it takes writes again after a save: redis-cli",
 			do: func(reportedFinding) {
-				if err := os.Remove(taken); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.Remove(taken))
 				save("ok")
 			},
 		},
@@ -346,9 +339,7 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 	for i := range 110 {
 		dir := w.create(kept, fmt.Sprintf("%s/%d", root, i), "", 0)
 		node := w.create(kept, dir+"/x", "", 0)
-		if err := kept.Delete(node, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, kept.Delete(node, -1))
 	}
 	w.queue(w.create(kept, root+"/used", "", 0), w.session())
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -31,9 +32,7 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	masters := []*servertest.Redis{servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)}
 	for _, master := range masters {
-		if err := master.Client(t).Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, master.Client(t).Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", time.Hour).Err())
 	}
 	redis := "redis://" + masters[0].Addr + "," + masters[1].Addr + "," + masters[2].Addr
 
@@ -49,9 +48,7 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	prom := monitored(t, prometheus, alertmanager, exporter, receiver.URL)
 
 	eventually(t, "a stuck lock is reported", func() bool { return received.has("LockWarning", "stuck-holder") })
-	if err := brief.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, brief.Unlock())
 	eventually(t, "a blind spot is reported", func() bool { return received.has("LocksNotSeen", "zk") })
 	masters[0].Stop(t)
 	eventually(t, "a dead server is reported", func() bool { return received.has("LockServerDown", masters[0].Addr) })
@@ -59,14 +56,10 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	eventually(t, "a lost quorum is reported", func() bool { return received.has("LockNoQuorum", "redis") })
 
 	dashboard, err := os.ReadFile("../deploy/grafana/lockscope.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, m := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllSubmatch(dashboard, -1) {
 		var query string
-		if err := json.Unmarshal(m[1], &query); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, json.Unmarshal(m[1], &query))
 		query = strings.ReplaceAll(query, "$backend", ".*")
 		eventually(t, query+" returns data", func() bool { return hasData(t, prom, query) })
 	}
@@ -78,9 +71,7 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	t.Helper()
 	client := func() *zk.Conn {
 		conn, _, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(conn.Close)
 		return conn
 	}
@@ -88,14 +79,10 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	open := zk.WorldACL(zk.PermAll)
 	brief := zk.NewLock(holder, "/locks/brief", open)
 	for _, lock := range []*zk.Lock{brief, zk.NewLock(holder, "/locks/stuck", open)} {
-		if err := lock.Lock(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, lock.Lock())
 	}
 	go func() { _ = zk.NewLock(waiter, "/locks/stuck", open).Lock() }() // waits until its connection is closed
-	if err := holder.AddAuth("digest", []byte("owner:secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, holder.AddAuth("digest", []byte("owner:secret")))
 	for _, node := range []string{"/locks/hidden", "/locks/hidden/child"} {
 		if _, err := holder.Create(node, nil, 0, zk.DigestACL(zk.PermAll, "owner", "secret")); err != nil {
 			t.Fatal(err)
@@ -111,15 +98,11 @@ func monitored(t *testing.T, prometheus, alertmanager, exporter, receiver string
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	rules, err := os.ReadFile("../deploy/prometheus/lockscope.rules.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write("rules.yml", regexp.MustCompile(`(?m)^(\s+for:) \S+$`).ReplaceAllString(string(rules), "$1 1s"))
 	routes := write("alertmanager.yml", fmt.Sprintf(`
 route: {receiver: test, group_by: [...], group_wait: 0s, group_interval: 1s}
@@ -142,9 +125,7 @@ scrape_configs: [{job_name: lockscope, static_configs: [{targets: [%q]}]}]
 func hasData(t *testing.T, prometheus, query string) bool {
 	t.Helper()
 	resp, err := http.Get("http://" + prometheus + "/api/v1/query?query=" + url.QueryEscape(query))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	var answer struct {
 		Status, Error string

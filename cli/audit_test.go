@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/look"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -99,9 +100,7 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 	a.do(0, "audit", "verify")
 	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cut := strings.Join(strings.SplitAfter(string(text), "\n")[:3], "") + `{"at":"2026-` // the end of the release is missing
 	if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,9 +119,7 @@ func TestAStrippedTrailIsNotVerified(t *testing.T) {
 	a.do(0, "audit", "verify", "--sum", noted)
 	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	lines := strings.SplitAfter(string(whole), "\n")
 	sums := regexp.MustCompile(`,"(prev|sum)":"[0-9a-f]*"`)
 	for name, text := range map[string]string{
@@ -130,16 +127,12 @@ func TestAStrippedTrailIsNotVerified(t *testing.T) {
 		"empty":    "",
 		"shorter":  strings.Join(lines[:2], ""),
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		if got := a.do(1, "audit", "verify", "--sum", noted); !strings.Contains(got.stderr, "lockscope: ") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if err := os.WriteFile(path, []byte(sums.ReplaceAllString(string(whole), "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(sums.ReplaceAllString(string(whole), "")), 0o600))
 	a.do(1, "audit", "verify")
 }
 
@@ -148,14 +141,10 @@ func TestProductionAsksWhy(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
-	if err := server.Mini.Set("lock:a", value); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:a", value))
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "default: prod\nprofiles:\n  prod:\n    targets: [\"redis://" + server.Addr + "\"]\n    environment: production\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	release := []string{"release", "redis:lock:a", "--config", file, "--owner", value, "--yes", "-o", "json"}
 	if got := runIn(t, t.Context(), env, release...); got.code != 1 || !strings.Contains(got.stdout, `"reason": "declined"`) || !strings.Contains(got.stderr, "--reason") || !server.Mini.Exists("lock:a") {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -110,9 +111,7 @@ func TestManyReleasesStopAtTheFirstSurprise(t *testing.T) {
 	for _, key := range []string{"lock:1", "lock:2", "lock:3", "lock:4"} {
 		client.Set(t.Context(), key, strings.Repeat(string('A'+key[5]-'0'), 21)+"g==", time.Hour)
 	}
-	if err := client.Do(t.Context(), "acl", "setuser", "ops", "on", ">pw", "+@all", "&*", "%R~*", "%RW~lock:1", "%RW~lock:3").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, client.Do(t.Context(), "acl", "setuser", "ops", "on", ">pw", "+@all", "&*", "%R~*", "%RW~lock:1", "%RW~lock:3").Err())
 	env := map[string]string{"LOCKSCOPE_REDIS_USERNAME": "ops", "LOCKSCOPE_REDIS_PASSWORD": "pw"}
 	j := runBulk(t, env, 1, "redis://"+server.Addr, "--match", "redis:lock:[1-3]", "--max", "9", "--yes")
 	if j.Matched != 3 || j.Released != 1 || j.Stopped == nil || *j.Stopped != "redis:lock:2" || !j.Items[1].Tried || j.Items[1].Error == "" || j.Items[2].Tried {

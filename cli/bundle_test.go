@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/cli/record"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -21,9 +22,7 @@ import (
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	files := make(map[string]string)
 	r := tar.NewReader(strings.NewReader(gunzip(t, packed)))
 	for {
@@ -31,9 +30,7 @@ func unpacked(t *testing.T, path string) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return files
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		data, err := io.ReadAll(r)
 		if err != nil || h.Mode != 0o600 || filepath.Dir(h.Name) != strings.TrimSuffix(filepath.Base(path), ".tar.gz") {
 			t.Errorf("%+v, %v", h, err)
@@ -48,13 +45,9 @@ func unpacked(t *testing.T, path string) map[string]string {
 func gunzip(t *testing.T, packed []byte) string {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 
@@ -64,9 +57,7 @@ func TestBundle(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	server.Mini.RequireAuth(marked + `"<quoted>"`)
 	for key, value := range map[string]string{"lock:a": "Y2NjY2NjY2NjY2NjY2NjYw==", "lock:b": "b"} {
-		if err := server.Mini.Set(key, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, server.Mini.Set(key, value))
 	}
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + `"<quoted>"`, "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 	dir := t.TempDir()
@@ -93,9 +84,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	recorded := filepath.Join(dir, "recorded.jsonl")
-	if err := os.WriteFile(recorded, []byte(files["recording.jsonl.gz"]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(recorded, []byte(files["recording.jsonl.gz"]), 0o600))
 	if got := run(t, "show", "redis:lock:a", recorded); got.code != 0 || !strings.Contains(got.stdout, "no-ttl") {
 		t.Errorf("its recording: %+v", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -212,12 +213,8 @@ func TestProfiles(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, "lockscope", "config.yaml")
 	write := func(text string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	env := map[string]string{"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": t.TempDir()}
 	server := servertest.StartEmbeddedRedis(t)
@@ -305,9 +302,7 @@ func parse(t *testing.T, text string) snapshot {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema, err := compiler.Compile("../docs/snapshot.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v in %q", err, text)
@@ -316,9 +311,7 @@ func parse(t *testing.T, text string) snapshot {
 		t.Errorf("the contract's schema says: %v\n%s", err, text)
 	}
 	var s snapshot
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(text), &s))
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -19,12 +20,8 @@ func TestCompletionOfLocksAndOwners(t *testing.T) {
 		target := "zk://" + server.Addr + root
 		home := t.TempDir()
 		file := filepath.Join(home, "lockscope", "config.yaml")
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {targets: ['"+target+"']}}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must.Succeed(t, os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {targets: ['"+target+"']}}\n"), 0o600))
 		env := map[string]string{"XDG_CONFIG_HOME": home}
 		offered := func(args ...string) []string {
 			got := runIn(t, t.Context(), env, append([]string{"__complete"}, args...)...)
@@ -63,9 +60,7 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	targets := "targets: ['redis://" + server.Addr + "', 'zk://127.0.0.1:1']"
-	if err := os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {"+targets+"}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {"+targets+"}}\n"), 0o600))
 	got := await(t, "something is offered in time", func(o outcome) bool { return !strings.HasPrefix(o.stdout, ":") }, "__complete", "show", "--config", file, "redis:lo")
 	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "redis:lock:a\t") || strings.Count(lines[0], "\t") != 1 || strings.Contains(got.stdout, "\x1b") {
@@ -83,14 +78,10 @@ func TestCompletionIsQuietAndShort(t *testing.T) {
 func TestCompletionOfMutes(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	if err := server.Mini.Set("lock:a", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:a", "Y2NjY2NjY2NjY2NjY2NjYw=="))
 	home := t.TempDir()
 	file := filepath.Join(home, "config.yaml")
-	if err := os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {targets: ['redis://"+server.Addr+"']}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("default: dev\nprofiles: {dev: {targets: ['redis://"+server.Addr+"']}}\n"), 0o600))
 	env := map[string]string{"XDG_STATE_HOME": home}
 	offered := func(args ...string) (names string) {
 		for range 10 { // it gives up after a second, which a busy machine may need for less

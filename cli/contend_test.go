@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -112,9 +113,7 @@ func TestContendRefuses(t *testing.T) {
 func configFile(t *testing.T, text string) string {
 	t.Helper()
 	path := t.TempDir() + "/config.yaml"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -125,9 +124,7 @@ func TestInterruptedContentionReports(t *testing.T) {
 		path := servertest.UniquePath(t)
 		cmd, _ := started(t, "contend", "zk:"+path, "zk://"+server.Addr, "-n", "3", "--hold", "1h", "--for", "1h")
 		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer func() {
 			conn.Close()
 			for range events { // closed when its goroutines have ended
@@ -138,9 +135,7 @@ func TestInterruptedContentionReports(t *testing.T) {
 			if err != nil {
 				_, _, changed, err = conn.ExistsW(path)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if queued = len(children); queued < 3 {
 				<-changed
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -31,9 +32,7 @@ func TestCSV(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	const value = "Y2NjY2NjY2NjY2NjY2NjYw=="
 	for _, key := range []string{"lock:a,\"b\"", "lock:plain"} {
-		if err := server.Mini.Set(key, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, server.Mini.Set(key, value))
 	}
 	target := "redis://" + server.Addr + "?match=lock:*"
 	list := run(t, "ls", target, "-o", "csv")

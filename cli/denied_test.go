@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -18,9 +19,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	t.Parallel()
 	sentinel := servertest.StartEmbeddedRedis(t)
 	err := sentinel.Mini.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, args := range [][]string{{"acquire", "redis:lock:a", "--wait", "0"}, {"contend", "redis:lock:a", "-n", "1", "--rounds", "1"}} {
 		o := run(t, append(args, "redis+sentinel://"+sentinel.Addr+"/mymaster")...)
 		if o.code != app.ExitUnreachable || !strings.Contains(o.stderr, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(o.stderr, "unreachable") {
@@ -55,13 +54,9 @@ func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	owner, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer owner.Close()
-	if err := owner.AddAuth("digest", []byte("app:s")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, owner.AddAuth("digest", []byte("app:s")))
 	own := zk.DigestACL(zk.PermAll, "app", "s")
 	for path, more := range map[string]int32{"/hidden": zk.PermCreate, "/digests": zk.PermCreate | zk.PermRead} {
 		if _, err := owner.Create(path, nil, 0, slices.Concat(own, zk.WorldACL(more))); err != nil {

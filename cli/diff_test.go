@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // validate checks a document against a schema of docs.
@@ -17,9 +18,7 @@ func validate(t *testing.T, schema, text string) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	s, err := compiler.Compile("../docs/" + schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err == nil {
 		err = s.Validate(document)
@@ -51,12 +50,8 @@ func TestDiffOfMoments(t *testing.T) {
 	}
 	at := filepath.Join(t.TempDir(), "a@b.gz") // a name with the sign in it
 	recorded, err := os.ReadFile(tour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at, recorded, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(at, recorded, 0o600))
 	if got := run(t, "diff", at, at+"@5s"); got.code != 0 {
 		t.Errorf("%+v", got)
 	}

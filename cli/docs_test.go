@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // section of docs/cli.md about one command.
@@ -40,9 +41,7 @@ func commandSections(t *testing.T) map[string]section {
 func readDocs(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(text)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -41,14 +42,10 @@ var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
 func shownCommands(t *testing.T) (all []shownCommand) {
 	t.Helper()
 	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, page := range append(pages, "../README.md") {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 			if strings.HasPrefix(strings.TrimSpace(block[2]), "#!") {
 				continue
@@ -72,9 +69,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	}
 	t.Parallel()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	env := documentedWorld(t, dir, path)
 	ran := 0
@@ -119,9 +114,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 	t.Helper()
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn, _, err := zk.Connect([]string{zookeeper.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(conn.Close)
 	for _, p := range []string{"/locks", "/locks/orders"} {
 		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -129,24 +122,16 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 		}
 	}
 	held, err := conn.CreateProtectedEphemeralSequential("/locks/orders/lock-", nil, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	world := map[string]string{"ZK": zookeeper.Addr, "ZKADMIN": zookeeper.Admin, "HOLDER": filepath.Base(held)}
 	for i := range 3 {
 		server := servertest.StartEmbeddedRedis(t)
-		if err := server.Mini.Set("lock:report", documentedValue); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, server.Mini.Set("lock:report", documentedValue))
 		world[fmt.Sprint("R", i+1)] = server.Addr
 	}
 	write := func(name, text string, mode os.FileMode) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
 	}
 	write("config/lockscope/config.yaml", fmt.Sprintf("profiles:\n  prod:\n    read_only: true\n    targets: ['zk://%[1]s/locks', 'redis://%[2]s?match=lock:*']\n"+
 		"  prod-acting:\n    targets: [{url: 'zk://%[1]s/locks', username: operator, password: x}, 'redis://%[2]s?match=lock:*']\n", world["ZK"], world["R1"]), 0o600)
@@ -154,9 +139,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 	write("page-oncall", "#!/bin/sh\ncat > /dev/null\n", 0o700)
 	write("age", "#!/bin/sh\ngzip -t\n", 0o700) // where the recording is not whole it fails
 	write("webhook-url", "http://127.0.0.1:1/\n", 0o600)
-	if err := os.Symlink(program, filepath.Join(dir, "lockscope")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(program, filepath.Join(dir, "lockscope")))
 	env := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 	for name, value := range world {
 		env = append(env, "WORLD_"+name+"="+value)
@@ -205,12 +188,8 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	}
 	cmd.Dir, cmd.Env = dir, env
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	var errors strings.Builder
 	for scanner := bufio.NewScanner(said); scanner.Scan(); {
 		errors.WriteString(scanner.Text() + "\n")
@@ -232,21 +211,15 @@ var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```
 func TestTheShownProfilesAreFine(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	shown := 0
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, block := range profileFence.FindAllStringSubmatch(string(text), -1) {
 			shown++
 			file := filepath.Join(t.TempDir(), "config.yaml")
-			if err := os.WriteFile(file, []byte(block[2]), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(file, []byte(block[2]), 0o600))
 			if got := run(t, "config", "check", "--config", file); got.code != 0 {
 				t.Errorf("%s: code %d, %s\n%s", page, got.code, got.stderr, block[2])
 			}

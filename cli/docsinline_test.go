@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var (
@@ -22,15 +24,11 @@ var (
 func TestEveryCommandInATextIsOne(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commands := 0
 	for _, page := range append(pages, "../README.md", "../SECURITY.md", "../CHANGELOG.md") {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, found := range inline.FindAllSubmatch(anyFence.ReplaceAll(text, nil), -1) {
 			words := strings.Fields(string(found[1]))
 			if words[0] == "lockscope" {

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -256,9 +257,7 @@ func closedDoor(t *testing.T, addr string) string {
 func doorTo(t *testing.T, enter func(client net.Conn)) string {
 	t.Helper()
 	door, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var open sync.WaitGroup
 	open.Go(func() {
 		for {
@@ -348,9 +347,7 @@ func fairQueue(t *testing.T, masters []*redis.Client) {
 			m.RPush(ctx, "redisson_lock_queue:{lock:fair}", dead).Err(),
 			m.ZAdd(ctx, "redisson_lock_timeout:{lock:fair}", redis.Z{Score: float64(time.Now().Add(-time.Minute).UnixMilli()), Member: dead}).Err(),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 }
@@ -360,15 +357,11 @@ func awaitUptime(t *testing.T, masters []*redis.Client, least time.Duration) {
 	for _, m := range masters {
 		for {
 			info, err := m.Info(t.Context(), "server").Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			_, rest, _ := strings.Cut(info, "uptime_in_seconds:")
 			text, _, _ := strings.Cut(rest, "\r")
 			seconds, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if time.Duration(seconds)*time.Second >= least {
 				break
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -29,15 +30,11 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 			if v == "" {
 				continue
 			}
-			if err := masters[i].Set(t.Context(), "lock:"+key, v, expiry).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, masters[i].Set(t.Context(), "lock:"+key, v, expiry).Err())
 		}
 	}
 	a, b, c := "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
-	if err := masters[2].LPush(t.Context(), "lock:foreign", "a job").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, masters[2].LPush(t.Context(), "lock:foreign", "a job").Err())
 	fairQueue(t, masters)
 	set("foreign", time.Minute, a, a, "", a, a)
 	set("no-ttl", 0, a, a, a, a, a)
@@ -55,15 +52,11 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 
 	t.Run("evicting", func(t *testing.T) {
 		for _, setting := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}} {
-			if err := masters[1].ConfigSet(t.Context(), setting[0], setting[1]).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, masters[1].ConfigSet(t.Context(), setting[0], setting[1]).Err())
 		}
 		d := doctor(t, target+"?match=lock:healthy")
 		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"eviction-risk"}})
-		if err := masters[1].ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, masters[1].ConfigSet(t.Context(), "maxmemory", "0").Err())
 	})
 	t.Run("skewed", func(t *testing.T) {
 		ahead := slices.Clone(addrs)

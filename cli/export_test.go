@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect/metrics"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -33,14 +34,10 @@ func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape fu
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(path string) (int, string) {
 		resp, err := client.Get("http://" + addr + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return resp.StatusCode, string(text)
 	}
 }
@@ -87,9 +84,7 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	c := server.Client(t)
-	if err := c.Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", 0).Err())
 	state := t.TempDir()
 	scrape := exporting(t, state, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
 	eventually(t, "both are known", func() bool { code, _ := scrape("/readyz"); return code == 200 })
@@ -121,9 +116,7 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 		_, text = scrape("/metrics")
 		return strings.Contains(text, `lockscope_findings{backend="redis",muted="true",rule="no-ttl",severity="warning"} 1`) && !strings.Contains(text, "lockscope_lock_finding{")
 	})
-	if err := c.Set(t.Context(), "lock:new", "4q2+7wAAAAAAAAAAAAAAAA==", time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(t.Context(), "lock:new", "4q2+7wAAAAAAAAAAAAAAAA==", time.Minute).Err())
 	eventually(t, "a grant is counted", func() bool {
 		_, text = scrape("/metrics")
 		return strings.Contains(text, `lockscope_grants_total{backend="redis"} 1`)
@@ -189,9 +182,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 	}
 	for _, file := range []string{"../deploy/prometheus/lockscope.rules.yml", "../deploy/prometheus/lockscope.rules_test.yml", "../deploy/grafana/lockscope.json", "../docs/monitoring.md"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, name := range metricName.FindAllString(string(text), -1) {
 			if !known[strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")] {
 				t.Errorf("%s names %s, which is not served", file, name)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -154,9 +155,7 @@ func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
 func childrenInOrder(t *testing.T, conn *zk.Conn, dir string) []string {
 	t.Helper()
 	children, _, err := conn.Children(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	slices.SortFunc(children, func(a, b string) int { return strings.Compare(a[len(a)-10:], b[len(b)-10:]) })
 	return children
 }
@@ -168,15 +167,11 @@ func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	var walk func(dir string)
 	walk = func(dir string) {
 		children, _, err := conn.Children(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, child := range children {
 			path := strings.TrimSuffix(dir, "/") + "/" + child
 			data, stat, err := conn.Get(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			first := strings.HasSuffix(child, "0000000000") || len(child) == 32
 			if path != "/zookeeper" && !(first && strings.Contains(dir, "stuck") && !strings.Contains(dir, "-__lock__")) {
 				all["zk:"+path] = fmt.Sprintf("%d %d %#x %q", stat.Czxid, stat.Version, stat.EphemeralOwner, data)
@@ -298,9 +293,7 @@ func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 	ctx := context.Background()
 	for i, m := range h.masters {
 		keys, err := m.Keys(ctx, "*used*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, key := range keys {
 			ttl := m.PTTL(ctx, key).Val()
 			all[h.addrs[i]+" "+key] = fmt.Sprintf("%q %v", m.Dump(ctx, key).Val(), ttl > 50*time.Minute)

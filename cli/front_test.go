@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -15,9 +16,7 @@ func TestAViewThroughAProxyIsPartial(t *testing.T) {
 	var addrs []string
 	for _, owner := range []string{"web-1", "web-2"} {
 		m := servertest.StartRedis(t) // an embedded one has no run_id
-		if err := m.Client(t).Set(t.Context(), "lock:orders", owner, time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Client(t).Set(t.Context(), "lock:orders", owner, time.Hour).Err())
 		addrs = append(addrs, m.Addr)
 	}
 	turns := func(n int) string { return addrs[n%2] }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -20,24 +21,16 @@ func shedLock(host string) string {
 func TestHostsAreShownByTheNamesThatPeopleUse(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	if err := server.Mini.Set("job-lock:default:invoices", shedLock("orders-7d9f8b6c54-x2kqz")); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Mini.Set("job-lock:default:mails", shedLock("10.0.4.17")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("job-lock:default:invoices", shedLock("orders-7d9f8b6c54-x2kqz")))
+	must.Succeed(t, server.Mini.Set("job-lock:default:mails", shedLock("10.0.4.17")))
 	server.Mini.SetTTL("job-lock:default:invoices", time.Hour)
 	server.Mini.SetTTL("job-lock:default:mails", time.Hour)
 	target := "redis://" + server.Addr
 	home := t.TempDir()
 	file := filepath.Join(home, "lockscope", "config.yaml")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	env := map[string]string{"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home}
 	write("default: dev\nprofiles: {dev: {targets: ['" + target + "'], hosts: [{address: 10.0.4.17, name: mailer}]}}\n" +

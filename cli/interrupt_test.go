@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -20,18 +21,12 @@ import (
 func started(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	limit := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() }) // a line that does not come ends the wait
 	t.Cleanup(func() {
 		limit.Stop()
@@ -105,13 +100,9 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 		t.Errorf("the other holder's value is %q", v)
 	}
 	text, err := os.ReadFile(pidFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for limit := time.Now().Add(time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) { // a signal takes its time
 		if time.Now().After(limit) {
 			syscall.Kill(pid, syscall.SIGKILL)
@@ -154,9 +145,7 @@ func TestTermWhileShowingOrHoldingIsNoFailure(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	target := "redis://" + server.Addr
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer mute.Close()
 	for line, args := range map[string][]string{
 		"watching": {"watch", target}, "holding": {"acquire", "redis:lock:a", target},

@@ -4,15 +4,15 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // No command asks a server about a path that no znode can have.
 func TestInvalidPathsAskNoServer(t *testing.T) {
 	t.Parallel()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer server.Close()
 	asked := make(chan struct{})
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/cli/act"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -21,13 +22,9 @@ func TestKillClient(t *testing.T) {
 	defer pool.Close()
 	worker := pool.Conn()
 	defer worker.Close()
-	if err := worker.SetNX(t.Context(), "lock:a", value, 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worker.SetNX(t.Context(), "lock:a", value, 0).Err())
 	info, err := worker.Do(t.Context(), "client", "info").Text() // go-redis' ClientInfo fails on a name with an equals sign
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, after, _ := strings.Cut(info, " addr=")
 	addr, _, _ := strings.Cut(after, " ")
 	target, client := "redis://"+server.Addr, "redis:"+addr

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -26,9 +27,7 @@ func killed(t *testing.T, lock, target string, kinds [2]string, more ...string) 
 		running = append(running, cmd)
 	}
 	for _, cmd := range running {
-		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Process.Signal(syscall.SIGKILL))
 	}
 }
 
@@ -69,9 +68,7 @@ func keysThatEnd(t *testing.T, masters []*servertest.Redis) (left []string) {
 	for _, m := range masters {
 		c := m.Client(t)
 		keys, err := c.Keys(t.Context(), "*").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, key := range keys {
 			most := 10 * time.Second
 			for prefix, longest := range kept {
@@ -112,9 +109,7 @@ func TestTheKilledLeaveNoNodes(t *testing.T) {
 func ephemeralNodes(t *testing.T, addr string) string {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", addr, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn, "mntr")
 	figures, _ := io.ReadAll(conn)
@@ -132,9 +127,7 @@ func TestTheCommandEndsWithUs(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	cmd, lines := started(t, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "sh", "-c", "echo runs >&2; exec sleep 300")
 	awaitLine(t, lines, "runs")
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Process.Kill())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -20,9 +21,7 @@ var openCommands = []string{"auth", "hello", "quit", "reset"}
 func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []string) (refused int) {
 	t.Helper()
 	names, err := admin.Do(t.Context(), "COMMAND", "LIST").StringSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		parent, sub, _ := strings.Cut(name, "|")
 		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"|") }) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -29,9 +30,7 @@ func converse(t *testing.T, ctx context.Context, args ...string) *conversation {
 func converseWith(t *testing.T, ctx context.Context, env map[string]string, args ...string) *conversation {
 	t.Helper()
 	stdin, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := &conversation{t: t, in: in, code: make(chan int, 1)}
 	go func() {
 		c.code <- Main(ctx, append([]string{"--linear"}, args...), app.Environment{
@@ -83,9 +82,7 @@ func TestLinearReportsAndAnswers(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const owner = "Y2NjY2NjY2NjY2NjY2NjYw=="
-	if err := server.Mini.Set("lock:a", owner); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:a", owner))
 	c := converse(t, t.Context(), "redis://"+server.Addr)
 	c.await("watching 1 lock in 1 backend, 1 warning")
 	c.say("show zk:/x", "list", "show redis:lock:a", "nonsense", "list wait>", "list nobody")
@@ -107,18 +104,14 @@ func TestLinearReportsAndAnswers(t *testing.T) {
 		}
 		at += i
 	}
-	if err := server.Mini.Set("lock:b", "YmJiYmJiYmJiYmJiYmJiYg=="); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:b", "YmJiYmJiYmJiYmJiYmJiYg=="))
 	c.await("redis:lock:b  warning: no-ttl")
 	if strings.Contains(c.out.String(), "  appeared") {
 		t.Error("what is no finding is reported unasked")
 	}
 	c.say("tell all")
 	c.await("telling all")
-	if err := server.Mini.Set("lock:c", owner); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:c", owner))
 	c.await("  appeared  redis:lock:c")
 	c.say("tell", "quit", "list")
 	c.end()

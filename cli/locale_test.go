@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -15,9 +16,7 @@ func TestALocaleWithoutUTF8(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	const name, escaped = "lock:größe", `lock:gr\u{f6}\u{df}e`
-	if err := server.Mini.Set(name, "y"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set(name, "y"))
 	target := "redis://" + server.Addr
 	in := func(locale string, args ...string) outcome {
 		env := map[string]string{"LC_ALL": locale, "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
@@ -73,9 +72,7 @@ func TestACommandsOutputIsNotTranslated(t *testing.T) {
 func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
 	t.Parallel()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	server := servertest.StartEmbeddedRedis(t)
 	cmd := exec.Command("env", "TERM=dumb", path, "redis://"+server.Addr)
 	r := startInTerminal(t, 80, 24, cmd)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -86,9 +87,7 @@ func TestShowNamesTheCommandThatLooksAtTheHolder(t *testing.T) {
 		root := servertest.UniquePath(t)
 		servertest.StartKazoo(t, server.Addr, root, "worker-1").Expect(t, "acquired")
 		file := filepath.Join(t.TempDir(), "config.yaml")
-		if err := os.WriteFile(file, []byte("owner_command: ssh {host} grep {label} /proc/*/cmdline\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte("owner_command: ssh {host} grep {label} /proc/*/cmdline\n"), 0o600))
 		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
 		if got := run(t, "show", "zk:"+root, target, "--config", file); !strings.Contains(got.stdout, "\nlook: ssh 127.0.0.1 grep worker-1 /proc/*/cmdline\n") {
 			t.Errorf("show: %+v", got)
@@ -106,9 +105,7 @@ func TestRedlockWithAMasterStopped(t *testing.T) {
 	for range 5 {
 		s := servertest.StartRedis(t)
 		c := redis.NewClient(&redis.Options{Addr: s.Addr})
-		if err := c.Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Minute).Err())
 		c.Close()
 		servers, addrs = append(servers, s), append(addrs, s.Addr)
 	}
@@ -129,9 +126,7 @@ func TestHostileBytesNeverReachTheTerminal(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		c := servers[0].Client(t)
 		key := servertest.UniqueName(t) + "lock\x1b]52;c;aGk=\a\u202e\xff\r\n"
-		if err := c.Set(t.Context(), key, "\x1b[2J\u009b31m"+strings.Repeat("x", 5000), time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(t.Context(), key, "\x1b[2J\u009b31m"+strings.Repeat("x", 5000), time.Minute).Err())
 		target := "redis://" + servers[0].Addr
 		id := ""
 		for _, l := range parse(t, run(t, "ls", "-o", "json", target).stdout).Locks {
@@ -209,9 +204,7 @@ func TestMissingWatchIsFalseNotNull(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer func() {
 			conn.Close()
 			for range events { // closed when its goroutines have ended

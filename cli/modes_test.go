@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -178,9 +179,7 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 	c := servertest.NewCertificates(t)
 	server, secure := servertest.StartZooKeeperTLS(t, c)
 	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	// The certificate's subject is the identity, as in the server's X509AuthenticationProvider.
 	byCertificate := []zk.ACL{{Perms: zk.PermAll, Scheme: "x509", ID: "CN=localhost"}}

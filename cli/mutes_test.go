@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -107,9 +108,7 @@ func TestAMuteThatIsOverMutesNothing(t *testing.T) {
 	m.exits(0, "mute", "redis:lock:a", "no-ttl", "--for", "1h", "--reason", "its file is there")
 	over := `[{"lock":"redis:lock:a","finding":"no-ttl","until":"2020-01-01T00:00:00Z","reason":"old","by":"ann","at":"2019-12-31T00:00:00Z"}]`
 	for text, said := range map[string]string{over: "", "{": "nothing is muted"} {
-		if err := os.WriteFile(m.file(), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(m.file(), []byte(text), 0o600))
 		if got := m.exits(1, "doctor", m.target); !strings.Contains(got.stderr, said) {
 			t.Errorf("%s: %+v", text, got)
 		}

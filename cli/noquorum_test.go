@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -17,9 +18,7 @@ func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
 	var addrs []string
 	for range 3 {
 		s := servertest.StartEmbeddedRedis(t)
-		if err := s.Client(t).Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Client(t).Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Hour).Err())
 		masters, addrs = append(masters, s), append(addrs, s.Addr)
 	}
 	return masters, "redis://" + strings.Join(addrs, ",")

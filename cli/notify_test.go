@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -55,9 +56,7 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	defer hook.Close()
 	dir := t.TempDir()
 	address, reported := filepath.Join(dir, "address"), filepath.Join(dir, "reported")
-	if err := os.WriteFile(address, []byte(hook.URL+"/"+marked+"path\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(address, []byte(hook.URL+"/"+marked+"path\n"), 0o600))
 	if err := server.Mini.Set("lock:old", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil { // without a TTL
 		t.Fatal(err)
 	}
@@ -102,9 +101,7 @@ func TestWebhooksThatWouldTellASecret(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "address")
-	if err := os.WriteFile(file, []byte("https://host/"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("https://host/"), 0o644))
 	if got := run(t, "watch", "redis://h", "--webhook", "@"+file); runtime.GOOS != "windows" && (got.code != app.ExitUsage || !strings.Contains(got.stderr, "may be read by others")) {
 		t.Errorf("%+v", got)
 	}

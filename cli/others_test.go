@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/act"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -32,9 +33,7 @@ func entangle(t *testing.T, addr string) entangled {
 	clients := make([]*zk.Conn, 4)
 	for i := range clients {
 		c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentLogger{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(c.Close)
 		clients[i] = c
 	}
@@ -136,9 +135,7 @@ func TestShowSuspectsServersRatherThanTheLock(t *testing.T) {
 	}
 	hold := func(key string, on ...int) {
 		for _, i := range on {
-			if err := masters[i].Mini.Set(key, "Zm9vYmFyYmF6cXV4MTIzNA=="); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, masters[i].Mini.Set(key, "Zm9vYmFyYmF6cXV4MTIzNA=="))
 			masters[i].Mini.SetTTL(key, time.Minute)
 		}
 	}

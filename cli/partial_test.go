@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A vote that could not be read changes the exit code although its backend is connected; one that was
@@ -39,9 +40,7 @@ func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
 			yield(time.Now(), inspect.Update{Backend: b, Put: []*inspect.Lock{l}})
 		})
 		file := filepath.Join(t.TempDir(), "a.jsonl")
-		if err := errors.Join(err, os.WriteFile(file, text.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(err, os.WriteFile(file, text.Bytes(), 0o600)))
 		for _, command := range [][]string{{"ls"}, {"show", id.String()}} {
 			got := run(t, append(command, file)...)
 			if got.code != tt.code || (tt.code == 3) != strings.Contains(got.stderr, "backend redis: a master did not answer for 1 lock") || !strings.Contains(got.stdout, "redis:lock:a") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A pipe or a directory in the place of a file of ours is an error at once: the pipe would never get a writer.
@@ -22,21 +23,15 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(dir, 0o700))
 		for _, name := range []string{"config.yaml", "mutes.json", "audit.jsonl"} {
-			if err := write(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, write(filepath.Join(dir, name)))
 		}
 		for args, code := range map[string]int{"config check": app.ExitUsage, "ls -p prod": app.ExitUsage, "mute": app.ExitUnreachable, "audit": app.ExitUnreachable} {
 			if got := runIn(t, t.Context(), env, strings.Fields(args)...); got.code != code || !strings.Contains(got.stderr, "is no regular file") {
 				t.Errorf("%s, %s: %+v", what, args, got)
 			}
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(dir))
 	}
 }

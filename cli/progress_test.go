@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -14,9 +15,7 @@ func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer silent.Close()
 	fast := servertest.StartEmbeddedRedis(t)
 	fast.Mini.Set("lock:a", "x")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -34,12 +35,8 @@ func TestAnAdvisedCommandRunsAsPrinted(t *testing.T) {
 	config := filepath.Join(home, "my config.yaml")
 	text := "default: two\nprofiles:\n  two:\n    targets: [redis://" + other.Addr + ", redis://" + server.Addr + "]\n  one: {targets: ['redis://nowhere.invalid']}\n"
 	for _, path := range []string{config, filepath.Join(home, "lockscope", "config.yaml")} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": home}
 	target := "redis://" + server.Addr

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -28,15 +29,11 @@ const ownRecipes = `recipes:
 func TestRecipesOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(ownRecipes), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte(ownRecipes), 0o600))
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
 		conn, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer conn.Close()
 		for _, node := range []string{"", "/acme", "/acme/orders"} {
 			if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -63,18 +60,14 @@ func TestRecipesOfOnesOwn(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		c := servers[0].Client(t)
 		key := "job:" + servertest.UniqueName(t) + ":lock"
-		if err := c.Set(t.Context(), key, "web1:100:7", time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Set(t.Context(), key, "web1:100:7", time.Minute).Err())
 		l := parse(t, run(t, "ls", "-o", "json", "--config", file, "redis://"+servers[0].Addr).stdout).lock(t, "redis:"+key)
 		if l.Recipe != "jobs" || l.Kind != "mutex" || len(l.Holders) != 1 || l.Holders[0].Owner.Host != "web1" || l.Holders[0].Name != "web1:100:7" {
 			t.Errorf("%+v", l)
 		}
 	})
 	for _, bad := range []string{"(", "(?P<hots>x)"} {
-		if err := os.WriteFile(file, []byte("recipes: {mine: {backend: redis, lock: '"+bad+"'}}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte("recipes: {mine: {backend: redis, lock: '"+bad+"'}}\n"), 0o600))
 		for _, command := range []string{"config check", "ls redis://127.0.0.1:1"} {
 			if got := run(t, append(strings.Fields(command), "--config", file)...); got.code != 2 || !strings.Contains(got.stderr, `recipe "mine": pattern lock`) {
 				t.Errorf("%s with %q: %+v", command, bad, got)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -61,9 +62,7 @@ func awaitInFile(t *testing.T, path string, texts ...string) {
 	t.Helper()
 	for limit := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for line := range strings.Lines(string(content)) {
 			all := true
 			for _, text := range texts {
@@ -130,9 +129,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	server.Mini.ClockTTL(false) // else it goes over all keys at each command
 	const locks = 3000
 	for i := range locks {
-		if err := server.Mini.Set(fmt.Sprintf("lock:%d", i), strings.Repeat("x", 500)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, server.Mini.Set(fmt.Sprintf("lock:%d", i), strings.Repeat("x", 500)))
 	}
 	target := "redis://" + server.Addr
 	file := filepath.Join(t.TempDir(), "r.jsonl")
@@ -148,9 +145,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 		t.Errorf("exit code %d, %s", got.code, got.stderr)
 	}
 	small := servertest.StartEmbeddedRedis(t)
-	if err := small.Mini.Set("lock:small", "x"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, small.Mini.Set("lock:small", "x"))
 	target = "redis://" + small.Addr
 	for _, args := range [][]string{{file, target, "--force"}, {file + "2", target, "--max-mib", "0"}} {
 		if got := recordUntil(t, home(t), "lock:small", args...); got.code != 0 {
@@ -166,9 +161,7 @@ func TestRecordReplacesNothingUnasked(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	file := filepath.Join(t.TempDir(), "kept.jsonl")
-	if err := os.WriteFile(file, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("mine"), 0o644))
 	target := "redis://" + server.Addr
 	if got := run(t, "record", file, target, "--for", "1s"); got.code != 2 || !strings.Contains(got.stderr, "--force") {
 		t.Errorf("%+v", got)
@@ -265,9 +258,7 @@ func TestARecordingThatEndsInTrouble(t *testing.T) {
 {"at":"2026-11-21T09:00:01Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"connected"}}}
 {"at":"2026-11-21T09:00:02Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"degraded","Error":"r2 has gone"}}}
 `
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 	if got := run(t, "ls", path); got.code != 3 || !strings.Contains(got.stderr, "redis is degraded: r2 has gone") || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
@@ -277,9 +268,7 @@ func TestARecordingThatEndsInTrouble(t *testing.T) {
 func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
-	if err := server.Mini.Set("lock:a", "x"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:a", "x"))
 	path := filepath.Join(t.TempDir(), "night")
 	if got := recordUntil(t, home(t), "lock:a", path, "redis://"+server.Addr+"?match=lock:*"); got.code != 0 {
 		t.Fatalf("%+v", got)
@@ -312,19 +301,11 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
 	file, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer file.Close()
 	in, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	text, err := io.ReadAll(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(to, text, 0o600))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -50,9 +51,7 @@ type terminalRun struct {
 func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return startInTerminal(t, width, height, exec.Command(path, args...))
 }
 
@@ -60,9 +59,7 @@ func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRu
 	t.Helper()
 	cmd.Env = append(cmd.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r := &terminalRun{
 		t: t, cmd: cmd, tty: tty, done: make(chan struct{}), screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1),
 	}
@@ -186,9 +183,7 @@ func TestDemoInATerminal(t *testing.T) {
 	r.awaitText("holds", "waits", "last grants")
 	first := r.awaitText("passed on")
 	r.await("another handover", func(s string) bool { return strings.Contains(s, "passed on") && s != first })
-	if err := pty.Setsize(r.tty, &pty.Winsize{Cols: 80, Rows: 24}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, pty.Setsize(r.tty, &pty.Winsize{Cols: 80, Rows: 24}))
 	r.mu.Lock()
 	r.screen.Resize(80, 24)
 	r.mu.Unlock()
@@ -310,9 +305,7 @@ func TestWelcomeInATerminal(t *testing.T) {
 // the program it goes on.
 func TestSuspendedAndBack(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const script = `set -m; stty -a > "$TMP/before"; "$1" demo fair; stty -a > "$TMP/after"; cmp "$TMP/before" "$TMP/after" && echo 'back in the shell'; read line; fg > /dev/null`
 	cmd := exec.Command("bash", "-c", script, "shell", path)
 	dir := t.TempDir()

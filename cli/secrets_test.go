@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -58,9 +59,7 @@ func redisDo(t *testing.T, addr string, args ...string) {
 func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca string) {
 	t.Helper()
 	to, err := url.Parse(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
@@ -71,9 +70,7 @@ func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca s
 	}))
 	t.Cleanup(server.Close)
 	ca = filepath.Join(t.TempDir(), "admin.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
 	return server.URL, ca
 }
 
@@ -81,13 +78,9 @@ func startGuarded(t *testing.T) *guarded {
 	t.Helper()
 	ensemble := servertest.StartZooKeeper(t)
 	conn, _, err := zk.Connect([]string{ensemble.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(conn.Close)
-	if err := conn.AddAuth("digest", []byte("ops:"+marked+"zk")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, conn.AddAuth("digest", []byte("ops:"+marked+"zk")))
 	for _, path := range []string{"/secure", "/secure/a"} {
 		if _, err := conn.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -110,9 +103,7 @@ func startGuarded(t *testing.T) *guarded {
 	}
 	file, printed := filepath.Join(t.TempDir(), "redis"), filepath.Join(t.TempDir(), "orders")
 	for name, secret := range map[string]string{file: "redis", printed: "orders"} {
-		if err := os.WriteFile(name, []byte(marked+secret+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(name, []byte(marked+secret+"\n"), 0o600))
 	}
 	g.printed = printed
 	text := fmt.Sprintf(`profiles: {p: {targets: [
@@ -120,9 +111,7 @@ func startGuarded(t *testing.T) *guarded {
 		{url: "redis://%s", username: ops, password_file: %s},
 		{url: "redis+sentinel://%s/%s?name=orders", username: orders, password_command: [cat, %s], sentinel: {password: %ssentinel}}]}}
 `, ensemble.Addr, admin, ca, marked, marked, alone.Addr, file, sentinel, servertest.SentinelMaster, printed, marked)
-	if err := os.WriteFile(g.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(g.config, []byte(text), 0o600))
 	g.env = map[string]string{"XDG_STATE_HOME": g.state, "XDG_CONFIG_HOME": t.TempDir()}
 	return g
 }
@@ -235,9 +224,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 func (g *guarded) onScreen(t *testing.T, args ...string) string {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(path, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}
 	for name, value := range g.env {
@@ -263,9 +250,7 @@ func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	right, err := os.ReadFile(g.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, tt := range []struct{ secret, says string }{
 		{"admin", "user viewer"}, {"orders", `user "orders"`}, {"sentinel", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"},
 	} {
@@ -273,12 +258,8 @@ func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 		if tt.secret == "orders" {
 			printed = marked + "wrong"
 		}
-		if err := os.WriteFile(g.printed, []byte(printed), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(g.config, []byte(wrong), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(g.printed, []byte(printed), 0o600))
+		must.Succeed(t, os.WriteFile(g.config, []byte(wrong), 0o600))
 		got := g.run(t, "doctor")
 		if got.code != app.ExitUnreachable || !strings.Contains(got.stdout+got.stderr, tt.says) || password.MatchString(got.stdout+got.stderr) {
 			t.Errorf("%s: %+v, want %q", tt.secret, got, tt.says)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -48,17 +49,11 @@ func sickLocks(t *testing.T) (targets []string, want graded) {
 	single := servertest.StartEmbeddedRedis(t)
 	masters, together := threeMasters(t)
 	for _, key := range []string{"lock:kept", "lock:quiet", "named:kept"} {
-		if err := single.Client(t).Set(t.Context(), key, token, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, single.Client(t).Set(t.Context(), key, token, 0).Err())
 	}
 	unnamed := servertest.StartEmbeddedRedis(t)
-	if err := unnamed.Client(t).Set(t.Context(), "lock:unnamed", "1", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := masters[1].Client(t).Set(t.Context(), "lock:left", "x", time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unnamed.Client(t).Set(t.Context(), "lock:unnamed", "1", 0).Err())
+	must.Succeed(t, masters[1].Client(t).Set(t.Context(), "lock:left", "x", time.Hour).Err())
 	targets = []string{
 		"zk://" + zks.Addr + "/sick", "redis://" + single.Addr + "?name=lone&match=lock:*&match=named:*",
 		together + "?name=three&match=lock:*", "redis://" + unnamed.Addr + "?name=any",

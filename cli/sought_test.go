@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -17,9 +18,7 @@ func TestNothingFoundSaysWhatWasSought(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: m.Addr, DB: db})
 		defer c.Close()
 		for _, key := range keys {
-			if err := c.Set(t.Context(), key, "1", 0).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Set(t.Context(), key, "1", 0).Err())
 		}
 	}
 	fill(0, "cache:a", "block:7")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/act"
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -22,9 +23,7 @@ func TestSweepIsACommand(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	server.Embedded.SetClock(-48 * time.Hour)
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer conn.Close()
 	root := servertest.UniquePath(t)
 	for _, node := range []string{"", "/a", "/b", "/a/x", "/b/x", "-", "-/x"} {
@@ -33,9 +32,7 @@ func TestSweepIsACommand(t *testing.T) {
 		}
 	}
 	for _, node := range []string{"/a/x", "/b/x"} {
-		if err := conn.Delete(root+node, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, conn.Delete(root+node, -1))
 	}
 	if _, err := conn.Create(root+"/later", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)

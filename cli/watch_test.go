@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -30,22 +31,14 @@ type watching struct {
 func startWatch(t *testing.T, args ...string) *watching {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := exec.Command(path, append([]string{"watch"}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, cmd.Start())
 	w := &watching{t: t, cmd: cmd, lines: make(chan string, 1000)}
 	done := make(chan struct{})
 	go func() {
@@ -127,9 +120,7 @@ func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
 	w := startWatch(t, "redis://"+server.Addr, "-o", "jsonl")
-	if err := c.Set(t.Context(), "lock:a\x1b[2J", "evil\x1b]0;x\a", time.Minute).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Set(t.Context(), "lock:a\x1b[2J", "evil\x1b]0;x\a", time.Minute).Err())
 	checkEvent(t, w.await(`"event":"appeared"`, `lock:a\\u{1b}[2J`))
 	e := checkEvent(t, w.await(`"event":"acquired"`))
 	if e.Contender == nil || e.Contender.TTL == nil || e.Contender.Name != `evil\u{1b}]0;x\u{7}` {
@@ -202,9 +193,7 @@ func checkEvent(t *testing.T, line string) event {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema, err := compiler.Compile("../docs/event.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
 	if err != nil {
 		t.Fatalf("%v in %q", err, line)
@@ -213,9 +202,7 @@ func checkEvent(t *testing.T, line string) event {
 		t.Errorf("the contract says: %v\n%s", err, line)
 	}
 	var e event
-	if err := json.Unmarshal([]byte(line), &e); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(line), &e))
 	return e
 }
 
@@ -236,9 +223,7 @@ func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
 	left, set := make(map[string]bool), 0
 	leave := func() { // one after the other, so at different moments of the rules' laps
 		token := fmt.Sprintf("bGVmdCBiZWhpbmQgYnkgbm8uM%dE=", set)
-		if err := clients[set%3].Set(t.Context(), fmt.Sprint("lock:left-", set), token, time.Hour).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, clients[set%3].Set(t.Context(), fmt.Sprint("lock:left-", set), token, time.Hour).Err())
 		set++
 	}
 	leave()

@@ -18,6 +18,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -92,9 +93,7 @@ func BenchmarkIdle(b *testing.B) {
 
 func cpuTime(b *testing.B, of int) time.Duration {
 	var r syscall.Rusage
-	if err := syscall.Getrusage(of, &r); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(of, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -142,9 +143,7 @@ func TestTheFirstOrderSaysWhenItIsFinal(t *testing.T) {
 func TestOwnHoldsAreMarked(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	me := fixture.Person{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Session: 1}
 	other := fixture.Person{Name: "elsewhere:1", Session: 2}
 	m := model(t, Options{}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/locks"
 )
@@ -96,9 +97,7 @@ func TestViewsAreChosen(t *testing.T) {
 	o := Options{Look: Look{Columns: []string{"lock", "held", "finding"}, Views: map[string]locks.View{
 		"Slow": {Filter: "held", Sort: "held", Columns: []string{"held", "lock", "client"}}, "plain": {Sort: "-lock"},
 	}}}
-	if err := CheckLook(o.Look); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, CheckLook(o.Look))
 	m := model(t, o, 80, 24, fixture.Everything())
 	choose := func(name string) {
 		press(m, ":")
@@ -149,9 +148,7 @@ func TestChosenColumnsSort(t *testing.T) {
 // What a configuration may name as a column is in the contract.
 func TestTheContractNamesEveryColumn(t *testing.T) {
 	page, err := os.ReadFile("../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, section, _ := strings.Cut(string(page), "\n### config check")
 	section, _, _ = strings.Cut(section, "\n### ")
 	for _, name := range allColumns() {

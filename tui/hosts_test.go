@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestHostsHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	rule, err := inspect.NewHostRule("10.0.9.0/24", "", "billing-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -79,9 +80,7 @@ func writeFrame(t *testing.T, name string, l look, drawn string) {
 	if *framesTo == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name)), []byte(drawn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name)), []byte(drawn), 0o600))
 }
 
 // Of two panes with a cursor each, only the row in which the keys move is marked, without colours too.

@@ -4,14 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
 func TestFiltersAreChosenByName(t *testing.T) {
 	o := Options{Look: Look{Filters: map[string]string{"stuck": "held>5m waiting"}}}
-	if err := CheckLook(o.Look); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, CheckLook(o.Look))
 	m := model(t, o, 120, 36, fixture.Everything())
 	press(m, ":")
 	typeText(m, "stuck")

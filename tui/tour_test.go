@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
@@ -19,9 +20,7 @@ import (
 func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 	t.Helper()
 	played, err := recording.Open(time.Now, "../screenshots/tour.jsonl.gz", recording.Speed(0), recording.Kept())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	observer := inspect.NewObserver(played.Now, played)
 	observer.Diagnose(finding.Rules(), 10*time.Second)
 	m := model(t, Options{Now: played.Now, Sandbox: true}, 120, 36, nil)
@@ -31,9 +30,7 @@ func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 			drawn(m)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 

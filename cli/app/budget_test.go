@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/sandbox"
 )
 
@@ -15,14 +16,10 @@ import (
 func TestGentleIsGentler(t *testing.T) {
 	t.Parallel()
 	box, err := sandbox.Start("fair", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer box.Close()
 	targets, err := connect.ParseTargets(box.Targets())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	usual, gentle := costs(t, targets, "default"), costs(t, targets, "gentle")
 	if len(usual) < 2 {
 		t.Fatalf("backends %v", usual)
@@ -58,9 +55,7 @@ func costs(t *testing.T, targets []connect.Target, budget string) map[string]ins
 		Options:     Options{Timeout: 10 * time.Second, StuckAfter: time.Minute, Budget: budget},
 	}
 	observer, err := a.Observer(Setup{Targets: targets, Named: true}, false, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	feed := observer.Subscribe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	done := make(chan error, 1)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // What a FILE's name says goes, and where it says nothing, text goes to who reads it at once.
@@ -17,9 +19,7 @@ func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
 	} {
 		var file bytes.Buffer
 		to, err := Packed(name, tt.regular, &file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		io.WriteString(to, "{}\n")
 		to.Close()
 		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {

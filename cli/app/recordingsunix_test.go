@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A recording is for its owner only, also where it replaces a file of everybody's; a pipe, or a device such
@@ -14,25 +16,17 @@ import (
 func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
-	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Mkfifo(pipe, 0o666))
+	must.Succeed(t, os.WriteFile(file, []byte("old"), 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // else opening it for writing waits
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer reader.Close()
 	for path, want := range map[string]os.FileMode{pipe: 0o666, file: 0o600} {
 		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
 			t.Fatal(err)
 		}
 		w, err := CreateRecording(path, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if info, err := w.Stat(); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}

@@ -5,18 +5,15 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // --via applies to targets without their own jump host, and is in the commands that findings advise.
 func TestViaIsForAllTargetsWithoutOne(t *testing.T) {
 	targets, err := connect.ParseTargets([]string{"redis://r1", "zk://z1?via=ssh://other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a := App{Options: Options{Via: "ssh://ops@bastion:2222"}}
-	if err := a.goVia(targets); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.goVia(targets))
 	if targets[0].Via.String() != "ssh://ops@bastion:2222" || targets[1].Via.String() != "ssh://other" {
 		t.Errorf("%v, %v", targets[0].Via, targets[1].Via)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/lockops/act"
@@ -25,25 +26,17 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)
 	s, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	c := master.Client(t)
 	for _, kept := range []error{nil, app.ExitError{Code: 7}, app.ExitError{Code: app.ExitLost}} {
 		hold, err := lockops.NewRedisMutex(s, "lock").Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Del(t.Context(), "lock").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
+		must.Succeed(t, c.Del(t.Context(), "lock").Err())
 		l := labOn(t, "redis://"+master.Addr)
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		audit, err := act.OpenAudit(time.Now, path, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		l.Record(audit)
 		var said strings.Builder
 		l.app.Stdout = &said

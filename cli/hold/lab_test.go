@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/sandbox"
@@ -27,9 +28,7 @@ var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal
 func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
 	targets, err := connect.ParseTargets(urls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	a := &app.App{Environment: app.Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
 	a.Timeout = 5 * time.Second
 	l := NewLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
@@ -40,9 +39,7 @@ func labOn(t *testing.T, urls ...string) *Lab {
 func lockID(t *testing.T, text string) inspect.ID {
 	t.Helper()
 	id, err := inspect.ParseID(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return id
 }
 
@@ -51,9 +48,7 @@ func ignoreWaiting(string) {}
 func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
@@ -98,9 +93,7 @@ func TestLabWaits(t *testing.T) {
 		defer l.Close()
 		o := lab.Order{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
 		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		names, done := make(chan string, 1), make(chan error, 1)
@@ -156,9 +149,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 func TestLabContends(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
@@ -195,17 +186,13 @@ func TestLabContends(t *testing.T) {
 func TestTheLockOfARunLeavesTheList(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box, err := sandbox.Start("fair", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
 	l.app.Budget, l.app.StuckAfter = "default", time.Minute
 	observer, err := l.app.Observer(l.setup, false, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l.forget = observer.Forget
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	feed, watched := observer.Subscribe(), make(chan error, 1)
@@ -229,9 +216,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 		}
 	}
 	run, err := l.Contend(ctx, lab.RunOptions{Backend: "redis", Target: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := run.Snapshot().Lock
 	listed(path, true)
 	run.Stop()
@@ -257,9 +242,7 @@ func TestLabRespectsReadOnly(t *testing.T) {
 func children(t *testing.T, addr, path string) int {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		conn.Close()
 		for range events { // closed when its goroutines have ended

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // zkAll is an access list that allows everything to one.
@@ -48,14 +49,10 @@ func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
 	n := 0
 	for _, dir := range []string{"../../lockops/lua", "../../lockops/act/lua"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
 				n++
 				if !slices.Contains(words, "+"+strings.ToLower(m[1])) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // delivery runs a receiver by its own clock until test returns.
@@ -111,9 +113,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 	}))
 	defer server.Close()
 	at, err := url.Parse(server.URL + "/services/hidden-path")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	send := webhook(at, "hidden-token")
 	for code, again := range map[int]bool{
 		200: false, 204: false, 500: true, 503: true, 429: true, 408: true, 400: false, 404: false, 302: false,

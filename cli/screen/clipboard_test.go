@@ -11,15 +11,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/config"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestCommandsToCopy(t *testing.T) {
 	targets, err := connect.ParseTargets([]string{
 		"zk://z1:2181,z2:2181/locks?chroot=/app", "redis://r1:6379,r2:6380/3", "redis+unix:///tmp/r.sock?name=local", "rediss://s:1?name=safe&ca=/etc/my ca.pem",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := app.Setup{Targets: targets, Config: config.Config{OwnerCommand: "ssh {host} jstack {pid}"}}
 	worker := inspect.Contender{Name: "lock-0000000001", Owner: inspect.Owner{Process: inspect.Process{Host: "h1", PID: "42"}}}
 	voted := func(addrs ...string) (votes []inspect.Vote) {

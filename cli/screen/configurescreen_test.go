@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui"
 )
 
@@ -21,9 +22,7 @@ func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 		"views: {v: {sort: colour}}": "views: v: sort", "views: {v: {sort: \"-\"}}": "views: v: sort", "views: {v: {filter: 'age>'}}": "views: v: filter",
 		"skin: {holding: '#123456'}\nfilters: {old: held>1h}\nviews: {v: {sort: -held, columns: [held, lock]}}\ncolumns: [lock, ttl]\n": "",
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o600))
 		var o tui.Options
 		err := configureScreen(a, &o)
 		switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/sandbox"
 )
@@ -16,20 +17,14 @@ import (
 func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
 	t.Helper()
 	box, err := sandbox.Start(scenario, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(box.Close)
 	targets, err := connect.ParseTargets(box.Targets())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	home := t.TempDir()
 	a := &app.App{Environment: app.Environment{Now: time.Now, Getenv: func(string) string { return home }}, Options: app.Options{Timeout: 10 * time.Second, StuckAfter: time.Minute}}
 	observer, err := a.Observer(app.Setup{Targets: targets, Named: true}, false, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return box, targets, observer
 }
 

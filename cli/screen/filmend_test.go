@@ -10,19 +10,16 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recording"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A film ends with its context, even while it is being read.
 func TestAFilmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.jsonl")
-	if err := os.WriteFile(path, []byte(`{"recording":2,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(`{"recording":2,"at":"2026-01-01T00:00:00Z"}`+"\n"), 0o600))
 	played, err := recording.Open(time.Now, path, recording.Speed(0), recording.Kept())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f := newFilm(played)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -14,9 +15,7 @@ import (
 func portOf(t *testing.T, addr string) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return port
 }
 
@@ -24,9 +23,7 @@ func portOf(t *testing.T, addr string) string {
 func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	heard := make(chan string, 1)
 	go func() {
 		c, err := l.Accept()

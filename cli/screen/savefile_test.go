@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestSavedFiles(t *testing.T) {
@@ -19,9 +20,7 @@ func TestSavedFiles(t *testing.T) {
 	at := time.Date(2026, 5, 4, 14, 0, 0, 0, time.FixedZone("CEST", 2*3600))
 	a := &app.App{Environment: app.Environment{Now: func() time.Time { return at }}}
 	path, err := (saver{a}).text(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got, _ := filepath.EvalSymlinks(filepath.Dir(path)); filepath.Base(path) != "lockscope-zk-locks-2J-20260504T120000.000Z.md" || got != resolved(t, dir) {
 		t.Errorf("written to %s", path)
 	}
@@ -50,9 +49,7 @@ func TestSavedFiles(t *testing.T) {
 func resolved(t *testing.T, dir string) string {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return path
 }
 
@@ -87,9 +84,7 @@ func TestTheSavedPast(t *testing.T) {
 	past.Add(inspect.NewSnapshot(at, []*inspect.Backend{b}, nil))
 	past.Add(inspect.NewSnapshot(at.Add(time.Minute), []*inspect.Backend{b}, []*inspect.Lock{inspect.FreeDirectory(id, nil, at)}))
 	path, err := (saver{a}).past(t.Context(), past)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if s, err := a.LookAtRecording(path); err != nil || s.Lock(id) == nil || !s.TakenAt.Equal(at.Add(time.Minute)) {
 		t.Errorf("%v", err)
 	}

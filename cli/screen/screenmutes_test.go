@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The screen keeps mutes as the command does, and can unmute; an invalid time is refused.
@@ -26,16 +27,12 @@ func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
 		{Lock: inspect.ID{Backend: "zk", Path: "/locks/a"}, Rule: "stuck-holder", Muted: inspect.Muted{Until: now.Add(time.Hour), Reason: "OPS-7"}},
 		{Lock: inspect.ID{Backend: "zk"}, Rule: "clock-skew", Muted: inspect.Muted{Until: now.Add(2 * time.Hour), Reason: "OPS-7"}},
 	}
-	if err := mutes.Mute(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, mutes.Mute(t.Context(), list))
 	kept, err := a.ReadMutes()
 	if err != nil || len(kept) != 2 || kept[0].Lock != "zk:/locks/a" || kept[1].Lock != "zk" || !kept[0].Until.Equal(now.Add(time.Hour)) || kept[0].By == "" {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
-	if err := mutes.Unmute(t.Context(), list[:1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, mutes.Unmute(t.Context(), list[:1]))
 	if kept, _ := a.ReadMutes(); len(kept) != 1 || kept[0].Lock != "zk" {
 		t.Errorf("kept %+v", kept)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 )
 
@@ -16,9 +17,7 @@ func TestThemes(t *testing.T) {
 		t.Errorf("there are %q, and a configuration may name %q", theme.Names(), config.Themes())
 	}
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600))
 	for _, test := range []struct {
 		env  map[string]string
 		want theme.Options

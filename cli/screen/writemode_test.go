@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/cli/hold"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/lab"
@@ -31,9 +32,7 @@ type armoury struct {
 func newArmoury(t *testing.T) *armoury {
 	server := servertest.StartRedis(t)
 	targets, err := connect.ParseTargets([]string{"redis://" + server.Addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	state := t.TempDir()
 	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
 	file := filepath.Join(state, "lockscope", "audit.jsonl")
@@ -101,17 +100,13 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 		t.Error("armed without an audit file")
 	}
 	a.forbidden("without an audit file")
-	if err := os.Remove(filepath.Join(a.state, "lockscope")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(a.state, "lockscope")))
 	a.arm(true)
 	if r := a.release("lock:a"); !r.Released {
 		t.Errorf("armed: %+v", r)
 	}
 	held, err := a.acquire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := held.Release(a.ctx); err != nil {
 		t.Error(err)
 	}
