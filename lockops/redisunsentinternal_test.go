@@ -18,19 +18,11 @@ var errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFU
 
 // failing makes the next requests of a client fail: an unsent one with its error, any other after it was executed.
 type failing struct {
+	servertest.Hook
 	errs []error
 	then func() // before the first request that does not
 }
 
-// DialHook implements redis.Hook.
-func (f *failing) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (f *failing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// ProcessHook implements redis.Hook.
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if len(f.errs) == 0 {
@@ -163,6 +155,7 @@ func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 
 // proxied is a proxy that answers a script in the server's place, and whose server runs it behind the next one.
 type proxied struct {
+	servertest.Hook
 	server redis.UniversalClient
 	text   saidByProxy
 	held   []any // the request on its way; nil before and after
@@ -174,15 +167,6 @@ type saidByProxy string
 func (e saidByProxy) Error() string { return string(e) }
 func (saidByProxy) RedisError()     {}
 
-// DialHook implements redis.Hook.
-func (*proxied) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (*proxied) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-// ProcessHook implements redis.Hook.
 func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if p.text != "" && cmd.Name() == "evalsha" {

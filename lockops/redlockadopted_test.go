@@ -16,11 +16,10 @@ import (
 
 // beforeVote is a hook of an adopted client: once armed, it stops the first script until proceed is closed.
 type beforeVote struct {
+	servertest.Hook
 	armed            atomic.Bool
 	reached, proceed chan struct{}
 }
-
-func (b *beforeVote) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
@@ -30,10 +29,6 @@ func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return next(ctx, cmd)
 	}
-}
-
-func (b *beforeVote) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote, though it said who it is just before it was restarted.

@@ -33,8 +33,19 @@ func onOneMaster(t *testing.T) (*servertest.Redis, *redis.Client, *Redis) {
 	t.Helper()
 	server := servertest.StartRedis(t)
 	client := server.Client(t)
+	return server, client, onMaster(t, client, server.Addr)
+}
+
+func onMaster(t *testing.T, client redis.UniversalClient, addr string) *Redis {
+	t.Helper()
+	return onMasters(t, []redis.UniversalClient{client}, []string{addr})
+}
+
+// onMasters is a Releaser of the locks on these masters.
+func onMasters(t *testing.T, clients []redis.UniversalClient, addrs []string) *Redis {
+	t.Helper()
 	audit, _ := openAudit(t)
-	return server, client, NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 }
 
 // onEnsemble is a Releaser of the locks that a connection reaches.
@@ -44,6 +55,16 @@ func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
 	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{addr}}, audit)
 	t.Cleanup(releaser.Close)
 	return releaser
+}
+
+// confirmed previews what is not refused.
+func confirmed(t *testing.T, r Releaser, request Request) Preview {
+	t.Helper()
+	p, err := r.Preview(t.Context(), request)
+	if err != nil || p.Refused != "" {
+		t.Fatalf("preview of %s: %+v, %v", request.Owner, p, err)
+	}
+	return p
 }
 
 // auditLines reads the audit file back.
@@ -108,10 +129,7 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 		names := zkQueue(t, conn, dir, 3)
 		audit, path := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		if err != nil || p.Refused != "" {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
+		p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
 		if p.Next == nil || p.Next.Name.Raw() != names[1] || len(p.Sends) != 3 || len(p.Warnings) == 0 {
 			t.Errorf("preview %+v", p)
 		}
@@ -143,8 +161,7 @@ func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		names := zkQueue(t, conn, dir, 2)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		releaser := onEnsemble(t, conn, server.Addr)
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
 		p, err := releaser.Preview(t.Context(), request)
 		if err != nil || p.Refused != NotHolder {
@@ -175,8 +192,7 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		names := zkQueue(t, conn, dir, 1)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		releaser := onEnsemble(t, conn, server.Addr)
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}
 		p, err := releaser.Preview(t.Context(), request)
 		must.Succeed(t, err)
@@ -286,12 +302,8 @@ func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
 	for _, c := range clients {
 		c.Set(t.Context(), "lock:a", "v", 0)
 	}
-	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview %+v, %v", p, err)
-	}
+	releaser := onMasters(t, clients, addrs)
+	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	servers[1].Stop(t)
 	servers[2].Stop(t)
 	result, err := releaser.Execute(t.Context(), p, "typed")
@@ -309,8 +321,7 @@ func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
 		clients, addrs := redisMastersOf(t, servers)
 		key := servertest.UniqueName(t)
 		clients[0].HSet(t.Context(), key, "field", "v")
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+		releaser := onMasters(t, clients, addrs)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v"})
 		if err != nil || p.Refused == "" {
 			t.Errorf("preview %+v, %v", p, err)
@@ -328,8 +339,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		names := zkQueue(t, conn, dir, 9)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		releaser := onEnsemble(t, conn, server.Addr)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
 		must.Succeed(t, err)
 		results := make(chan Result, 8)
@@ -374,14 +384,10 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 		held := create(conn, dir+"/leases"+protected+"lease-", sequential)
 		create(other, dir+"/locks"+protected+"lock-", sequential)
 		pending := create(other, dir+"/leases"+protected+"lease-", sequential)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+		releaser := onEnsemble(t, conn, server.Addr)
 		release := func(path, owner string) (Preview, Result) {
 			t.Helper()
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: path}, Owner: inspect.Untrusted(owner)})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: path}, Owner: inspect.Untrusted(owner)})
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			must.Succeed(t, err)
 			return p, result

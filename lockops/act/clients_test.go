@@ -114,7 +114,7 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 		defer ours.Close()
-		ours.AddHook(lostAnswer{"kill", sent})
+		ours.AddHook(lostAnswer{subcommand: "kill", sent: sent})
 		audit, path := openAudit(t)
 		ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, time.Minute, audit)
 		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
@@ -140,13 +140,9 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 
 // lostAnswer loses the answer of CLIENT KILL, or the command with it.
 type lostAnswer struct {
+	servertest.Hook
 	subcommand string
 	sent       bool
-}
-
-func (lostAnswer) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (lostAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

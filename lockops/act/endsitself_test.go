@@ -86,10 +86,7 @@ func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
 			ends := &endsItself{aclUser(t, server, "ops", rights...), func() { admin[0].FlushDB(t.Context()) }, tt.lost, tt.late}
 			audit, path := openAudit(t)
 			releaser := NewRedis([]redis.UniversalClient{ends}, Target{Servers: addrs}, 30*time.Second, audit)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner)})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner)})
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			m, words := result.Masters[0], "gone, not by this request"
 			if tt.unknown {

@@ -215,15 +215,11 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 				must.Succeed(t, err)
 			}
 		}
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Servers: addrs}, 30*time.Second, audit)
+		releaser := onMasters(t, clients, addrs)
 		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v", Waiter: true}
 		for _, masters := range []struct{ confirmed, now int }{{1, 2}, {1, 3}, {2, 1}} {
 			write(masters.confirmed)
-			p, err := releaser.Preview(t.Context(), request)
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, request)
 			write(masters.now)
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			if err != nil || result.Released || result.Reason != Changed || result.Detail == "" {
@@ -248,10 +244,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	audit, _ := openAudit(t)
 	const limit = 300 * time.Millisecond
 	releaser := NewRedis([]redis.UniversalClient{&stopping{clients[0], func() { server.Pause(t) }}}, Target{Servers: addrs}, limit, audit)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview %+v, %v", p, err)
-	}
+	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	result, err := releaser.Execute(t.Context(), p, "typed")
 	if err == nil || result.Released {
 		t.Errorf("result %+v, %v", result, err)
@@ -303,8 +296,7 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	if !acquire(value) || acquire(waiter) {
 		t.Fatal("the holder does not hold it alone")
 	}
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Servers: []string{server.Addr}}, 30*time.Second, audit)
+	releaser := onMaster(t, client, server.Addr)
 	taken := make(chan bool, 1)
 	go func() {
 		woken, err := client.BLPop(ctx, time.Hour, "lock-signal:orders").Result()

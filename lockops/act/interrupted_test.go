@@ -23,13 +23,12 @@ func (saidNo) RedisError()     {}
 
 // interrupted lets a server refuse the release, and after it some numbered requests.
 type interrupted struct {
+	servertest.Hook
 	by         saidNo
 	from, most int
 	began      bool
 	seen       int
 }
-
-func (*interrupted) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (i *interrupted) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
@@ -95,12 +94,8 @@ func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 					fault := &interrupted{by: by, from: from, most: 1 + 99*(from%2)}
 					c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 					c.AddHook(fault)
-					audit, _ := openAudit(t)
-					releaser := NewRedis([]redis.UniversalClient{c}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
-					p, err := releaser.Preview(t.Context(), request)
-					if err != nil || p.Refused != "" {
-						t.Fatalf("preview %+v, %v", p, err)
-					}
+					releaser := onMaster(t, c, server.Addr)
+					p := confirmed(t, releaser, request)
 					result, err := releaser.Execute(t.Context(), p, "--yes")
 					if err == nil || result.Released || result.Masters[0].Deleted || result.Reason != NoQuorum || !strings.Contains(err.Error(), string(by)) {
 						t.Errorf("%s, and from the %d. answer after it: %+v, %v", by, from, result, err)

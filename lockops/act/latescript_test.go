@@ -37,10 +37,7 @@ func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
 						must.Succeed(t, tt.masters[i].plain.ScriptLoad(t.Context(), scriptText(script)).Err())
 					}
 				}
-				p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
-				if err != nil || p.Refused != "" {
-					t.Fatalf("preview %+v, %v", p, err)
-				}
+				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
 				result, err := releaser.Execute(t.Context(), p, "--yes")
 				done := result.Released || result.Set
 				if done != tt.done || result.Unknown != tt.unknown || (result.Reason == NoQuorum) != (!tt.done && !tt.unknown) || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {

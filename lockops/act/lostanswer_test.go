@@ -17,6 +17,7 @@ import (
 
 // silenced is a master that is not heard any more once it was asked to delete: by how it fails, that was done or not.
 type silenced struct {
+	servertest.Hook
 	by     error
 	silent bool
 }
@@ -26,10 +27,6 @@ var (
 	errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 )
 
-// DialHook implements redis.Hook.
-func (s *silenced) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements redis.Hook.
 func (s *silenced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if triesScripts(cmd) {
@@ -51,7 +48,6 @@ func (s *silenced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook implements redis.Hook.
 func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if !s.silent {
@@ -106,10 +102,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 			}
 			audit, path := openAudit(t)
 			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: tt.waiter})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: tt.waiter})
 			result, err := releaser.Execute(t.Context(), p, "--yes")
 			done := !tt.unknown && tt.reason == ""
 			if result.Unknown != tt.unknown || result.Reason != tt.reason || result.Released != done || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
@@ -133,12 +126,8 @@ func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 		}
 		clients, addrs := redisMastersOf(t, servers)
 		must.Succeed(t, clients[0].Set(t.Context(), "lock:a", "v", 0).Err())
-		audit, _ := openAudit(t)
-		releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
-		if err != nil || p.Refused != "" {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
+		releaser := onMasters(t, clients, addrs)
+		p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
 		servers[0].Stop(t)
 		if result, err := releaser.Execute(t.Context(), p, "--yes"); result.Reason != "" || result.Released || result.Set || !errors.Is(err, ErrUnreachable) {
 			t.Errorf("%+v, %v", result, err)

@@ -79,12 +79,8 @@ func TestReleaseThatLeavesAQuorum(t *testing.T) {
 			clients[i] = &unwilling{clients[i]}
 		}
 	}
-	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Servers: addrs}, 30*time.Second, audit)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview %+v, %v", p, err)
-	}
+	releaser := onMasters(t, clients, addrs)
+	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	result, err := releaser.Execute(t.Context(), p, "typed")
 	if err != nil || result.Released || result.Reason != NoQuorum || !result.Masters[0].Deleted || len(result.HoldersAfter) != 1 {
 		t.Errorf("result %+v, %v", result, err)

@@ -17,6 +17,7 @@ import (
 
 // faulty is a master that fails in its own way when it is asked to delete, and cannot be read before that, or after.
 type faulty struct {
+	servertest.Hook
 	has   bool  // the contender, when it is looked at first
 	fails error // instead of the answer to the script; nil: it answers
 	lost  bool  // the script was run all the same
@@ -31,10 +32,6 @@ type faulty struct {
 	key   string
 }
 
-// DialHook implements redis.Hook.
-func (f *faulty) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements redis.Hook.
 func (f *faulty) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
 		if triesScripts(c) {
@@ -70,7 +67,6 @@ func (f *faulty) unread(c redis.Cmder) bool {
 	return (f.mute && !f.asked || f.dead && f.asked) && !slices.Contains([]string{"hello", "client", "time"}, c.Name())
 }
 
-// ProcessPipelineHook implements redis.Hook.
 func (f *faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if !f.unread(cmds[0]) {
@@ -133,10 +129,7 @@ func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			releaser := faultyMasters(t, tt.masters)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true})
 			result, err := releaser.Execute(t.Context(), p, "--yes")
 			if result.Released != tt.released || result.Unknown != tt.unknown || result.Reason != tt.reason || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
 				t.Errorf("%+v, %v", result, err)

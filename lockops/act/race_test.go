@@ -58,10 +58,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			names := zkQueue(t, holder, dir, 2)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("%+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
 			var own error
 			result, err := pace.run(func() { own = holder.Delete(dir+"/"+names[0], -1) }, func() (Result, error) {
 				return releaser.Execute(t.Context(), p, "--yes")
@@ -96,10 +93,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 			first := zkQueue(t, holder, dir, 1)[0]
 			made, err := waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			must.Succeed(t, err)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("%+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
 			result, err := pace.run(holder.Close, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
 			if err != nil || !result.Released && result.Reason != Gone {
 				t.Fatalf("try %d: %+v, %v", i, result, err)
@@ -129,10 +123,7 @@ func TestWaitersTurnComesInRaces(t *testing.T) {
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			names := zkQueue(t, holder, dir, 2)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1]), Waiter: true})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("%+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1]), Waiter: true})
 			var own error
 			result, err := pace.run(func() {
 				_, own = holder.Multi(&zk.CheckVersionRequest{Path: dir + "/" + names[1], Version: -1}, &zk.DeleteRequest{Path: dir + "/" + names[0], Version: -1})

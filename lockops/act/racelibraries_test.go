@@ -238,10 +238,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 			won, pace := 0, racePace{}
 			for try := range *tries {
 				trial{actions{write: tt.write}, "", client, releaser}.write(t)
-				p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.key}, Owner: inspect.Untrusted(tt.waiter), Waiter: true})
-				if err != nil || p.Refused != "" {
-					t.Fatalf("%+v, %v", p, err)
-				}
+				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: tt.key}, Owner: inspect.Untrusted(tt.waiter), Waiter: true})
 				passed := 0
 				var failed error
 				result, err := pace.run(func() {
@@ -265,8 +262,7 @@ func TestActsOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients, addrs := redisMastersOf(t, servers)
-	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	releaser := onMasters(t, clients, addrs)
 	value := strings.Repeat("o", 21) + "g=="
 	pace := racePace{}
 	for try := range *tries {
@@ -275,10 +271,7 @@ func TestActsOnSeveralMastersInRaces(t *testing.T) {
 			for _, c := range clients[:have] {
 				c.Set(t.Context(), key, value, time.Hour)
 			}
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(value), Waiter: have == 1})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("%+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(value), Waiter: have == 1})
 			var freed [3]int
 			var taken [3]bool
 			result, err := pace.run(func() {

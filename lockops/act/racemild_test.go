@@ -38,10 +38,7 @@ func TestAskingInRaces(t *testing.T) {
 				nodes[at] = made
 			}
 			request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(nodes[0][len(dir)+1:]), Ask: true, Wait: time.Minute}
-			p, err := releaser.Preview(t.Context(), request)
-			if err != nil || p.Refused != "" {
-				t.Fatalf("%+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, request)
 			wire.written = 0
 			var own error
 			result, err := pace.run(func() { own = holder.Delete(nodes[0], -1) }, func() (Result, error) {
@@ -82,8 +79,7 @@ func TestEndingClientsInRaces(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := server.Client(t)
-	audit, _ := openAudit(t)
-	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	ender := onMaster(t, ours, server.Addr)
 	ctx := t.Context()
 	connect := func() (client *redis.Client, conn *redis.Conn, addr string, err error) {
 		client = redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: "worker", MaxRetries: -1})

@@ -132,8 +132,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 		}
 		messages = sub.Channel()
 	}
-	audit, _ := openAudit(t)
-	releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	releaser := onMasters(t, clients, addrs)
 	request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner)}
 	if tt.waiter {
 		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {

@@ -31,10 +31,7 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 		releaser := NewZooKeeper(other, Target{}, audit)
 		defer releaser.Close()
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(node))}
-		p, err := releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != "" {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
+		p := confirmed(t, releaser, request)
 		if result, err := releaser.Execute(t.Context(), p, "typed"); err == nil || result.Released || !strings.Contains(err.Error(), "grant DELETE on "+dir) {
 			t.Errorf("result %+v, %v", result, err)
 		}
@@ -74,10 +71,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 			must.Succeed(t, admin[0].Do(t.Context(), args...).Err())
 			audit, path := openAudit(t)
 			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 30*time.Second, audit)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
 			result, err := releaser.Execute(t.Context(), p, "typed")
 			if err != nil || !result.Released || !result.Masters[0].Deleted {
 				t.Errorf("result %+v, %v", result, err)
@@ -102,8 +96,7 @@ func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
 		t.Helper()
 		must.Succeed(t, admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err())
 		admin[0].ScriptFlush(t.Context())
-		audit, _ := openAudit(t)
-		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", rights...)}, Target{Servers: addrs}, 30*time.Second, audit)
+		releaser := onMasters(t, []redis.UniversalClient{aclUser(t, server, "ops", rights...)}, addrs)
 		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 		if err != nil {
 			return Result{}, err

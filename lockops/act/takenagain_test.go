@@ -14,14 +14,11 @@ import (
 
 // again sets a key again right behind the script that deletes it, as a client does whose value is its host's name.
 type again struct {
+	servertest.Hook
 	plain      redis.UniversalClient
 	key, value string
 }
 
-// DialHook implements redis.Hook.
-func (a *again) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements redis.Hook.
 func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
 		err := next(ctx, c)
@@ -30,11 +27,6 @@ func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return err
 	}
-}
-
-// ProcessPipelineHook implements redis.Hook.
-func (a *again) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // TestALockTakenAgainWasReleased, though its client takes it by the same value each time.
@@ -51,7 +43,7 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 		for _, key := range []string{"lock:a", "lock:b"} {
 			requests = append(requests, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "host-1"})
 			for i, c := range clients {
-				c.AddHook(&again{plain[i], key, "host-1"})
+				c.AddHook(&again{plain: plain[i], key: key, value: "host-1"})
 				must.Succeed(t, plain[i].Set(t.Context(), key, "host-1", time.Hour).Err())
 			}
 		}

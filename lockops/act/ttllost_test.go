@@ -41,10 +41,7 @@ func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			releaser := faultyMasters(t, tt.masters)
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: time.Minute})
-			if err != nil || p.Refused != "" {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
+			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: time.Minute})
 			result, err := releaser.Execute(t.Context(), p, "--yes")
 			if result.Set != tt.set || result.Unknown != tt.unknown || result.Reason != tt.reason || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
 				t.Errorf("%+v, %v", result, err)
@@ -58,10 +55,7 @@ func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
 	t.Parallel()
 	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
 	must.Succeed(t, releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err())
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: time.Minute})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview %+v, %v", p, err)
-	}
+	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: time.Minute})
 	if result, err := releaser.Execute(t.Context(), p, "--yes"); !result.Unknown || result.Set || result.Masters[0].After.ExpiresAt.IsZero() || !errors.Is(err, ErrUnreachable) {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -69,16 +63,13 @@ func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
 
 // timeless is a master that does not say what time it is, some times that it is asked after some.
 type timeless struct {
+	servertest.Hook
 	by           error
 	after, times int
 	asked        int
 	scripts      int
 }
 
-// DialHook implements redis.Hook.
-func (m *timeless) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook implements redis.Hook.
 func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
 		switch c.Name() {
@@ -93,11 +84,6 @@ func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return next(ctx, c)
 	}
-}
-
-// ProcessPipelineHook implements redis.Hook.
-func (m *timeless) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 // Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may
@@ -117,10 +103,7 @@ func TestNothingIsSentToAMasterThatDoesNotSayItsTime(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				releaser, m := faultyMasters(t, []faulty{{has: true}}), &timeless{by: tt.by}
 				releaser.masters[0].AddHook(m)
-				p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: ttl})
-				if err != nil || p.Refused != "" {
-					t.Fatalf("preview %+v, %v", p, err)
-				}
+				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: ttl})
 				m.after, m.times = 2*m.asked, tt.times // the look right before asks as often as the preview
 				result, err := releaser.Execute(t.Context(), p, "--yes")
 				if done := result.Released || result.Set; done != tt.sent || m.scripts > 0 != tt.sent || result.Unknown {

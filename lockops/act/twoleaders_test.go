@@ -90,8 +90,7 @@ func TestTableLocksOfAccumuloAreNotReleased(t *testing.T) {
 	}
 	p, err := conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	must.Succeed(t, err)
-	audit, _ := openAudit(t)
-	releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
+	releaser := onEnsemble(t, conn, server.Addr)
 	request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(p))}
 	if seen, err := releaser.Preview(t.Context(), request); err != nil || seen.Refused != Unsupported || !strings.Contains(seen.Detail, "accumulo admin fate") {
 		t.Errorf("%+v, %v", seen, err)

@@ -298,8 +298,7 @@ func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	client := server.Client(t)
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	releaser := onMaster(t, client, server.Addr)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{a}")
 	defer heard.Close()
 	if _, err := heard.Receive(t.Context()); err != nil {
@@ -308,10 +307,7 @@ func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	const permit = "0123456789abcdef"
 	client.Set(t.Context(), "a", 0, 0)
 	client.ZAdd(t.Context(), "{a}:timeout", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: permit})
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "a"}, Owner: permit})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("%+v, %v", p, err)
-	}
+	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "a"}, Owner: permit})
 	client.ZRem(t.Context(), "{a}:timeout", permit)
 	client.Incr(t.Context(), "a")
 	result, err := releaser.Execute(t.Context(), p, "typed")

@@ -22,10 +22,7 @@ import (
 // releaseFirst releases the holder of a lock, which must be the only one, and returns the result.
 func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrusted) Result {
 	t.Helper()
-	p, err := r.Preview(t.Context(), Request{ID: id, Owner: owner, TwoLeaders: true})
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview of %s: %+v, %v", owner, p, err)
-	}
+	p := confirmed(t, r, Request{ID: id, Owner: owner, TwoLeaders: true})
 	result, err := r.Execute(t.Context(), p, "typed")
 	if err != nil || !result.Released {
 		t.Fatalf("release of %s: %+v, %v", owner, result, err)
@@ -144,10 +141,7 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 		t.Errorf("a waiter: %+v, %v", p, err)
 	}
 	request.Waiter = true
-	p, err := releaser.Preview(t.Context(), request)
-	if err != nil || p.Refused != "" {
-		t.Fatalf("preview %+v, %v", p, err)
-	}
+	p := confirmed(t, releaser, request)
 	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released || len(result.HoldersAfter) != 1 {
 		t.Errorf("result %+v, %v", result, err)
 	}
@@ -305,8 +299,7 @@ func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
 	client.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: value(2)})
 	client.HSet(t.Context(), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), value(2), client.Time(t.Context()).Val().Add(time.Hour).UnixMicro())
 	takes := func() { client.Set(t.Context(), "lock:a", value(2), time.Hour) }
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{&beforeEval{client, takes}}, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	releaser := onMasters(t, []redis.UniversalClient{&beforeEval{client, takes}}, addrs)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(2)), Waiter: true})
 	if err != nil || p.Refused != "" || p.Seen.State == inspect.Holding {
 		t.Fatalf("preview %+v, %v", p, err)

@@ -141,14 +141,11 @@ func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 
 // endsBetween ends a key between the PTTL and the GETRANGE of one pipeline, or what reads a collection.
 type endsBetween struct {
+	servertest.Hook
 	end        func()
 	collection bool
 	done       bool
 }
-
-func (*endsBetween) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*endsBetween) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
