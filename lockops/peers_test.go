@@ -28,9 +28,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 		peer.Release(t)
 		peer.Expect(t, "released")
 		ours := <-first
-		if ours.err != nil {
-			t.Fatal(ours.err)
-		}
+		must.Succeed(t, ours.err)
 		if n := len(children(t, server, path)); n != 2 {
 			t.Errorf("%d in the queue while we hold, want 2", n)
 		}
@@ -105,9 +103,7 @@ func TestKeepsOutRedisPy(t *testing.T) {
 		<-waiting
 		peer.Release(t)
 		a := <-got
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
+		must.Succeed(t, a.err)
 		release(t, a.h)
 	})
 }
@@ -153,9 +149,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 			}
 			peer.Send(t, "close", "one")
 			a := <-got
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			release(t, a.h)
 		}
 

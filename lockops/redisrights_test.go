@@ -78,9 +78,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			}
 			release(t, h)
 			next := <-got
-			if next.err != nil {
-				t.Fatal(next.err)
-			}
+			must.Succeed(t, next.err)
 			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
 				t.Errorf("no message was for %s, there were: %s", name, messages)
 			}

@@ -30,9 +30,7 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return kind.make(other, key, opts...) })
 			release(t, h)
 			next := <-got
-			if next.err != nil {
-				t.Fatal(next.err)
-			}
+			must.Succeed(t, next.err)
 			release(t, next.h)
 			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
 				t.Errorf("no message was for %s, there were: %s", name, messages)

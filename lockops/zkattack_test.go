@@ -54,9 +54,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 		}
 		release(t, holder)
 		a := <-got
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
+		must.Succeed(t, a.err)
 		release(t, a.h)
 	})
 }
@@ -108,9 +106,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 			}
 			must.Succeed(t, conn.Delete(own, -1))
 			a := <-got
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			release(t, a.h)
 		}
 	})

@@ -95,9 +95,7 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 	})
 	release(t, holder)
 	a := <-result
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
+	must.Succeed(t, a.err)
 	if a.h.Name() == name {
 		t.Error("was granted on the node of the expired session")
 	}
@@ -117,9 +115,7 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+b, -1))
 		release(t, a)
 		c := <-gotC // is next, since B has to queue again
-		if c.err != nil {
-			t.Fatal(c.err)
-		}
+		must.Succeed(t, c.err)
 		select {
 		case b := <-gotB:
 			t.Fatalf("B was granted beside C: %v", b.err)
@@ -181,9 +177,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 		}
 		release(t, a)
 		c := <-gotC
-		if c.err != nil {
-			t.Fatal(c.err)
-		}
+		must.Succeed(t, c.err)
 		release(t, c.h)
 	})
 }
@@ -288,9 +282,7 @@ func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))
 		p.blackHole.Store(true)
 		next := <-got
-		if next.err != nil {
-			t.Fatal(next.err)
-		}
+		must.Succeed(t, next.err)
 		if h.Context().Err() == nil {
 			t.Error("the next was granted while the first holder believed that it held")
 		}

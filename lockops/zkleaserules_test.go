@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -120,9 +121,7 @@ func TestALongWaitProvesItsSessionFirst(t *testing.T) {
 	}
 	release(t, holder)
 	a := <-got
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
+	must.Succeed(t, a.err)
 	if deadline, ok := a.h.Deadline(); !ok || time.Until(deadline) < timeout/4 {
 		t.Errorf("granted with a deadline in %v", time.Until(deadline))
 	}

@@ -153,9 +153,7 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 		next = <-got
 	}
 	granted := time.Now()
-	if next.err != nil {
-		t.Fatal(next.err)
-	}
+	must.Succeed(t, next.err)
 	if reported := lost.Load(); reported == nil {
 		t.Errorf("two holders: the next was granted %v after the cut, and the first believes that it holds", granted.Sub(cut).Round(time.Millisecond))
 		<-ended

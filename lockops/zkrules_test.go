@@ -75,9 +75,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		release(t, holder)
 		a := <-got
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
+		must.Succeed(t, a.err)
 		release(t, a.h)
 		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
 	})
@@ -139,9 +137,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	for len(holds) < len(waiting) {
 		select {
 		case a := <-waiting[len(holds)]:
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			holds = append(holds, a.h)
 		case q := <-behind:
 			if q.Holder != w.Name() {
@@ -185,9 +181,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	}
 	must.Succeed(t, look.Delete("/lock/"+name, -1))
 	a := <-got
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
+	must.Succeed(t, a.err)
 	release(t, a.h)
 }
 
@@ -275,9 +269,7 @@ func TestALostWatchIsNoLostTurn(t *testing.T) {
 	release(t, holder)
 	select {
 	case a := <-got:
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
+		must.Succeed(t, a.err)
 		release(t, a.h)
 	case <-time.After(60 * time.Second):
 		t.Fatal("waits for ever")

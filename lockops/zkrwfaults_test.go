@@ -61,9 +61,7 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	})
 	release(t, holder)
 	w := <-second
-	if w.err != nil {
-		t.Fatal(w.err)
-	}
+	must.Succeed(t, w.err)
 	if len(result) > 0 {
 		t.Error("the reader holds beside the writer")
 	}
@@ -87,18 +85,14 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+name, -1))
 		release(t, first)
 		w := <-writes
-		if w.err != nil {
-			t.Fatal(w.err)
-		}
+		must.Succeed(t, w.err)
 		if len(reads) > 0 {
 			t.Error("the reader holds beside the writer")
 		}
 		eventually(t, "the reader queues again", func() bool { return len(children(t, server, path)) == 2 })
 		release(t, w.h)
 		r := <-reads
-		if r.err != nil {
-			t.Fatal(r.err)
-		}
+		must.Succeed(t, r.err)
 		release(t, r.h)
 	})
 }
@@ -163,9 +157,7 @@ func TestZ6_WokenIsNotGranted(t *testing.T) {
 		}
 		release(t, first)
 		r := <-reads
-		if r.err != nil {
-			t.Fatal(r.err)
-		}
+		must.Succeed(t, r.err)
 		release(t, r.h)
 	})
 }
@@ -254,9 +246,7 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 				_, got := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w'))
 				p.blackHole.Store(true)
 				next := <-got
-				if next.err != nil {
-					t.Fatal(next.err)
-				}
+				must.Succeed(t, next.err)
 				if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 					t.Errorf("when the writer was granted, the reader's context said %v, want ErrLost", cause)
 				}

@@ -147,9 +147,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 		}
 		release(t, first)
 		held := <-results[0]
-		if held.err != nil {
-			t.Fatal(held.err)
-		}
+		must.Succeed(t, held.err)
 		for i, before := range watches {
 			if before < 0 {
 				continue
@@ -162,9 +160,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 		release(t, held.h)
 		for _, r := range results[1:] {
 			a := <-r
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			release(t, a.h)
 		}
 	})
@@ -221,9 +217,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		release(t, r)
 		for _, next := range []<-chan acquired{second, behind} {
 			a := <-next
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			if token, _ := a.h.Token(); token <= written {
 				t.Errorf("token %d after %d", token, written)
 			}
@@ -366,9 +360,7 @@ func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
 		release(t, r)
 		for _, next := range []<-chan acquired{mutex, second} {
 			a := <-next
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			release(t, a.h)
 		}
 	})

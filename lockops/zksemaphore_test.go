@@ -118,17 +118,13 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		})
 		release(t, two)
 		a := <-first
-		if a.err != nil {
-			t.Fatal(a.err)
-		}
+		must.Succeed(t, a.err)
 		if len(second) > 0 {
 			t.Error("the second in the queue holds as well")
 		}
 		release(t, one)
 		b := <-second
-		if b.err != nil {
-			t.Fatal(b.err)
-		}
+		must.Succeed(t, b.err)
 		release(t, a.h)
 		release(t, b.h)
 		h, err := semaphore().TryAcquire(within(t))
@@ -165,9 +161,7 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		}
 		peer.Send(t, "close", "one")
 		next := <-waiting
-		if next.err != nil {
-			t.Fatal(next.err)
-		}
+		must.Succeed(t, next.err)
 		eventually(t, "theirs is the next", func() bool { return len(children(t, server, queue)) == 1 })
 		release(t, ours)
 		peer.Expect(t, "acquired semaphore two")
@@ -250,9 +244,7 @@ func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
 			case a = <-second:
 				other = first
 			}
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
+			must.Succeed(t, a.err)
 			if err := a.h.Extend(within(t)); err != nil {
 				t.Error(err)
 			}

@@ -93,9 +93,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 		next = <-got
 	}
 	granted := campaign.Now()
-	if next.err != nil {
-		t.Fatal(next.err)
-	}
+	must.Succeed(t, next.err)
 	if !over && inTime && reported > granted {
 		t.Errorf("two holders: reported %v after the next was granted the lock", time.Duration(reported-granted))
 	}

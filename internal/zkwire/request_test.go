@@ -205,9 +205,7 @@ func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
 	await(t, states, zk.StateHasSession)
 	must.Succeed(t, conn.AddAuth("digest", []byte("user:password")))
 	created := sendNow(t, tap, conn.SessionID(), createRequest("/mine", zk.WorldACL(zk.PermAll), 0))[0]
-	if created.Err != nil {
-		t.Fatal(created.Err)
-	}
+	must.Succeed(t, created.Err)
 	p.cut()
 	await(t, states, zk.StateHasSession)
 	for r := (Reply{Err: zk.ErrNoServer}); r.Err != nil; {
