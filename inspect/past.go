@@ -191,10 +191,7 @@ func (p *Past) forget(e *earlier, bytes int) {
 // thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock
 // that takes less than its share loses nothing.
 func (p *Past) thin() {
-	all := make([]*earlier, 0, len(p.locks))
-	for _, e := range p.locks {
-		all = append(all, e)
-	}
+	all := slices.Collect(maps.Values(p.locks))
 	slices.SortFunc(all, func(a, b *earlier) int { return cmp.Compare(b.bytes, a.bytes) })
 	aim := p.budget / 8 * 7
 	for p.bytes > aim && len(all) > 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Source reads one backend. zksource and redissource are Sources, and so is a recording.
@@ -146,11 +147,7 @@ type recogniser struct {
 // Run is the source's, with other locks in its updates.
 func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 	return r.Source.Run(ctx, func(u Update) {
-		read := make([]*Lock, len(u.Put))
-		for i, l := range u.Put {
-			read[i] = ReadBy(l, r.recipes)
-		}
-		u.Put = read
+		u.Put = each.Of(u.Put, func(l *Lock) *Lock { return ReadBy(l, r.recipes) })
 		emit(u)
 	})
 }

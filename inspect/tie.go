@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is
@@ -266,9 +267,6 @@ func (c *Cycle) Certainty() recipe.Confidence {
 
 // TiedBy puts a cycle's ties into words: "process web-1:4711 (likely), host 10.0.0.7 (possible)"; empty without any.
 func (c *Cycle) TiedBy() string {
-	var parts []string
-	for _, t := range c.Ties {
-		parts = append(parts, t.By+" ("+string(t.Certainty)+")")
-	}
+	parts := each.Of(c.Ties, func(t Tie) string { return t.By + " (" + string(t.Certainty) + ")" })
 	return strings.Join(slices.Compact(parts), ", ")
 }

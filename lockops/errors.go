@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with
@@ -104,11 +105,7 @@ type nodeErrors []error
 func withNodes(nodes []error, errs ...error) error { return nodeErrors(append(errs, nodes...)) }
 
 func (e nodeErrors) Error() string {
-	parts := make([]string, len(e))
-	for i, err := range e {
-		parts[i] = err.Error()
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(each.Of(e, error.Error), "; ")
 }
 
 // Unwrap returns all of them.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Session is a *ZKSession or a *RedisSession. Locks last no longer than the session that they were made with.
@@ -100,13 +101,7 @@ func KindNamed(servers Servers, name string) (Kind, error) {
 
 // KindsOn are the kinds of locks that can live on such servers, the usual one first.
 func KindsOn(servers Servers) []Kind {
-	var kinds []Kind
-	for _, k := range Kinds() {
-		if k.On == servers {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
+	return each.Where(Kinds(), func(k Kind) bool { return k.On == servers })
 }
 
 // New makes a lock of this kind. It fails when the session is not one with the servers that the kind needs.

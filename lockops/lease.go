@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
@@ -180,10 +181,7 @@ func (l *lease) tick() {
 
 // listen hears, from the masters, that the lock was taken away.
 func (l *lease) listen() {
-	var stops []func()
-	for _, m := range l.session.masters {
-		stops = append(stops, m.subscriber.listen(l.grant.lock.name))
-	}
+	stops := each.Of(l.session.masters, func(m *master) func() { return m.subscriber.listen(l.grant.lock.name) })
 	stop := func() {
 		for _, s := range stops {
 			s()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,10 +139,6 @@ func aclOf(r zkwire.Reply) ([]zk.ACL, error) {
 // repeatable reports whether an access list is whole: servers show "user:x" instead of digests to users who
 // may not change it.
 func repeatable(acl []zk.ACL) bool {
-	for _, a := range acl {
-		if a.Scheme == "digest" && strings.HasSuffix(a.ID, ":x") {
-			return false
-		}
-	}
-	return len(acl) > 0
+	hidden := func(a zk.ACL) bool { return a.Scheme == "digest" && strings.HasSuffix(a.ID, ":x") }
+	return len(acl) > 0 && !slices.ContainsFunc(acl, hidden)
 }

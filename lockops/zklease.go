@@ -3,11 +3,14 @@ package lockops
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
@@ -172,14 +175,7 @@ func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	if len(h.holds) == 0 && !soon {
 		h.next = now.Add(idle)
 	}
-	if len(h.holds) == 0 {
-		return nil
-	}
-	all := make([]*zkGrant, 0, len(h.holds))
-	for z := range h.holds {
-		all = append(all, z)
-	}
-	return all
+	return slices.Collect(maps.Keys(h.holds))
 }
 
 // beatNow has the next heartbeat sent at once.
@@ -278,10 +274,7 @@ func (s *ZKSession) heartbeat(session int64, holds []*zkGrant) {
 	for len(holds) > 0 {
 		part := holds[:min(len(holds), maxChecks)]
 		holds = holds[len(part):]
-		paths := make([]string, len(part))
-		for i, z := range part {
-			paths[i] = z.node.path
-		}
+		paths := each.Of(part, func(z *zkGrant) string { return z.node.path })
 		s.tap.Send(session, func(_ int, r zkwire.Reply) {
 			if i, _ := missing(r); i >= 0 && i < len(part) {
 				s.goDo(func() { part[i].lookAtNode() })

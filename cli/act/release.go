@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -173,11 +174,7 @@ func (r *release) json(result act.Result) ReleaseJSON {
 }
 
 func idStrings(ids []inspect.ID) []string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = id.String()
-	}
-	return names
+	return each.Of(ids, inspect.ID.String)
 }
 
 func (r *release) print(request act.Request, result act.Result) {

@@ -170,9 +170,7 @@ func (a *App) glance(ctx context.Context, targets []string, lock string) (*inspe
 	defer cancel()
 	quiet := *a
 	quiet.Stderr, quiet.Timeout = io.Discard, completeWithin
-	if quiet.Budget == "" {
-		quiet.Budget = "default"
-	}
+	quiet.Budget = cmp.Or(quiet.Budget, "default")
 	s, err := quiet.SetUp(ctx, targets)
 	if err != nil {
 		return nil, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -76,10 +77,6 @@ func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe fu
 
 // LookedAt reports whether every backend has completed its first pass or is down.
 func LookedAt(s *inspect.Snapshot) bool {
-	for _, b := range s.Backends {
-		if !b.FirstPass && b.State != inspect.Down {
-			return false
-		}
-	}
-	return len(s.Backends) > 0
+	unseen := func(b *inspect.Backend) bool { return !b.FirstPass && b.State != inspect.Down }
+	return len(s.Backends) > 0 && !slices.ContainsFunc(s.Backends, unseen)
 }

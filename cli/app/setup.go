@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/config"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/zkpath"
 )
 
@@ -194,11 +195,9 @@ func customRecipes(cfg config.Config) ([]recipe.Custom, error) {
 
 // Expectations returns the expectations for locks, the profile's first.
 func (s Setup) Expectations() []inspect.Expectation {
-	var list []inspect.Expectation
-	for _, e := range slices.Concat(s.Profile.Expect, s.Config.Expect) {
-		list = append(list, inspect.Expectation{Match: e.Match, Hold: e.Hold, Election: e.Kind == "election"})
-	}
-	return list
+	return each.Of(slices.Concat(s.Profile.Expect, s.Config.Expect), func(e config.Expectation) inspect.Expectation {
+		return inspect.Expectation{Match: e.Match, Hold: e.Hold, Election: e.Kind == "election"}
+	})
 }
 
 // Backend returns the target of that name.
@@ -243,9 +242,5 @@ func (s Setup) Title() string {
 	if s.ProfileName != "" {
 		return s.ProfileName
 	}
-	names := make([]string, len(s.Targets))
-	for i, t := range s.Targets {
-		names[i] = t.Name
-	}
-	return strings.Join(names, " ")
+	return strings.Join(each.Of(s.Targets, func(t connect.Target) string { return t.Name }), " ")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/lockops/contend"
 )
@@ -164,12 +165,7 @@ func (q *contention) watch(run *contend.Run) {
 }
 
 func contentionProgress(r contend.Report, c contend.Config) string {
-	waiting := 0
-	for _, c := range r.Contenders {
-		if c.State == contend.Waiting {
-			waiting++
-		}
-	}
+	waiting := each.Count(r.Contenders, func(c contend.Contender) bool { return c.State == contend.Waiting })
 	far := r.Duration.Round(100 * time.Millisecond).String()
 	if c.For > 0 {
 		far += " of " + c.For.String()

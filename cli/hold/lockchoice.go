@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -63,9 +64,7 @@ func (q *lockChoice) choose(ctx context.Context, args []string) (err error) {
 	if err := q.checkRecipe(); err != nil {
 		return err
 	}
-	if q.kind == "" {
-		q.kind = lockops.KindsOn(q.servers())[0].Name
-	}
+	q.kind = cmp.Or(q.kind, lockops.KindsOn(q.servers())[0].Name)
 	return nil
 }
 

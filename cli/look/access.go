@@ -15,6 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -208,12 +209,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 		patterns = append(patterns, auxiliaryKeys...)
 	}
 	old := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return strings.HasPrefix(s.Version, "6.") })
-	keys := func(mark string) (words []string) {
-		for _, p := range patterns {
-			words = append(words, mark+p)
-		}
-		return words
-	}
+	keys := func(mark string) []string { return each.Of(patterns, func(p string) string { return mark + p }) }
 	line := func(name string, parts ...[]string) string {
 		words := slices.Concat([][]string{{"ACL SETUSER", name, "reset on >PASSWORD resetchannels"}}, parts)
 		return strings.Join(slices.Concat(words...), " ")

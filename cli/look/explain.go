@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Explain is the command explain.
@@ -53,10 +54,7 @@ func Explain(a *app.App) *cobra.Command {
 
 // explainedWords are all words that can be explained, each once.
 func explainedWords() []string {
-	var names []string
-	for _, e := range finding.Explanations() {
-		names = append(names, e.Rule)
-	}
+	names := each.Of(finding.Explanations(), func(e finding.Explanation) string { return e.Rule })
 	for _, r := range docs.Recipes() {
 		names = append(names, r.Name)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/ticket"
 	"github.com/lockscope/lockscope/internal/config"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // showForms are the forms of show, the default first.
@@ -116,10 +117,7 @@ func printLock(a *app.App, s *inspect.Snapshot, id inspect.ID, output string, lo
 	l := s.Lock(id)
 	own := s.Backend(id.Backend)
 	if own == nil { // of a recording
-		var names []string
-		for _, b := range s.Backends {
-			names = append(names, b.Name)
-		}
+		names := each.Of(s.Backends, func(b *inspect.Backend) string { return b.Name })
 		return app.Usagef("no backend of the recording is named %q (there are: %s)", id.Backend,
 			strings.Join(names, ", "))
 	}

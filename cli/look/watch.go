@@ -16,6 +16,7 @@ import (
 	"github.com/lockscope/lockscope/cli/render"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // watch is one run of the command of that name.
@@ -101,14 +102,10 @@ func (w *watch) print(s *inspect.Snapshot) error {
 // notLookedAt names the backends that nothing could be read from yet, so that a count of locks is
 // not taken for all.
 func notLookedAt(s *inspect.Snapshot) string {
-	var names []string
-	for _, b := range s.Backends {
-		if !b.FirstPass {
-			names = append(names, b.Name)
-		}
-	}
-	if len(names) == 0 {
+	unseen := each.Where(s.Backends, func(b *inspect.Backend) bool { return !b.FirstPass })
+	if len(unseen) == 0 {
 		return ""
 	}
+	names := each.Of(unseen, func(b *inspect.Backend) string { return b.Name })
 	return ", nothing seen of " + strings.Join(names, ", ") + " yet"
 }

@@ -69,9 +69,7 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 	if b.span <= 0 {
 		return app.Usagef("--for %v: give a time above 0", b.span)
 	}
-	if b.to == "" {
-		b.to = app.FileName(b.id.String(), b.Now()) + ".tar.gz"
-	}
+	b.to = cmp.Or(b.to, app.FileName(b.id.String(), b.Now())+".tar.gz")
 	if _, err := os.Lstat(b.to); err == nil {
 		return app.Usagef("%s already exists (name another with --to)", b.to)
 	}
@@ -164,9 +162,7 @@ func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	if err = errors.Join(err, packed.Close()); err != nil {
 		return err
 	}
-	if last == nil {
-		last = observer.Snapshot()
-	}
+	last = cmp.Or(last, observer.Snapshot())
 	b.snapshot, b.source = last, target.URL()
 	if last.Lock(b.id) == nil {
 		return b.ExitOf(last.Backends)

@@ -12,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/jsonform"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Diff is the command diff.

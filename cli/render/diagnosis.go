@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Complaint is a finding and the locks or backends that it is about.
@@ -173,10 +174,7 @@ func (c Complaint) text(head string, at time.Time) string {
 
 // advice puts each command on its own line, so that it can be copied.
 func advice(f *inspect.Finding) string {
-	var lines []string
-	for _, p := range f.Phrases() {
-		lines = append(lines, describe.Printable(p.Text))
-	}
+	lines := each.Of(f.Phrases(), func(p inspect.Phrase) string { return describe.Printable(p.Text) })
 	return strings.Join(lines, "\n         ")
 }
 
@@ -193,11 +191,9 @@ func enumerate(on []string) string {
 // evidence describes the evidence of a finding without its cause, and its confidence if it is not
 // certain.
 func evidence(f inspect.Finding, at time.Time) string {
-	var parts []string
-	for _, fact := range describe.Evidence(f.Evidence, at, "cause") {
-		parts = append(parts, fact.Name+" "+strings.Join(fact.Values, ", "))
-	}
-	text := strings.Join(parts, "; ")
+	text := strings.Join(each.Of(describe.Evidence(f.Evidence, at, "cause"), func(fact describe.Fact) string {
+		return fact.Name + " " + strings.Join(fact.Values, ", ")
+	}), "; ")
 	if f.Confidence != "" && f.Confidence != "certain" {
 		text = strings.TrimSpace(fmt.Sprintf("%s (%s)", text, f.Confidence))
 	}

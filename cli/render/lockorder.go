@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // lockOrder is an order of ls: the locks with the most first, unknown last. An age by a clock that
@@ -54,12 +55,7 @@ func lockOrders() []lockOrder {
 }
 
 // OrderNames returns the orders of ls.
-func OrderNames() (names []string) {
-	for _, o := range lockOrders() {
-		names = append(names, o.name)
-	}
-	return names
-}
+func OrderNames() []string { return each.Of(lockOrders(), func(o lockOrder) string { return o.name }) }
 
 // InOrder returns the locks of a snapshot in an order; empty means by name.
 func InOrder(s *inspect.Snapshot, order string) []*inspect.Lock {

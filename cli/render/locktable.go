@@ -1,11 +1,13 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // LockTable returns the table of ls, at most width cells wide; 0 means no limit.
@@ -16,18 +18,12 @@ func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 		columns = slices.Insert(columns, at,
 			lockColumn{column: column{head: "GRANTS", right: true, worth: 10}, cell: grants})
 	}
-	t := table{}
-	for _, c := range columns {
-		t.columns = append(t.columns, c.column)
-	}
-	for _, l := range InOrder(s, order) {
-		var row []string
-		for _, c := range columns {
-			row = append(row, dash(c.cell(s, l)))
-		}
-		t.rows = append(t.rows, row)
-	}
-	return t.render(width)
+	return table{
+		columns: each.Of(columns, func(c lockColumn) column { return c.column }),
+		rows: each.Of(InOrder(s, order), func(l *inspect.Lock) []string {
+			return each.Of(columns, func(c lockColumn) string { return cmp.Or(c.cell(s, l), "–") })
+		}),
+	}.render(width)
 }
 
 // lockColumn is a column of the table of locks: its head and room, and what it says of a lock;
@@ -140,11 +136,4 @@ func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
 		return describe.SignOf(d) + describe.Span(d.Duration)
 	}
 	return ""
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
 }

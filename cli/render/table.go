@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // table is text in aligned columns.
@@ -34,10 +36,7 @@ const mostCell = 2048
 // render writes the table at most width cells wide; 0 is without limit.
 func (t table) render(width int) string {
 	widths := t.fit(width)
-	heads := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		heads[i] = c.head
-	}
+	heads := each.Of(t.columns, func(c column) string { return c.head })
 	var b strings.Builder
 	for _, row := range append([][]string{heads}, t.rows...) {
 		var line strings.Builder

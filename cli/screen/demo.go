@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recording"
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/sandbox"
 	"github.com/lockscope/lockscope/tui"
 )
@@ -197,11 +198,7 @@ func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) 
 	}
 	observer := d.Diagnosing(d.Now, sources...)
 	observer.Advise(s.Reach())
-	ids := make([]inspect.ID, len(scenes))
-	for i := range scenes {
-		ids[i] = scenes[i].Lock
-	}
-	observer.Focus(ids...)
+	observer.Focus(each.Of(scenes, func(s sandbox.Scene) inspect.ID { return s.Lock })...)
 	if err := observer.Run(ctx); err != nil {
 		return nil, err
 	}

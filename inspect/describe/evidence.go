@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Fact is a piece of evidence: its name and its values, with each record on a separate line.
@@ -65,11 +66,7 @@ func valuesOf(name string, value any, now time.Time) []string {
 	value = inJSON(value)
 	if list, ok := value.([]any); ok && len(list) > 0 {
 		if _, records := list[0].(map[string]any); records {
-			lines := make([]string, len(list))
-			for i, record := range list {
-				lines[i] = valueText("", record)
-			}
-			return lines
+			return each.Of(list, plainText)
 		}
 	}
 	if text := valueText(name, value); text != "" {
@@ -92,6 +89,8 @@ func inJSON(value any) (plain any) {
 	return plain
 }
 
+func plainText(value any) string { return valueText("", value) }
+
 // valueText is a value on one line.
 func valueText(name string, value any) string {
 	switch v := value.(type) {
@@ -101,11 +100,7 @@ func valueText(name string, value any) string {
 		}
 		return "no"
 	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = valueText("", v[i])
-		}
-		return strings.Join(parts, ", ")
+		return strings.Join(each.Of(v, plainText), ", ")
 	case map[string]any:
 		return recordText(v)
 	case json.Number:

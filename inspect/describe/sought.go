@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // mostSought patterns or roots are listed; the others are counted.
@@ -21,10 +22,7 @@ func Sought(b *inspect.Backend) string {
 	if b.Kind == inspect.ZooKeeper {
 		verb, among, more = "looked below ", "node", "root"
 	}
-	var words []string
-	for _, w := range s.For[:min(len(s.For), mostSought)] {
-		words = append(words, inspect.Escape(w))
-	}
+	words := each.Of(s.For[:min(len(s.For), mostSought)], inspect.Escape)
 	text := verb + strings.Join(words, ", ")
 	if n := len(s.For) - len(words); n > 0 {
 		text += " and " + Count(n, "more "+more)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // stateWords are all words on one state of a lock, with how bad it is.
@@ -39,11 +40,7 @@ func wordsOf(s inspect.State) stateWords {
 
 // States are all states of a lock, as in the JSON.
 func States() []inspect.State {
-	list := make([]inspect.State, len(states))
-	for i, w := range states {
-		list[i] = w.state
-	}
-	return list
+	return each.Of(states, func(w stateWords) inspect.State { return w.state })
 }
 
 // Summary names a lock's holder in a few words, or the reason for no holder. detail may be empty.

@@ -12,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
@@ -268,10 +269,7 @@ func because(reason string) string {
 
 // unknown lists the unknown aspects in words.
 func (g *gap) unknown() string {
-	words := make([]string, len(g.aspects))
-	for i, a := range g.aspects {
-		words[i] = describe.Aspect(a)
-	}
+	words := each.Of(g.aspects, describe.Aspect)
 	if len(words) > 3 {
 		words = append(words[:3], "more")
 	}
@@ -282,11 +280,7 @@ func (g *gap) unknown() string {
 }
 
 func aspectNames(list []inspect.Aspect) []string {
-	names := make([]string, len(list))
-	for i, a := range list {
-		names[i] = string(a)
-	}
-	return names
+	return each.Of(list, func(a inspect.Aspect) string { return string(a) })
 }
 
 // userRefused finds our user's name in "NOPERM User NAME has no permissions to run …", as Redis 7 has it.

@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It is on each lock of the
@@ -39,14 +40,7 @@ func deadlock() rule {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {
 			return nil
 		}
-		ids := make([]string, len(c.Cycle.Locks))
-		for i, id := range c.Cycle.Locks {
-			ids[i] = id.String()
-		}
-		owners := make([]string, len(c.Cycle.Owners))
-		for i, o := range c.Cycle.Owners {
-			owners[i] = inspect.Escape(o)
-		}
+		ids, owners := each.Of(c.Cycle.Locks, inspect.ID.String), each.Of(c.Cycle.Owners, inspect.Escape)
 		e := evidence{"locks": ids, "owners": owners, "cause": "the same locks are taken in different orders"}
 		if len(c.Lock.Holders) > 0 {
 			e["contender"] = c.Lock.Holders[0].Name.String()

@@ -7,6 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // herdSize in sessions on one node.
@@ -59,10 +60,7 @@ func herd() rule {
 			return nil
 		}
 		slices.Sort(worst)
-		ids := make([]string, 0, listed)
-		for _, id := range worst[:min(len(worst), listed)] {
-			ids = append(ids, inspect.SessionID(id))
-		}
+		ids := each.Of(worst[:min(len(worst), listed)], inspect.SessionID)
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message: fmt.Sprintf("%d sessions watch %s: all of them wake up at once when it changes",

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -53,10 +54,8 @@ func masterRestarted() rule {
 }
 
 func server(b *inspect.Backend, addr string) *inspect.Server {
-	for i := range b.Servers {
-		if b.Servers[i].Addr == addr {
-			return &b.Servers[i]
-		}
+	if i := slices.IndexFunc(b.Servers, func(s inspect.Server) bool { return s.Addr == addr }); i >= 0 {
+		return &b.Servers[i]
 	}
 	return nil
 }
@@ -70,7 +69,7 @@ const forEver = time.Duration(1<<63 - 1)
 func longestTTL(c *inspect.Case) time.Duration {
 	var ttl time.Duration
 	voted := false
-	each(c.Lock, func(m *inspect.Vote) {
+	eachVote(c.Lock, func(m *inspect.Vote) {
 		voted = true
 		if m.NoExpiry {
 			ttl = forEver

@@ -53,7 +53,7 @@ func minorityLeftover() rule {
 
 // firstVote is the first that has a value; nil when none has.
 func firstVote(l *inspect.Lock) (vote *inspect.Vote) {
-	each(l, func(m *inspect.Vote) {
+	eachVote(l, func(m *inspect.Vote) {
 		vote = cmp.Or(vote, m)
 	})
 	return vote

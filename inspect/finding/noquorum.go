@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -68,9 +69,7 @@ func countElectorate(b *inspect.Backend) (e electorate) {
 		e.members++
 		switch says := lostBecause(s); {
 		case says != "":
-			if e.first == "" {
-				e.first = at(s.Addr) + ": " + says
-			}
+			e.first = cmp.Or(e.first, at(s.Addr)+": "+says)
 			e.lost = append(e.lost, evidence{"addr": inspect.Escape(s.Addr), "says": says})
 			e.silent, e.said = e.silent || says == noAnswer, e.said || says != noAnswer
 		case s.State == inspect.ServerUp:

@@ -60,7 +60,7 @@ func noTTL() rule {
 			f.Steps = do(ttl(c, "give it an end", vote.Argument()))
 		}
 		on := []string{}
-		each(l, func(m *inspect.Vote) {
+		eachVote(l, func(m *inspect.Vote) {
 			if endless(m) && len(on) < listed {
 				on = append(on, inspect.Escape(m.Addr))
 			}
@@ -93,7 +93,7 @@ const written = time.Minute
 
 // untilOf is the end of the hold as the value of a plain key has it; zero where none does.
 func untilOf(l *inspect.Lock) (until time.Time) {
-	each(l, func(m *inspect.Vote) {
+	eachVote(l, func(m *inspect.Vote) {
 		if m.Held == nil && endless(m) && m.Digest == "" {
 			until = recipe.DecodeToken(l.ID.Path, m.Value.Raw()).Until
 		}

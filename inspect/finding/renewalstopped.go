@@ -7,6 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 const (
@@ -72,11 +73,5 @@ func renewed(c *inspect.Case) *inspect.Contender {
 
 // agreeing counts the masters that answered and hold the most common value.
 func agreeing(l *inspect.Lock) int {
-	n := 0
-	for i := range l.Masters {
-		if l.Masters[i].Up && l.Masters[i].Agrees {
-			n++
-		}
-	}
-	return n
+	return each.Count(l.Masters, func(m inspect.Vote) bool { return m.Up && m.Agrees })
 }

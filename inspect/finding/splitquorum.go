@@ -69,7 +69,7 @@ func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 
 // forever is the first vote that never expires; nil when all do.
 func forever(l *inspect.Lock) (found *inspect.Vote) {
-	each(l, func(m *inspect.Vote) {
+	eachVote(l, func(m *inspect.Vote) {
 		if found == nil && endless(m) {
 			found = m
 		}

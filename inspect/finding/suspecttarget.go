@@ -7,6 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // suspectTarget reports a target whose servers are not the masters of one lock. Either nine of ten
@@ -41,10 +42,8 @@ func suspectTarget() rule {
 		if !s.Suspect() {
 			return found
 		}
-		addrs := make([]string, 0, min(len(b.Servers), listed))
-		for i := range b.Servers[:min(len(b.Servers), listed)] {
-			addrs = append(addrs, inspect.Escape(b.Servers[i].Addr))
-		}
+		addrs := each.Of(b.Servers[:min(len(b.Servers), listed)],
+			func(s inspect.Server) string { return inspect.Escape(s.Addr) })
 		return append(found, inspect.Finding{
 			Confidence: recipe.Likely,
 			Message:    fmt.Sprintf("%s on only one of the %d servers: these are independent servers, not the masters of one Redlock", howMany(s), s.Masters),

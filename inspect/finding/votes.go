@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// each calls f with every vote that names a holder.
-func each(l *inspect.Lock, f func(*inspect.Vote)) {
+// eachVote calls f with every vote that names a holder.
+func eachVote(l *inspect.Lock, f func(*inspect.Vote)) {
 	for i := range l.Masters {
 		if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign && !hidden(m) {
 			f(m)
@@ -27,7 +27,7 @@ func settling(c *inspect.Case) bool {
 	ttl := c.History.LongestTTL
 	moment := min(time.Second, ttl/4)
 	young := true
-	each(c.Lock, func(m *inspect.Vote) {
+	eachVote(c.Lock, func(m *inspect.Vote) {
 		young = young && !m.NoExpiry && !m.ExpiresAt.IsZero() && c.Now.Sub(m.ExpiresAt.Add(-ttl)) < moment
 	})
 	return young
@@ -35,7 +35,7 @@ func settling(c *inspect.Case) bool {
 
 // ending returns the expiry of the last vote, by our clock; never when one does not expire.
 func ending(l *inspect.Lock) (at time.Time, never bool) {
-	each(l, func(m *inspect.Vote) {
+	eachVote(l, func(m *inspect.Vote) {
 		never = never || endless(m)
 		if m.ExpiresAt.After(at) {
 			at = m.ExpiresAt

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // evidence of a finding, by name.
@@ -95,20 +96,12 @@ func redisCLI(c *inspect.Case, addr, command string) string {
 
 // names lists the first contenders' names.
 func names(cs []inspect.Contender) []string {
-	list := make([]string, 0, min(len(cs), listed))
-	for i := range cs[:min(len(cs), listed)] {
-		list = append(list, cs[i].Name.String())
-	}
-	return list
+	return each.Of(cs[:min(len(cs), listed)], func(c inspect.Contender) string { return c.Name.String() })
 }
 
 // escaped lists the first texts.
 func escaped(texts []inspect.Untrusted) []string {
-	list := make([]string, 0, min(len(texts), listed))
-	for _, t := range texts[:min(len(texts), listed)] {
-		list = append(list, t.String())
-	}
-	return list
+	return each.Of(texts[:min(len(texts), listed)], inspect.Untrusted.String)
 }
 
 // libraryOf is the library that wrote a contender.

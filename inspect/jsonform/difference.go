@@ -1,6 +1,10 @@
 package jsonform
 
-import "github.com/lockscope/lockscope/inspect"
+import (
+	"github.com/lockscope/lockscope/inspect"
+
+	"github.com/lockscope/lockscope/internal/each"
+)
 
 // Difference has the Differences of two snapshots in the form of the contract,
 // docs/diff.schema.json. The names in it identify the snapshots: a file, a moment.
@@ -48,11 +52,7 @@ func lockChangeJSON(d *inspect.Difference, from, to *inspect.Snapshot) jsonLockC
 }
 
 func copies(list []*inspect.Finding) []jsonFinding {
-	all := []jsonFinding{}
-	for _, f := range list {
-		all = append(all, findingJSON(*f))
-	}
-	return all
+	return each.Of(list, func(f *inspect.Finding) jsonFinding { return findingJSON(*f) })
 }
 
 type jsonDifference struct {

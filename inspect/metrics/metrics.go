@@ -165,15 +165,15 @@ var queueBuckets = []float64{0, 1, 2, 5, 10, 20, 50, 100, 1000}
 
 // tally of the locks of one backend.
 type tally struct {
-	states             map[[2]string]int
-	findings           map[[3]string]int
-	unknown            map[string]int
-	buckets            map[float64]uint64
-	queues             uint64
-	waiters            float64
-	oldest, wait       time.Duration
-	held, waited       bool // whether oldest and wait are known
-	undated, withIssue int
+	states       map[[2]string]int
+	findings     map[[3]string]int
+	unknown      map[string]int
+	buckets      map[float64]uint64
+	queues       uint64
+	waiters      float64
+	oldest, wait time.Duration
+	held, waited bool // whether oldest and wait are known
+	undated      int
 }
 
 func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
@@ -195,7 +195,6 @@ func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 		}
 		t.add(s, l, now)
 		if severity(l) >= inspect.Warning.Rank() {
-			t.withIssue++
 			worst = append(worst, l)
 		}
 	}

@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -42,9 +43,7 @@ func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 
 func (b *keyTable) deny(key string) {
 	b.denied[key] = true
-	if b.deniedKey == "" {
-		b.deniedKey = key
-	}
+	b.deniedKey = cmp.Or(b.deniedKey, key)
 }
 
 func (b *keyTable) allow(key string) {

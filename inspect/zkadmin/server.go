@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // maxAnswer bounds an answer, in bytes: 50 000 watches take 4.6 MB.
@@ -62,20 +63,12 @@ func (f *Failure) Unwrap() error { return f.Err }
 type Failures []*Failure
 
 func (fs Failures) Error() string {
-	reasons := make([]string, len(fs))
-	for i, f := range fs {
-		reasons[i] = f.Error()
-	}
-	return strings.Join(reasons, "; ")
+	return strings.Join(each.Of(fs, (*Failure).Error), "; ")
 }
 
 // Unwrap returns each failure.
 func (fs Failures) Unwrap() []error {
-	errs := make([]error, len(fs))
-	for i, f := range fs {
-		errs[i] = f
-	}
-	return errs
+	return each.Of(fs, func(f *Failure) error { return f })
 }
 
 // Config for reaching one server.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Target of a profile is either a URL alone, or a mapping of its URL and the credentials for its
@@ -53,13 +54,8 @@ func (a Account) hasPassword() bool {
 }
 
 func (a Account) check() error {
-	ways := 0
-	for _, given := range []bool{a.Password != "", a.PasswordFile != "", len(a.PasswordCommand) > 0} {
-		if given {
-			ways++
-		}
-	}
-	if ways > 1 {
+	ways := []bool{a.Password != "", a.PasswordFile != "", len(a.PasswordCommand) > 0}
+	if each.Count(ways, func(given bool) bool { return given }) > 1 {
 		return errors.New("give password, password_file or password_command, one of them")
 	}
 	return nil
@@ -67,11 +63,7 @@ func (a Account) check() error {
 
 // Parsed returns the profile's targets as connect.ParseTargets does, without secrets.
 func (p Profile) Parsed() ([]connect.Target, error) {
-	urls := make([]string, len(p.Targets))
-	for i, t := range p.Targets {
-		urls[i] = t.URL
-	}
-	return connect.ParseTargets(urls)
+	return connect.ParseTargets(each.Of(p.Targets, func(t Target) string { return t.URL }))
 }
 
 // checkAccounts refuses credentials that no server would receive, and two different ones for the

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // ErrNoSuchMaster is wrapped by the error of SentinelMaster when the sentinels that answer know no master of that name.
@@ -90,11 +92,7 @@ func several(errs []error) error {
 }
 
 func (s severally) Error() string {
-	texts := make([]string, len(s))
-	for i, err := range s {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(each.Of(s, error.Error), "; ")
 }
 
 // Unwrap returns all of them.

@@ -1,8 +1,11 @@
 package zkserver
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // What the admin commands and the four-letter words show, taken under Server.mu.
@@ -59,16 +62,9 @@ func (s *Server) connections() []connInfo {
 		}
 	}
 	slices.SortFunc(conns, func(a, b *conn) int {
-		if order := a.established.Compare(b.established); order != 0 {
-			return order
-		}
-		return strings.Compare(a.remote, b.remote)
+		return cmp.Or(a.established.Compare(b.established), strings.Compare(a.remote, b.remote))
 	})
-	list := make([]connInfo, len(conns))
-	for i, c := range conns {
-		list[i] = c.info()
-	}
-	return list
+	return each.Of(conns, (*conn).info)
 }
 
 func (s *Server) ephemeralCount() (total int) {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // ClientRequest names a client whose connections are to be ended.
@@ -235,11 +236,7 @@ func (r *Redis) connections(ctx context.Context, most int) ([]Connection, error)
 			}
 		}
 	})
-	var all []Connection
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all, errors.Join(errs...)
+	return slices.Concat(lists...), errors.Join(errs...)
 }
 
 // hasFew returns an error if a master has more connections than most, or does not say how many; 0: any
@@ -336,11 +333,9 @@ func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string
 
 // named are the connections in the audit file: the server, the id and the name of each.
 func named(list []Connection) string {
-	var parts []string
-	for _, c := range list {
-		parts = append(parts, fmt.Sprintf("%s id=%d name=%s", c.Server, c.ID, c.Name))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(each.Of(list, func(c Connection) string {
+		return fmt.Sprintf("%s id=%d name=%s", c.Server, c.ID, c.Name)
+	}), ", ")
 }
 
 func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, error) {
@@ -397,10 +392,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 
 // stillThere reports whether a connection that was seen is in a list: the same one by its id, address and name.
 func stillThere(list []Connection, seen Connection) bool {
-	for _, c := range list {
-		if c.Server == seen.Server && c.ID == seen.ID && c.Addr == seen.Addr && c.Name == seen.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(c Connection) bool {
+		return c.Server == seen.Server && c.ID == seen.ID && c.Addr == seen.Addr && c.Name == seen.Name
+	})
 }

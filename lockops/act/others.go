@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Deadlock is the effect of a release on a deadlock that its lock is in. The values are the command line's contract.
@@ -106,10 +107,7 @@ func (o *Others) Lines() []string {
 const shownLocks = 3
 
 func listed(ids []inspect.ID) string {
-	var names []string
-	for _, id := range ids[:min(len(ids), shownLocks)] {
-		names = append(names, id.String())
-	}
+	names := each.Of(ids[:min(len(ids), shownLocks)], inspect.ID.String)
 	if more := len(ids) - shownLocks; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,12 +58,7 @@ func scriptText(name string) string {
 
 // structured reports whether the masters hold more than a plain string under the lock's key.
 func structured(l *inspect.Lock) bool {
-	for i := range l.Masters {
-		if l.Masters[i].Held != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
 // removalOf chooses the script for the lock's library; value is the whole value of a plain string. False
@@ -246,12 +242,7 @@ func redissonRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 
 // readMode reports whether only readers hold the lock.
 func readMode(l *inspect.Lock) bool {
-	for _, h := range l.Holders {
-		if h.Mode == recipe.Exclusive {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.Holders, func(h inspect.Contender) bool { return h.Mode == recipe.Exclusive })
 }
 
 func readHolds(key, owner string, count int) []string {
@@ -267,17 +258,9 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
 		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest
 	}
-	for _, c := range v.Held.Claims {
-		if c.Name == seen.Name.Raw() {
-			return true
-		}
-	}
-	for _, value := range v.Held.Partial {
-		if value == seen.Name.Raw() {
-			return true
-		}
-	}
-	return false
+	name := seen.Name.Raw()
+	return slices.Contains(v.Held.Partial, name) ||
+		slices.ContainsFunc(v.Held.Claims, func(c recipe.Claim) bool { return c.Name == name })
 }
 
 // hides reports whether a master may have the contender although it was not seen there: what would show it

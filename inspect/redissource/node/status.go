@@ -100,9 +100,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 	mode, _ := fields["mode"].(string)
 	version, _ := fields["version"].(string)
 	st.Role, st.Cluster = roleName(role), st.Cluster || mode == "cluster"
-	if st.Version == "" {
-		st.Version = versionOf(version)
-	}
+	st.Version = cmp.Or(st.Version, versionOf(version))
 }
 
 // readInfo takes what INFO says; its text is not trusted.

@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func (q *Inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 		ctx, cancel := context.WithTimeout(ctx, q.Limit)
 		defer cancel()
 		err := question(ctx)
-		if t.admin == nil {
-			t.admin = admin.AdminFailure()
-		}
+		t.admin = cmp.Or(t.admin, admin.AdminFailure())
 		return err
 	}
 	t.sessionsErr = query(func(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // configNode holds the list of the ensemble's servers, since 3.5.
@@ -33,11 +34,7 @@ func newAdmins(addrs, urls []string, one zkadmin.Config) []*zkadmin.Server {
 		}
 		configs[at].Admin = admin
 	}
-	admins := make([]*zkadmin.Server, len(configs))
-	for i, c := range configs {
-		admins[i] = zkadmin.New(c)
-	}
-	return admins
+	return each.Of(configs, zkadmin.New)
 }
 
 func sameHost(addr, admin string) bool {

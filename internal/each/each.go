@@ -1,0 +1,31 @@
+// Package each has the loops over a list that package slices lacks.
+package each
+
+// Of returns what f makes of each element.
+func Of[T, R any](list []T, f func(T) R) []R {
+	made := make([]R, len(list))
+	for i, v := range list {
+		made[i] = f(v)
+	}
+	return made
+}
+
+// Where returns the elements for which is holds.
+func Where[T any](list []T, is func(T) bool) (kept []T) {
+	for _, v := range list {
+		if is(v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// Count counts the elements for which is holds.
+func Count[T any](list []T, is func(T) bool) (n int) {
+	for _, v := range list {
+		if is(v) {
+			n++
+		}
+	}
+	return n
+}
