@@ -124,9 +124,7 @@ func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
 func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
-	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	defer conn.Close()
+	conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 	must.Succeed(t, conn.AddAuth("digest", []byte("app:s")))
 	list := slices.Concat(zk.DigestACL(zk.PermAll, "app", "s"), zk.DigestACL(zk.PermRead, "viewer", marked+"v"),
 		zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "operator", marked+"o"))

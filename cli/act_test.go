@@ -190,13 +190,7 @@ func TestAcquireWithAnAccessList(t *testing.T) {
 		if got.code != 0 {
 			t.Fatalf("%+v", got)
 		}
-		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		must.Succeed(t, err)
-		defer func() {
-			conn.Close()
-			for range events {
-			}
-		}()
+		conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 		acl, _, err := conn.GetACL(path)
 		if want := zk.WorldACL(zk.PermCreate | zk.PermDelete | zk.PermRead | zk.PermWrite); err != nil || !slices.Equal(acl, want) {
 			t.Errorf("the directory has %+v, %v", acl, err)

@@ -69,12 +69,7 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 // returns.
 func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	t.Helper()
-	client := func() *zk.Conn {
-		conn, _, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		must.Succeed(t, err)
-		t.Cleanup(conn.Close)
-		return conn
-	}
+	client := func() *zk.Conn { return servertest.ConnectZooKeeper(t, addr, 30*time.Second) }
 	holder, waiter := client(), client()
 	open := zk.WorldACL(zk.PermAll)
 	brief := zk.NewLock(holder, "/locks/brief", open)

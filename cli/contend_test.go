@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -123,13 +121,7 @@ func TestInterruptedContentionReports(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		cmd, _ := started(t, "contend", "zk:"+path, "zk://"+server.Addr, "-n", "3", "--hold", "1h", "--for", "1h")
-		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		must.Succeed(t, err)
-		defer func() {
-			conn.Close()
-			for range events { // closed when its goroutines have ended
-			}
-		}()
+		conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 		for queued := 0; queued < 3; {
 			children, _, changed, err := conn.ChildrenW(path)
 			if err != nil {

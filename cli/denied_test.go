@@ -53,9 +53,7 @@ func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
 func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
-	owner, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	defer owner.Close()
+	owner := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 	must.Succeed(t, owner.AddAuth("digest", []byte("app:s")))
 	own := zk.DigestACL(zk.PermAll, "app", "s")
 	for path, more := range map[string]int32{"/hidden": zk.PermCreate, "/digests": zk.PermCreate | zk.PermRead} {

@@ -113,9 +113,7 @@ func notRunUnused(t *testing.T, begins string) bool {
 func documentedWorld(t *testing.T, dir, program string) []string {
 	t.Helper()
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	conn, _, err := zk.Connect([]string{zookeeper.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	t.Cleanup(conn.Close)
+	conn := servertest.ConnectZooKeeper(t, zookeeper.Addr, 30*time.Second)
 	for _, p := range []string{"/locks", "/locks/orders"} {
 		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)

@@ -203,13 +203,7 @@ func TestMissingWatchIsFalseNotNull(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silentZK{}))
-		must.Succeed(t, err)
-		defer func() {
-			conn.Close()
-			for range events { // closed when its goroutines have ended
-			}
-		}()
+		conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -178,9 +177,7 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
 	server, secure := servertest.StartZooKeeperTLS(t, c)
-	conn, _, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	defer conn.Close()
+	conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 	// The certificate's subject is the identity, as in the server's X509AuthenticationProvider.
 	byCertificate := []zk.ACL{{Perms: zk.PermAll, Scheme: "x509", ID: "CN=localhost"}}
 	for _, node := range []struct {

@@ -32,10 +32,7 @@ func entangle(t *testing.T, addr string) entangled {
 	e.target = "zk://" + addr + e.root
 	clients := make([]*zk.Conn, 4)
 	for i := range clients {
-		c, _, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentLogger{}))
-		must.Succeed(t, err)
-		t.Cleanup(c.Close)
-		clients[i] = c
+		clients[i] = servertest.ConnectZooKeeper(t, addr, 10*time.Second)
 	}
 	create := func(client int, path string, flags int32) {
 		if _, err := clients[client].Create(e.root+path, nil, flags, zk.WorldACL(zk.PermAll)); err != nil {

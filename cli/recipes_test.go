@@ -32,9 +32,7 @@ func TestRecipesOfOnesOwn(t *testing.T) {
 	must.Succeed(t, os.WriteFile(file, []byte(ownRecipes), 0o600))
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)
-		conn, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogInfo(false))
-		must.Succeed(t, err)
-		defer conn.Close()
+		conn := servertest.ConnectZooKeeper(t, server.Addr, 10*time.Second)
 		for _, node := range []string{"", "/acme", "/acme/orders"} {
 			if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 				t.Fatal(err)

@@ -77,9 +77,7 @@ func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca s
 func startGuarded(t *testing.T) *guarded {
 	t.Helper()
 	ensemble := servertest.StartZooKeeper(t)
-	conn, _, err := zk.Connect([]string{ensemble.Addr}, 30*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	t.Cleanup(conn.Close)
+	conn := servertest.ConnectZooKeeper(t, ensemble.Addr, 30*time.Second)
 	must.Succeed(t, conn.AddAuth("digest", []byte("ops:"+marked+"zk")))
 	for _, path := range []string{"/secure", "/secure/a"} {
 		if _, err := conn.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {

@@ -22,9 +22,7 @@ func TestSweepIsACommand(t *testing.T) {
 	servertest.Slow(t)
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	server.Embedded.SetClock(-48 * time.Hour)
-	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	defer conn.Close()
+	conn := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
 	root := servertest.UniquePath(t)
 	for _, node := range []string{"", "/a", "/b", "/a/x", "/b/x", "-", "-/x"} {
 		if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {

@@ -17,10 +17,6 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // A real master with a replica is reported, and no more once it waits for it.
 func TestRealMasterWithAReplica(t *testing.T) {
 	t.Parallel()

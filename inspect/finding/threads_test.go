@@ -15,7 +15,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -81,10 +80,7 @@ func TestThreadsOfSharedSessions(t *testing.T) {
 	defer cancel()
 	var sessions []*zk.Conn
 	for range 3 {
-		c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogger(quiet{}))
-		must.Succeed(t, err)
-		t.Cleanup(c.Close)
-		sessions = append(sessions, c)
+		sessions = append(sessions, servertest.ConnectZooKeeper(t, server.Addr, 10*time.Second))
 	}
 	for _, name := range append([]string{"", "/x", "/y"}, locks...) {
 		if _, err := sessions[0].Create(root+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {

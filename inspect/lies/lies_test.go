@@ -78,13 +78,7 @@ func startHonest(t *testing.T) honest {
 	z, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
 	must.Succeed(t, err)
 	t.Cleanup(func() { z.Close() })
-	conn, events, err := zk.Connect([]string{z.Addr()}, 10*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		conn.Close()
-		for range events {
-		}
-	})
+	conn := servertest.ConnectZooKeeper(t, z.Addr(), 10*time.Second)
 	for _, path := range []string{"/locks", "/locks/held"} {
 		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)

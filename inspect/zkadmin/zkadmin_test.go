@@ -24,13 +24,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 
 func TestBothWaysTellTheSame(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		conn, events, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
-		must.Succeed(t, err)
-		defer func() {
-			conn.Close()
-			for range events {
-			}
-		}()
+		conn := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 		path := servertest.UniquePath(t)
 		if _, err := conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
@@ -42,13 +40,7 @@ func hungServer(t *testing.T) string {
 func TestAReleaseWhileAServerHangsIsARelease(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c, events, err := zk.Connect([]string{zks.Addr}, 4*time.Second, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	defer func() {
-		c.Close()
-		for range events {
-		}
-	}()
+	c := servertest.ConnectZooKeeper(t, zks.Addr, 4*time.Second)
 	create(t, c, "/l", "", 0)
 	held := create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	o := follow(t, zksource.Config{Servers: []string{zks.Addr, hungServer(t)}}, "/l")

@@ -52,14 +52,7 @@ func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
 // clientFor is client with a session of another timeout: a client that is paused for two thirds of it reconnects.
 func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{zks.Addr}, timeout, zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		conn.Close()
-		for range events {
-		}
-	})
-	return conn
+	return servertest.ConnectZooKeeper(t, zks.Addr, timeout)
 }
 
 func create(t *testing.T, c *zk.Conn, p string, data string, flags int32) string {

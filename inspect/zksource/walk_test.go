@@ -66,9 +66,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
 			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-			c, _, err := zk.Connect([]string{zks.Addr}, 10*time.Second, zk.WithLogInfo(false))
-			must.Succeed(t, err)
-			defer c.Close()
+			c := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 			create := func(p string, flags int32) string {
 				made, err := c.Create(p, nil, flags, zk.WorldACL(zk.PermAll))
 				must.Succeed(t, err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -370,4 +372,19 @@ func mustMention(r io.Reader, dir string) error {
 		return fmt.Errorf("servertest: not ready, or another ZooKeeper: %.200q", text)
 	}
 	return nil
+}
+
+// ConnectZooKeeper makes a client that looks at a server or changes it, and ends with the test.
+func ConnectZooKeeper(t testing.TB, addr string, timeout time.Duration) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quiet{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events { // closed when its goroutines have ended
+		}
+	})
+	return conn
 }

@@ -37,19 +37,8 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 // plainZK is a look at a server that is independent of the tested code.
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
-	conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(silent{}))
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		conn.Close()
-		for range events { // closed when its goroutines have ended
-		}
-	})
-	return conn
+	return servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
 }
-
-type silent struct{}
-
-func (silent) Printf(string, ...any) {}
 
 func wantNoNode(t *testing.T, server *servertest.ZooKeeper, path string) {
 	t.Helper()
