@@ -28,12 +28,8 @@ func TestAcquireRunsACommandUnderTheLock(t *testing.T) {
 		if got.code != 7 || len(fields) != 2 || fields[0] != "zk:"+path || fields[1] == "0" {
 			t.Errorf("%+v", got)
 		}
-		if got := run(t, "acquire", "zk:"+path, target, "--", "sh", "-c", "kill -9 $$"); got.code != 137 {
-			t.Errorf("killed command: %+v", got)
-		}
-		if got := run(t, "acquire", "zk:"+path, target, "--", "no-such-command"); got.code != 2 {
-			t.Errorf("no such command: %+v", got)
-		}
+		run(t, "acquire", "zk:"+path, target, "--", "sh", "-c", "kill -9 $$").wants(t, 137, "", "")
+		run(t, "acquire", "zk:"+path, target, "--", "no-such-command").wants(t, 2, "", "")
 		if children := childrenOf(t, server.Addr, path); len(children) != 0 {
 			t.Errorf("left behind: %v", children)
 		}
@@ -66,12 +62,8 @@ func TestAcquireQueuesWithWhoIsThere(t *testing.T) {
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
 		peer := servertest.StartKazoo(t, server.Addr, path, "worker-1")
 		peer.Expect(t, "acquired")
-		if got := run(t, "acquire", "zk:"+path, target, "--wait", "0"); got.code != 1 || !strings.Contains(got.stderr, "holds it") {
-			t.Errorf("held by kazoo: %+v", got)
-		}
-		if got := run(t, "acquire", "zk:"+path, target, "--wait", "300ms"); got.code != 1 || !strings.Contains(got.stderr, "not acquired within") {
-			t.Errorf("held by kazoo: %+v", got)
-		}
+		run(t, "acquire", "zk:"+path, target, "--wait", "0").wants(t, 1, "", "holds it")
+		run(t, "acquire", "zk:"+path, target, "--wait", "300ms").wants(t, 1, "", "not acquired within")
 		if got := run(t, "acquire", "zk:"+path, target, "--recipe", "curator", "--wait", "0"); got.code != 1 ||
 			!strings.Contains(got.stderr, "kazoo") || !strings.Contains(got.stderr, "curator") {
 			t.Errorf("mixed recipes: %+v", got)
@@ -132,9 +124,7 @@ func TestAcquireReadsAndWrites(t *testing.T) {
 			t.Errorf("left behind: %v", children)
 		}
 		peer.Send(t, "close", "one")
-		if got := run(t, "acquire", "zk:"+path, target, "--kind", "write", "-o", "jsonl", "--", "true"); got.code != 0 || !strings.Contains(got.stdout, "__WRIT__") {
-			t.Errorf("a write when the read is gone: %+v", got)
-		}
+		run(t, "acquire", "zk:"+path, target, "--kind", "write", "-o", "jsonl", "--", "true").wants(t, 0, "__WRIT__", "")
 	})
 }
 
@@ -151,9 +141,7 @@ func TestRedlockByCommandLine(t *testing.T) {
 		if got.code != 0 || !strings.Contains(got.stdout, `"event":"acquired"`) || !strings.Contains(got.stdout, `"token":null`) {
 			t.Errorf("%+v", got)
 		}
-		if got := run(t, "show", "redis:"+key, target); got.code != 1 {
-			t.Errorf("left behind: %+v", got)
-		}
+		run(t, "show", "redis:"+key, target).wants(t, 1, "", "")
 	})
 }
 
@@ -176,9 +164,7 @@ func TestAcquireWaitsForTooFewMasters(t *testing.T) {
 		}
 	}
 	servers[0].Stop(t)
-	if got := run(t, "acquire", "redis:lock:a", target, "--wait", "300ms", "--", "true"); got.code != 3 {
-		t.Errorf("no server at all: %+v", got)
-	}
+	run(t, "acquire", "redis:lock:a", target, "--wait", "300ms", "--", "true").wants(t, 3, "", "")
 }
 
 // What acquire creates has the access list that was asked for.
@@ -267,9 +253,7 @@ func TestMissingCredentialsNameServerAndUser(t *testing.T) {
 		}
 	}
 	env["LOCKSCOPE_REDIS_PASSWORD"] = "right"
-	if got := runIn(t, t.Context(), env, "ls", target); got.code != 0 {
-		t.Errorf("right password: %+v", got)
-	}
+	runIn(t, t.Context(), env, "ls", target).wants(t, 0, "", "")
 }
 
 // A value below quorum holds nothing: while masters are silent the holder is unknown, and a leftover is not taken for a
@@ -286,17 +270,11 @@ func TestReleaseWithoutAQuorum(t *testing.T) {
 		servers, addrs = append(servers, s), append(addrs, s.Addr)
 	}
 	target := "redis://" + strings.Join(addrs, ",")
-	if got := run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "no quorum") {
-		t.Errorf("minority: %+v", got)
-	}
+	run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes").wants(t, 1, "", "no quorum")
 	servers[1].Stop(t)
 	servers[2].Stop(t)
-	if got := run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes"); got.code != 3 || !strings.Contains(got.stderr, "too few answered") {
-		t.Errorf("silent masters: %+v", got)
-	}
-	if got := run(t, "show", "redis:lock:a", target); got.code != 3 || !strings.Contains(got.stdout, "unknown: 2 of 3 masters did not answer") {
-		t.Errorf("show: %+v", got)
-	}
+	run(t, "release", "redis:lock:a", target, "--owner", "v", "--yes").wants(t, 3, "", "too few answered")
+	run(t, "show", "redis:lock:a", target).wants(t, 3, "unknown: 2 of 3 masters did not answer", "")
 }
 
 // What cannot be run fails before the lock is asked for.
@@ -361,9 +339,7 @@ func TestReleaseByALabelOnRedis(t *testing.T) {
 		if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, `not released: "night job" is a label of `) {
 			t.Fatalf("%+v", got)
 		}
-		if got := run(t, advised(t, strings.TrimSuffix(got.stderr, "\n"))...); got.code != 0 || !strings.Contains(got.stdout, "owner   night job") {
-			t.Errorf("as advised: %+v", got)
-		}
+		run(t, advised(t, strings.TrimSuffix(got.stderr, "\n"))...).wants(t, 0, "owner   night job", "")
 	})
 }
 

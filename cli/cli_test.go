@@ -160,9 +160,7 @@ func TestBadUseIsOneLineAndExitCode2(t *testing.T) {
 
 func TestServersThatDoNotAnswerAreExitCode3(t *testing.T) {
 	t.Parallel()
-	if got := run(t, "acquire", "redis:a", "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "--wait", "0"); got.code != 3 {
-		t.Errorf("%+v", got)
-	}
+	run(t, "acquire", "redis:a", "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "--wait", "0").wants(t, 3, "", "")
 	const check = " (check the address, and that the server runs)\n"
 	for args, want := range map[string]string{
 		"ls zk://127.0.0.1:1":                                             "backend zk is down: zookeeper 127.0.0.1:1: connection refused",
@@ -219,15 +217,9 @@ func TestProfiles(t *testing.T) {
 	env := map[string]string{"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": t.TempDir()}
 	server := servertest.StartEmbeddedRedis(t)
 	write("default: dev\nprofiles:\n  dev:\n    read_only: true\n    targets: [redis://" + server.Addr + "]\n")
-	if got := runIn(t, t.Context(), env, "ls", "-o", "json"); got.code != 0 {
-		t.Errorf("the default profile: %+v", got)
-	}
-	if got := runIn(t, t.Context(), env, "acquire", "redis:lock:a", "--wait", "0"); got.code != 1 || !strings.Contains(got.stderr, "read_only") {
-		t.Errorf("read_only profile: %+v", got)
-	}
-	if got := runIn(t, t.Context(), env, "release", "redis:lock:a", "--owner", "x", "--yes", "-o", "json"); got.code != 1 || !strings.Contains(got.stdout, `"reason": "read-only"`) {
-		t.Errorf("read_only profile: %+v", got)
-	}
+	runIn(t, t.Context(), env, "ls", "-o", "json").wants(t, 0, "", "")
+	runIn(t, t.Context(), env, "acquire", "redis:lock:a", "--wait", "0").wants(t, 1, "", "read_only")
+	runIn(t, t.Context(), env, "release", "redis:lock:a", "--owner", "x", "--yes", "-o", "json").wants(t, 1, `"reason": "read-only"`, "")
 	redisDo(t, server.Addr, "SET", "lock:free", "x", "PX", "600000")
 	if got := runIn(t, t.Context(), env, "doctor"); strings.Contains(got.stdout, "read_only") {
 		t.Errorf("nothing is advised that changes anything: %+v", got)
@@ -243,9 +235,7 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("a dry run changes nothing, and is allowed: %+v", got)
 		}
 	}
-	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 || !strings.Contains(got.stdout, "dev") {
-		t.Errorf("config check: %+v", got)
-	}
+	runIn(t, t.Context(), env, "config", "check").wants(t, 0, "dev", "")
 	for _, bad := range []string{
 		"default: none\n", "profiles: {a: {targets: []}}\n", "profiles: {a: {targets: ['ftp://x']}}\n", "colour: red\n",
 		"profiles: {a: {targets: ['redis://x'], environment: moon}}\n", "{", "profiles: {a: {targets: ['redis://u:secret@x']}}\n",
@@ -256,9 +246,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	write(strings.ReplaceAll(run(t, "config", "example").stdout, "~/.config", home))
-	if got := runIn(t, t.Context(), env, "config", "check"); got.code != 0 {
-		t.Errorf("the example does not check: %+v", got)
-	}
+	runIn(t, t.Context(), env, "config", "check").wants(t, 0, "", "")
 }
 
 // snapshot is as much of the contract's JSON as the tests look at.

@@ -41,9 +41,7 @@ func TestContendReportsToTheLetter(t *testing.T) {
 		if v, ok := j["requests_per_grant"].(float64); !ok || v < 3 {
 			t.Errorf("requests_per_grant is %v", j["requests_per_grant"])
 		}
-		if got := run(t, "show", "zk:"+path, "zk://"+server.Addr); got.code != 1 {
-			t.Errorf("left behind: %+v", got)
-		}
+		run(t, "show", "zk:"+path, "zk://"+server.Addr).wants(t, 1, "", "")
 	})
 }
 
@@ -87,16 +85,12 @@ func TestContendRefuses(t *testing.T) {
 		t.Errorf("the keys are %v", server.Mini.Keys())
 	}
 	file := configFile(t, "profiles: {prod: {targets: ['"+target+"'], read_only: true}}")
-	if got := run(t, "contend", "redis:lock:b", "-p", "prod", "--config", file); got.code != 1 || !strings.Contains(got.stderr, "read_only") {
-		t.Errorf("a profile that is read_only: %+v", got)
-	}
+	run(t, "contend", "redis:lock:b", "-p", "prod", "--config", file).wants(t, 1, "", "read_only")
 	server.Stop(t)
 	if got := run(t, "contend", "redis:lock:b", target, "--timeout", "1s"); got.code != 3 || strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("no server: %+v", got)
 	}
-	if got := run(t, "contend", "zk:/b", "zk://127.0.0.1:1", "--timeout", "500ms"); got.code != 3 {
-		t.Errorf("no server: %+v", got)
-	}
+	run(t, "contend", "zk:/b", "zk://127.0.0.1:1", "--timeout", "500ms").wants(t, 3, "", "")
 	for args, says := range map[string]string{
 		"-n 0": "-n", "-n 9999": "-n", "--for 1s --rounds 2": "one of them", "--hold -1s": "--hold", "--rounds -1": "--rounds",
 		"--kind fast,mutex": "--kind", "-o yaml": "text, json", "--recipe kazoo": "--recipe",

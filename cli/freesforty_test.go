@@ -150,9 +150,7 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 				continue
 			}
 			ran[command] = true
-			if got := run(t, append(wordsOf(t, command), "--yes")...); got.code != 0 {
-				t.Errorf("%s: exit code %d, %s", command, got.code, got.stderr)
-			}
+			run(t, append(wordsOf(t, command), "--yes")...).wants(t, 0, "", "")
 		}
 	}
 }

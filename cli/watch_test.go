@@ -169,9 +169,7 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 
 func TestWatchIsRefusedWithoutTargetsAndEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	if got := run(t, "watch"); got.code != 2 {
-		t.Errorf("%+v", got)
-	}
+	run(t, "watch").wants(t, 2, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := runIn(t, ctx, nil, "watch", "redis://127.0.0.1:1"); got.code != 0 || got.stdout != "" {
