@@ -71,12 +71,9 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 		}
 	}
 	const kept = "3q2+7wAAAAAAAAAAAAAAAA=="
-	victim, err := net.Dial("tcp", server.Addr)
-	must.Succeed(t, err)
+	victim := must.Have(net.Dial("tcp", server.Addr))(t)
 	defer victim.Close()
-	if _, err := io.WriteString(victim, "PING\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(io.WriteString(victim, "PING\r\n"))(t)
 	if _, err := victim.Read(make([]byte, 16)); err != nil { // it is in the server's list
 		t.Fatal(err)
 	}
@@ -129,9 +126,7 @@ func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
 	list := slices.Concat(zk.DigestACL(zk.PermAll, "app", "s"), zk.DigestACL(zk.PermRead, "viewer", marked+"v"),
 		zk.DigestACL(zk.PermRead|zk.PermWrite|zk.PermCreate|zk.PermDelete, "operator", marked+"o"))
 	for _, path := range []string{"/secure", "/secure/a"} {
-		if _, err := conn.Create(path, nil, 0, list); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, 0, list))(t)
 	}
 	target := fmt.Sprintf("zk://%s/secure?admin=%s", server.Addr, server.Admin)
 	as := func(user string, args ...string) outcome {

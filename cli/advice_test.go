@@ -22,8 +22,7 @@ func parsed(t *testing.T, command string) outcome {
 
 // TestAdvisedCommandsAreOurs: each command of the program that a finding advises exists and takes these flags.
 func TestAdvisedCommandsAreOurs(t *testing.T) {
-	text, err := os.ReadFile("../inspect/finding/testdata/commands.txt")
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile("../inspect/finding/testdata/commands.txt"))(t)
 	verbs := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		rule, command, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")

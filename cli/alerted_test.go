@@ -55,8 +55,7 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	masters[1].Stop(t)
 	eventually(t, "a lost quorum is reported", func() bool { return received.has("LockNoQuorum", "redis") })
 
-	dashboard, err := os.ReadFile("../deploy/grafana/lockscope.json")
-	must.Succeed(t, err)
+	dashboard := must.Have(os.ReadFile("../deploy/grafana/lockscope.json"))(t)
 	for _, m := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllSubmatch(dashboard, -1) {
 		var query string
 		must.Succeed(t, json.Unmarshal(m[1], &query))
@@ -79,9 +78,7 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	go func() { _ = zk.NewLock(waiter, "/locks/stuck", open).Lock() }() // waits until its connection is closed
 	must.Succeed(t, holder.AddAuth("digest", []byte("owner:secret")))
 	for _, node := range []string{"/locks/hidden", "/locks/hidden/child"} {
-		if _, err := holder.Create(node, nil, 0, zk.DigestACL(zk.PermAll, "owner", "secret")); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(holder.Create(node, nil, 0, zk.DigestACL(zk.PermAll, "owner", "secret")))(t)
 	}
 	return brief
 }
@@ -96,8 +93,7 @@ func monitored(t *testing.T, prometheus, alertmanager, exporter, receiver string
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	rules, err := os.ReadFile("../deploy/prometheus/lockscope.rules.yml")
-	must.Succeed(t, err)
+	rules := must.Have(os.ReadFile("../deploy/prometheus/lockscope.rules.yml"))(t)
 	write("rules.yml", regexp.MustCompile(`(?m)^(\s+for:) \S+$`).ReplaceAllString(string(rules), "$1 1s"))
 	routes := write("alertmanager.yml", fmt.Sprintf(`
 route: {receiver: test, group_by: [...], group_wait: 0s, group_interval: 1s}
@@ -119,8 +115,7 @@ scrape_configs: [{job_name: lockscope, static_configs: [{targets: [%q]}]}]
 
 func hasData(t *testing.T, prometheus, query string) bool {
 	t.Helper()
-	resp, err := http.Get("http://" + prometheus + "/api/v1/query?query=" + url.QueryEscape(query))
-	must.Succeed(t, err)
+	resp := must.Have(http.Get("http://" + prometheus + "/api/v1/query?query=" + url.QueryEscape(query)))(t)
 	defer resp.Body.Close()
 	var answer struct {
 		Status, Error string

@@ -99,8 +99,7 @@ func TestADamagedAuditTrailIsNotVerified(t *testing.T) {
 	a.act()
 	a.do(0, "audit", "verify")
 	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
-	text, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(path))(t)
 	cut := strings.Join(strings.SplitAfter(string(text), "\n")[:3], "") + `{"at":"2026-` // the end of the release is missing
 	if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
 		t.Fatal(err)
@@ -118,8 +117,7 @@ func TestAStrippedTrailIsNotVerified(t *testing.T) {
 	noted := regexp.MustCompile("[0-9a-f]{64}").FindString(said)
 	a.do(0, "audit", "verify", "--sum", noted)
 	path := filepath.Join(a.env["XDG_STATE_HOME"], "lockscope", "audit.jsonl")
-	whole, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	whole := must.Have(os.ReadFile(path))(t)
 	lines := strings.SplitAfter(string(whole), "\n")
 	sums := regexp.MustCompile(`,"(prev|sum)":"[0-9a-f]*"`)
 	for name, text := range map[string]string{

@@ -21,8 +21,7 @@ import (
 // unpacked are the files of a bundle by their names, packed ones unpacked.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
-	packed, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	packed := must.Have(os.ReadFile(path))(t)
 	files := make(map[string]string)
 	r := tar.NewReader(strings.NewReader(gunzip(t, packed)))
 	for {
@@ -44,10 +43,8 @@ func unpacked(t *testing.T, path string) map[string]string {
 
 func gunzip(t *testing.T, packed []byte) string {
 	t.Helper()
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	must.Succeed(t, err)
-	text, err := io.ReadAll(r)
-	must.Succeed(t, err)
+	r := must.Have(gzip.NewReader(bytes.NewReader(packed)))(t)
+	text := must.Have(io.ReadAll(r))(t)
 	return string(text)
 }
 

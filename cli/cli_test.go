@@ -289,8 +289,7 @@ func parse(t *testing.T, text string) snapshot {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../docs/snapshot.schema.json")
-	must.Succeed(t, err)
+	schema := must.Have(compiler.Compile("../docs/snapshot.schema.json"))(t)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
 		t.Fatalf("%v in %q", err, text)

@@ -17,8 +17,7 @@ func validate(t *testing.T, schema, text string) {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	s, err := compiler.Compile("../docs/" + schema)
-	must.Succeed(t, err)
+	s := must.Have(compiler.Compile("../docs/" + schema))(t)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err == nil {
 		err = s.Validate(document)
@@ -49,8 +48,7 @@ func TestDiffOfMoments(t *testing.T) {
 		t.Errorf("from the first moment on: %+v", got)
 	}
 	at := filepath.Join(t.TempDir(), "a@b.gz") // a name with the sign in it
-	recorded, err := os.ReadFile(tour)
-	must.Succeed(t, err)
+	recorded := must.Have(os.ReadFile(tour))(t)
 	must.Succeed(t, os.WriteFile(at, recorded, 0o600))
 	run(t, "diff", at, at+"@5s").wants(t, 0, "", "")
 }

@@ -40,8 +40,7 @@ func commandSections(t *testing.T) map[string]section {
 
 func readDocs(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/" + name)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile("../docs/" + name))(t)
 	return string(text)
 }
 

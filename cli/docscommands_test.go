@@ -41,11 +41,9 @@ var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
 // a script of the reader's.
 func shownCommands(t *testing.T) (all []shownCommand) {
 	t.Helper()
-	pages, err := filepath.Glob("../docs/*.md")
-	must.Succeed(t, err)
+	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(page))(t)
 		for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
 			if strings.HasPrefix(strings.TrimSpace(block[2]), "#!") {
 				continue
@@ -68,8 +66,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 		t.Skip("the lines are for a shell of Unix")
 	}
 	t.Parallel()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	dir := t.TempDir()
 	env := documentedWorld(t, dir, path)
 	ran := 0
@@ -115,12 +112,9 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn := servertest.ConnectZooKeeper(t, zookeeper.Addr, 30*time.Second)
 	for _, p := range []string{"/locks", "/locks/orders"} {
-		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
-	held, err := conn.CreateProtectedEphemeralSequential("/locks/orders/lock-", nil, zk.WorldACL(zk.PermAll))
-	must.Succeed(t, err)
+	held := must.Have(conn.CreateProtectedEphemeralSequential("/locks/orders/lock-", nil, zk.WorldACL(zk.PermAll)))(t)
 	world := map[string]string{"ZK": zookeeper.Addr, "ZKADMIN": zookeeper.Admin, "HOLDER": filepath.Base(held)}
 	for i := range 3 {
 		server := servertest.StartEmbeddedRedis(t)
@@ -208,12 +202,10 @@ var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```
 // The profiles that a page shows are valid.
 func TestTheShownProfilesAreFine(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("../docs/*.md")
-	must.Succeed(t, err)
+	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	shown := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(page))(t)
 		for _, block := range profileFence.FindAllStringSubmatch(string(text), -1) {
 			shown++
 			file := filepath.Join(t.TempDir(), "config.yaml")

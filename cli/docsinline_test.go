@@ -23,12 +23,10 @@ var (
 // Commands within a text or a table exist, with these flags and as many arguments.
 func TestEveryCommandInATextIsOne(t *testing.T) {
 	t.Parallel()
-	pages, err := filepath.Glob("../docs/*.md")
-	must.Succeed(t, err)
+	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	commands := 0
 	for _, page := range append(pages, "../README.md", "../SECURITY.md", "../CHANGELOG.md") {
-		text, err := os.ReadFile(page)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(page))(t)
 		for _, found := range inline.FindAllSubmatch(anyFence.ReplaceAll(text, nil), -1) {
 			words := strings.Fields(string(found[1]))
 			if words[0] == "lockscope" {

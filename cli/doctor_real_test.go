@@ -256,8 +256,7 @@ func closedDoor(t *testing.T, addr string) string {
 // doorTo is the address of a door that lets clients in until the test ends.
 func doorTo(t *testing.T, enter func(client net.Conn)) string {
 	t.Helper()
-	door, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	door := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var open sync.WaitGroup
 	open.Go(func() {
 		for {
@@ -356,12 +355,10 @@ func awaitUptime(t *testing.T, masters []*redis.Client, least time.Duration) {
 	t.Helper()
 	for _, m := range masters {
 		for {
-			info, err := m.Info(t.Context(), "server").Result()
-			must.Succeed(t, err)
+			info := must.Have(m.Info(t.Context(), "server").Result())(t)
 			_, rest, _ := strings.Cut(info, "uptime_in_seconds:")
 			text, _, _ := strings.Cut(rest, "\r")
-			seconds, err := strconv.Atoi(text)
-			must.Succeed(t, err)
+			seconds := must.Have(strconv.Atoi(text))(t)
 			if time.Duration(seconds)*time.Second >= least {
 				break
 			}

@@ -33,11 +33,9 @@ func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape fu
 	addr := exportingAt(t, env, args...)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(path string) (int, string) {
-		resp, err := client.Get("http://" + addr + path)
-		must.Succeed(t, err)
+		resp := must.Have(client.Get("http://" + addr + path))(t)
 		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		must.Succeed(t, err)
+		text := must.Have(io.ReadAll(resp.Body))(t)
 		return resp.StatusCode, string(text)
 	}
 }
@@ -181,8 +179,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 		known[metricName.FindString(d.String())] = true
 	}
 	for _, file := range []string{"../deploy/prometheus/lockscope.rules.yml", "../deploy/prometheus/lockscope.rules_test.yml", "../deploy/grafana/lockscope.json", "../docs/monitoring.md"} {
-		text, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(file))(t)
 		for _, name := range metricName.FindAllString(string(text), -1) {
 			if !known[strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count")] {
 				t.Errorf("%s names %s, which is not served", file, name)

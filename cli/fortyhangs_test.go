@@ -292,8 +292,7 @@ func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 	t.Helper()
 	ctx := context.Background()
 	for i, m := range h.masters {
-		keys, err := m.Keys(ctx, "*used*").Result()
-		must.Succeed(t, err)
+		keys := must.Have(m.Keys(ctx, "*used*").Result())(t)
 		for _, key := range keys {
 			ttl := m.PTTL(ctx, key).Val()
 			all[h.addrs[i]+" "+key] = fmt.Sprintf("%q %v", m.Dump(ctx, key).Val(), ttl > 50*time.Minute)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -32,9 +33,7 @@ func hangForty(t *testing.T) *fortyHangs {
 	h.single.hang(t, redisHangs())
 	waits := h.single.masters[0].Subscribe(t.Context(), "redisson_lock__channel:{lock:stuck-hash}") // a client that waits for it
 	t.Cleanup(func() { waits.Close() })
-	if _, err := waits.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(waits.Receive(t.Context()))(t)
 	h.many.hangOnSeveral(t)
 	return h
 }

@@ -20,12 +20,10 @@ import (
 // started is the real program running with its standard error read line by line.
 func started(t *testing.T, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
-	stderr, err := cmd.StderrPipe()
-	must.Succeed(t, err)
+	stderr := must.Have(cmd.StderrPipe())(t)
 	must.Succeed(t, cmd.Start())
 	limit := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() }) // a line that does not come ends the wait
 	t.Cleanup(func() {
@@ -99,10 +97,8 @@ func TestLossStopsWhatTheCommandStarted(t *testing.T) {
 	if v, _ := server.Mini.Get("lock:a"); v != "a thief" {
 		t.Errorf("the other holder's value is %q", v)
 	}
-	text, err := os.ReadFile(pidFile)
-	must.Succeed(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(pidFile))(t)
+	pid := must.Have(strconv.Atoi(strings.TrimSpace(string(text))))(t)
 	for limit := time.Now().Add(time.Minute); alive(pid); time.Sleep(5 * time.Millisecond) { // a signal takes its time
 		if time.Now().After(limit) {
 			syscall.Kill(pid, syscall.SIGKILL)

@@ -11,8 +11,7 @@ import (
 // No command asks a server about a path that no znode can have.
 func TestInvalidPathsAskNoServer(t *testing.T) {
 	t.Parallel()
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	server := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer server.Close()
 	asked := make(chan struct{})
 	go func() {

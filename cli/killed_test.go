@@ -67,8 +67,7 @@ func keysThatEnd(t *testing.T, masters []*servertest.Redis) (left []string) {
 	kept := map[string]time.Duration{"lockscope:fence:": 24 * time.Hour, "lockscope:queue:": time.Minute, "lockscope:alive:": time.Minute}
 	for _, m := range masters {
 		c := m.Client(t)
-		keys, err := c.Keys(t.Context(), "*").Result()
-		must.Succeed(t, err)
+		keys := must.Have(c.Keys(t.Context(), "*").Result())(t)
 		for _, key := range keys {
 			most := 10 * time.Second
 			for prefix, longest := range kept {
@@ -108,8 +107,7 @@ func TestTheKilledLeaveNoNodes(t *testing.T) {
 // ephemeralNodes is how many of them a server has.
 func ephemeralNodes(t *testing.T, addr string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr, time.Minute)
-	must.Succeed(t, err)
+	conn := must.Have(net.DialTimeout("tcp", addr, time.Minute))(t)
 	defer conn.Close()
 	fmt.Fprint(conn, "mntr")
 	figures, _ := io.ReadAll(conn)

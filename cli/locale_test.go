@@ -71,8 +71,7 @@ func TestACommandsOutputIsNotTranslated(t *testing.T) {
 // A terminal that cannot redraw is refused, with what to use there.
 func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
 	t.Parallel()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	server := servertest.StartEmbeddedRedis(t)
 	cmd := exec.Command("env", "TERM=dumb", path, "redis://"+server.Addr)
 	r := startInTerminal(t, 80, 24, cmd)

@@ -204,13 +204,9 @@ func TestMissingWatchIsFalseNotNull(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
-		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		for range 2 {
-			if _, err := conn.Create(path+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(conn.Create(path+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 		}
 		target := fmt.Sprintf("zk://%s%s?admin=%s", server.Addr, path, server.Admin)
 		l := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "zk:"+path)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -190,9 +191,7 @@ func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
 		{"/apps/shop/x509", byCertificate},
 		{"/apps/shop/mixed", append(zk.DigestACL(zk.PermAll, "ops", marked+"zk"), zk.ACL{Perms: zk.PermAll &^ zk.PermAdmin, Scheme: "x509", ID: "CN=localhost"})},
 	} {
-		if _, err := conn.Create(node.path, nil, 0, node.list); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(node.path, nil, 0, node.list))(t)
 	}
 	admin, ca := adminBehindLogin(t, server.Admin, "viewer", marked+"admin")
 	options := "&chroot=/apps/shop&admin=" + admin + "&admin_ca=" + ca

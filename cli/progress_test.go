@@ -14,8 +14,7 @@ import (
 func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	silent := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
 	fast := servertest.StartEmbeddedRedis(t)
 	fast.Mini.Set("lock:a", "x")

@@ -34,14 +34,10 @@ func TestRecipesOfOnesOwn(t *testing.T) {
 		root := servertest.UniquePath(t)
 		conn := servertest.ConnectZooKeeper(t, server.Addr, 10*time.Second)
 		for _, node := range []string{"", "/acme", "/acme/orders"} {
-			if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		}
 		for _, node := range []string{"read-web1-100-", "read-web2-200-", "write-web3-300-"} {
-			if _, err := conn.Create(root+"/acme/orders/"+node, []byte("job=nightly"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(conn.Create(root+"/acme/orders/"+node, []byte("job=nightly"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 		}
 		got := run(t, "ls", "-o", "json", "--config", file, "zk://"+server.Addr+root)
 		l := parse(t, got.stdout).lock(t, "zk:"+root+"/acme/orders")

@@ -61,8 +61,7 @@ func TestRecordAndReplay(t *testing.T) {
 func awaitInFile(t *testing.T, path string, texts ...string) {
 	t.Helper()
 	for limit := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		content, err := os.ReadFile(path)
-		must.Succeed(t, err)
+		content := must.Have(os.ReadFile(path))(t)
 		for line := range strings.Lines(string(content)) {
 			all := true
 			for _, text := range texts {
@@ -288,12 +287,9 @@ func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
 // unpack unpacks a file of gzip.
 func unpack(t *testing.T, from, to string) {
 	t.Helper()
-	file, err := os.Open(from)
-	must.Succeed(t, err)
+	file := must.Have(os.Open(from))(t)
 	defer file.Close()
-	in, err := gzip.NewReader(file)
-	must.Succeed(t, err)
-	text, err := io.ReadAll(in)
-	must.Succeed(t, err)
+	in := must.Have(gzip.NewReader(file))(t)
+	text := must.Have(io.ReadAll(in))(t)
 	must.Succeed(t, os.WriteFile(to, text, 0o600))
 }

@@ -50,16 +50,14 @@ type terminalRun struct {
 // inTerminal starts the program with its own home on a terminal of that size.
 func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	t.Helper()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	return startInTerminal(t, width, height, exec.Command(path, args...))
 }
 
 func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRun {
 	t.Helper()
 	cmd.Env = append(cmd.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
-	must.Succeed(t, err)
+	tty := must.Have(pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}))(t)
 	r := &terminalRun{
 		t: t, cmd: cmd, tty: tty, done: make(chan struct{}), screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1),
 	}
@@ -304,8 +302,7 @@ func TestWelcomeInATerminal(t *testing.T) {
 // ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue
 // the program it goes on.
 func TestSuspendedAndBack(t *testing.T) {
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	const script = `set -m; stty -a > "$TMP/before"; "$1" demo fair; stty -a > "$TMP/after"; cmp "$TMP/before" "$TMP/after" && echo 'back in the shell'; read line; fg > /dev/null`
 	cmd := exec.Command("bash", "-c", script, "shell", path)
 	dir := t.TempDir()

@@ -58,8 +58,7 @@ func redisDo(t *testing.T, addr string, args ...string) {
 // adminBehindLogin is an AdminServer by TLS that wants HTTP Basic, and the file of its certificate.
 func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca string) {
 	t.Helper()
-	to, err := url.Parse(admin)
-	must.Succeed(t, err)
+	to := must.Have(url.Parse(admin))(t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, p, ok := r.BasicAuth(); !ok || u != user || p != password {
@@ -80,9 +79,7 @@ func startGuarded(t *testing.T) *guarded {
 	conn := servertest.ConnectZooKeeper(t, ensemble.Addr, 30*time.Second)
 	must.Succeed(t, conn.AddAuth("digest", []byte("ops:"+marked+"zk")))
 	for _, path := range []string{"/secure", "/secure/a"} {
-		if _, err := conn.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, 0, zk.AuthACL(zk.PermAll)))(t)
 	}
 	admin, ca := adminBehindLogin(t, ensemble.Admin, "viewer", marked+"admin")
 	alone := servertest.StartRedis(t)
@@ -125,9 +122,7 @@ func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	t.Run("seen", func(t *testing.T) {
-		if _, err := g.zk.CreateProtectedEphemeralSequential("/secure/a/lock-", nil, zk.AuthACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(g.zk.CreateProtectedEphemeralSequential("/secure/a/lock-", nil, zk.AuthACL(zk.PermAll)))(t)
 		got := g.run(t, "doctor", "-o", "json")
 		if got.code != 0 || strings.Contains(got.stdout+got.stderr, marked) {
 			t.Fatalf("doctor: %+v", got)
@@ -182,9 +177,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 			t.Errorf("release of %s: %+v", lock, got)
 		}
 	}
-	if _, err := g.zk.CreateProtectedEphemeralSequential("/secure/b/lock-", nil, zk.AuthACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(g.zk.CreateProtectedEphemeralSequential("/secure/b/lock-", nil, zk.AuthACL(zk.PermAll)))(t)
 	if got := do("bundle", "zk:/secure/b", "--for", "300ms", "--to", archive); got.code != 0 {
 		t.Fatalf("bundle: %+v", got)
 	}
@@ -221,8 +214,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 // onScreen is all that was written to a terminal while the screens Backends and Findings were there.
 func (g *guarded) onScreen(t *testing.T, args ...string) string {
 	t.Helper()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	cmd := exec.Command(path, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}
 	for name, value := range g.env {
@@ -247,8 +239,7 @@ var password = regexp.MustCompile(marked + `\w+`)
 func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
-	right, err := os.ReadFile(g.config)
-	must.Succeed(t, err)
+	right := must.Have(os.ReadFile(g.config))(t)
 	for _, tt := range []struct{ secret, says string }{
 		{"admin", "user viewer"}, {"orders", `user "orders"`}, {"sentinel", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"},
 	} {

@@ -25,16 +25,12 @@ func TestSweepIsACommand(t *testing.T) {
 	conn := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
 	root := servertest.UniquePath(t)
 	for _, node := range []string{"", "/a", "/b", "/a/x", "/b/x", "-", "-/x"} {
-		if _, err := conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(root+node, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
 	for _, node := range []string{"/a/x", "/b/x"} {
 		must.Succeed(t, conn.Delete(root+node, -1))
 	}
-	if _, err := conn.Create(root+"/later", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create(root+"/later", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	state := t.TempDir()
 	var j act.SweepJSON
 	do := func(code int, args ...string) string {

@@ -30,14 +30,11 @@ type watching struct {
 // startWatch starts a watch and waits until it has looked at everything once.
 func startWatch(t *testing.T, args ...string) *watching {
 	t.Helper()
-	path, err := program()
-	must.Succeed(t, err)
+	path := must.Have(program())(t)
 	cmd := exec.Command(path, append([]string{"watch"}, args...)...)
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
-	stderr, err := cmd.StderrPipe()
-	must.Succeed(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	stderr := must.Have(cmd.StderrPipe())(t)
+	stdout := must.Have(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	w := &watching{t: t, cmd: cmd, lines: make(chan string, 1000)}
 	done := make(chan struct{})
@@ -190,8 +187,7 @@ func checkEvent(t *testing.T, line string) event {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../docs/event.schema.json")
-	must.Succeed(t, err)
+	schema := must.Have(compiler.Compile("../docs/event.schema.json"))(t)
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
 	if err != nil {
 		t.Fatalf("%v in %q", err, line)

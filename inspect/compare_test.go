@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // queue is a lock of these sessions in this order; "r10" is a reader.
@@ -24,9 +25,7 @@ func queueOf(t *testing.T, words string) *Lock {
 			kind = "__rlock__"
 		}
 		var session int64
-		if _, err := fmt.Sscan(number, &session); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(fmt.Sscan(number, &session))(t)
 		n := node(fmt.Sprintf("%s%s%010d", guid, kind, session), session)
 		nodes = append(nodes, n)
 	}

@@ -67,8 +67,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
 		t.Errorf("mixed: %+v", read)
 	}
-	keys, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"})
-	must.Succeed(t, err)
+	keys := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"}))(t)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
 	if ReadBy(key, recipes) != key {
 		t.Error("a recipe of another kind of backend")
@@ -79,8 +78,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 }
 
 func TestACustomRecipeSpeaksForItsLibrary(t *testing.T) {
-	c, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true})
-	must.Succeed(t, err)
+	c := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true}))(t)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "w1"}}, time.Now())
 	if read := ReadBy(key, []recipe.Custom{c}); !read.NoTTLByDefault() || !read.OneServer() || key.NoTTLByDefault() || key.OneServer() {
 		t.Errorf("%+v", read)

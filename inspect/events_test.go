@@ -49,8 +49,7 @@ func (a *applied) reports(t *testing.T) string {
 	if len(a.sub.signal) == 0 {
 		return ""
 	}
-	s, err := a.sub.Next(t.Context())
-	must.Succeed(t, err)
+	s := must.Have(a.sub.Next(t.Context()))(t)
 	return short(s.Events)
 }
 

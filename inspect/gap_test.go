@@ -321,8 +321,7 @@ func TestAReadThatFailedAfterAGapDatesNothing(t *testing.T) {
 	a.reports(t)
 	a.send(35, Update{Put: []*Lock{key("y", 35)}})
 	a.publish()
-	s, err := a.sub.Next(t.Context())
-	must.Succeed(t, err)
+	s := must.Have(a.sub.Next(t.Context()))(t)
 	for _, kind := range []EventKind{EventEnded, EventAcquired} {
 		i := slices.IndexFunc(s.Events, func(e Event) bool { return e.Kind == kind })
 		if i < 0 || !s.Events[i].Between.From.Equal(now.Add(time.Second)) {

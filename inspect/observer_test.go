@@ -48,8 +48,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 		sub.Close()
 	})
 	next = func() *Snapshot {
-		snapshot, err := sub.Next(t.Context())
-		must.Succeed(t, err)
+		snapshot := must.Have(sub.Next(t.Context()))(t)
 		return snapshot
 	}
 	next() // the empty one

@@ -95,8 +95,7 @@ func TestOutliersReachTheRules(t *testing.T) {
 	go func() { done <- o.Run(t.Context()) }()
 	src.updates <- Update{Put: heldBy("/locks/", append(slices.Repeat([]int{1}, 20), 60)...), Backend: zkUp}
 	for {
-		s, err := sub.Next(t.Context())
-		must.Succeed(t, err)
+		s := must.Have(sub.Next(t.Context()))(t)
 		if b := s.Backend("zk"); b != nil && len(b.Findings) == 1 && b.Findings[0].Message == "w21" {
 			break
 		}

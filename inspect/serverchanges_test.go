@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestChangesOfServersAreReported(t *testing.T) {
@@ -21,9 +23,7 @@ func TestChangesOfServersAreReported(t *testing.T) {
 			s := Server{Addr: parts[0], Role: parts[1], State: ServerUp}
 			if run := parts[2]; run != "" {
 				var seconds int
-				if _, err := fmt.Sscan(run, &seconds); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(fmt.Sscan(run, &seconds))(t)
 				s.RunID, s.StartedAt = run, now.Add(time.Duration(seconds)*time.Second)
 			}
 			if epoch := parts[3]; epoch != "" {

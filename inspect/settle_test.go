@@ -53,8 +53,7 @@ func (a *applied) findings(t *testing.T) (list []Event) {
 	if len(a.sub.signal) == 0 {
 		return nil
 	}
-	s, err := a.sub.Next(t.Context())
-	must.Succeed(t, err)
+	s := must.Have(a.sub.Next(t.Context()))(t)
 	for _, e := range s.Events {
 		if e.Kind == EventFinding || e.Kind == EventCleared {
 			list = append(list, e)

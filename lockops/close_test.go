@@ -43,8 +43,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 	if kind.On != lockops.OnZooKeeper {
 		opts = append(opts, lockops.WithTTL(closeTTL))
 	}
-	l, err := kind.New(s, c.name, opts...)
-	must.Succeed(t, err)
+	l := must.Have(kind.New(s, c.name, opts...))(t)
 	return l
 }
 

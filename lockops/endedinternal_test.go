@@ -74,9 +74,7 @@ func redisTurn(kind string) func(*testing.T) readyTurn {
 			k = &NewRedisFairMutex(s, "key").redisKey
 		}
 		a := k.attempt(0)
-		if _, err := a.try(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(a.try(t.Context()))(t)
 		return readyTurn{
 			func(ctx context.Context) (*Hold, error) { return a.granted(ctx, expiry(a.sent, k.opts.ttl)) }, func() { beginClose(s) }, keysOn(s),
 		}
@@ -137,12 +135,9 @@ func TestAnEndedWaitAsksForNothing(t *testing.T) {
 func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	q := newZKQueue(leasedSession(t), "/lock", nil, true)
-	h, err := q.acquire(t.Context(), recipe.Exclusive)
-	must.Succeed(t, err)
+	h := must.Have(q.acquire(t.Context(), recipe.Exclusive))(t)
 	write := h.grant.backend.(*zkGrant)
-	if _, err := q.readInside(t.Context(), write); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(q.readInside(t.Context(), write))(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 { // a select takes either
@@ -158,8 +153,7 @@ func embeddedMasters(t *testing.T, n int, options ...RedisOption) *RedisSession 
 	for range n {
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{servertest.StartEmbeddedRedis(t).Addr}})
 	}
-	s, err := NewRedisSession(t.Context(), masters, append(options, WithUncheckedMasters())...)
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), masters, append(options, WithUncheckedMasters())...))(t)
 	t.Cleanup(s.Close)
 	return s
 }

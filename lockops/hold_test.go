@@ -24,8 +24,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 		t.Run(k.Name, func(t *testing.T) {
 			name := servertest.UniquePath(t)
 			f(t, k, func(opts ...lockops.Option) lockops.Locker {
-				l, err := k.New(sessions[k.On], name, opts...)
-				must.Succeed(t, err)
+				l := must.Have(k.New(sessions[k.On], name, opts...))(t)
 				return l
 			})
 		})
@@ -44,8 +43,7 @@ func TestReentryIsAsked(t *testing.T) {
 				t.Errorf("%s with the hold's context: %v, %v; want ErrReentry", name, h, err)
 			}
 		}
-		inner, err := lock(lockops.WithReentry()).Acquire(outer.Context())
-		must.Succeed(t, err)
+		inner := must.Have(lock(lockops.WithReentry()).Acquire(outer.Context()))(t)
 		release(t, outer)
 		if inner.Context().Err() != nil {
 			t.Error("the inner hold ended with the outer one")
@@ -225,8 +223,7 @@ func TestEachHoldIsReleasedOnce(t *testing.T) {
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l := lock(lockops.WithReentry())
 		outer := acquire(t, l)
-		inner, err := l.Acquire(outer.Context())
-		must.Succeed(t, err)
+		inner := must.Have(l.Acquire(outer.Context()))(t)
 		release(t, inner)
 		if err := inner.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
 			t.Errorf("the second release: %v, want ErrNotHeld", err)

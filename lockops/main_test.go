@@ -22,16 +22,14 @@ func within(t testing.TB) context.Context {
 
 func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
 	t.Helper()
-	s, err := lockops.NewZKSession(within(t), []string{addr}, opts...)
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewZKSession(within(t), []string{addr}, opts...))(t)
 	t.Cleanup(s.Close)
 	return s
 }
 
 func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
 	t.Helper()
-	h, err := l.Acquire(within(t))
-	must.Succeed(t, err)
+	h := must.Have(l.Acquire(within(t)))(t)
 	return h
 }
 

@@ -77,8 +77,7 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 func TestAMissingVoteIsAskedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
 	defer s.Close()
 	v := &NewRedlock(s, "lock", WithMasterLimit(time.Minute)).newElection().votes[0]
 	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
@@ -93,8 +92,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 func TestWhatARequestTookIsKnown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
 	defer s.Close()
 	one := s.masters[0]
 	ask := func(limit time.Duration) error {
@@ -122,8 +120,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{addr}})
 		clients = append(clients, redis.NewClient(&redis.Options{Addr: addr}))
 	}
-	s, err := NewRedisSession(t.Context(), options)
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), options))(t)
 	defer s.Close()
 	passed := s.masters[2]
 	for known := false; !known; { // a session does not wait for the last master: it was met, and nothing of that is on its way
@@ -135,8 +132,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 	passed.mu.Lock()
 	passed.failures, passed.breakerOpenUntil = breakerAfter, s.clock.now().Add(time.Hour)
 	passed.mu.Unlock()
-	h, err := NewRedlock(s, "lock", WithTTL(10*time.Minute)).Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(NewRedlock(s, "lock", WithTTL(10*time.Minute)).Acquire(t.Context()))(t)
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
 	if has() {
 		t.Error("it was asked, though it is silent")

@@ -247,8 +247,7 @@ func TestFairHandOverIsKept(t *testing.T) {
 // callsOf counts a command since the server started, also from scripts.
 func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 	t.Helper()
-	info, err := c.Info(within(t), "commandstats").Result()
-	must.Succeed(t, err)
+	info := must.Have(c.Info(within(t), "commandstats").Result())(t)
 	_, counts, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
 	counts, _, _ = strings.Cut(counts, ",")
 	n, _ = strconv.Atoi(counts) // one that was never called is not listed

@@ -37,8 +37,7 @@ type forgery struct {
 
 func startCutter(t testing.TB, server string) *cutter {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &cutter{listener: l}
 	p.work.Go(func() {
 		for {
@@ -114,14 +113,12 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		p := startCutter(t, masters[0].Addr)
-		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}})
-		must.Succeed(t, err)
+		s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}))(t)
 		defer s.Close()
 		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
 		release(t, acquire(t, m)) // the scripts are loaded
 		p.armed.Store(&forgery{})
-		h, err := m.TryAcquire(within(t))
-		must.Succeed(t, err)
+		h := must.Have(m.TryAcquire(within(t)))(t)
 		newest := get(t, redisClient(t, masters[0]), recipe.FenceKey(key))
 		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
 			t.Errorf("token %d, %v; the server gave %s", token, ok, newest)

@@ -26,8 +26,7 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 	for _, m := range others {
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
-	s, err := lockops.NewRedisSession(within(t), masters)
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(within(t), masters))(t)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -106,15 +106,12 @@ func TestClockReadings(t *testing.T) {
 		t.Errorf("after 10 s: %d, slack %v", server, slack)
 	}
 	m := servertest.StartRedis(t)
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
 	defer s.Close()
 	one := s.masters[0]
 	read := func() uint64 {
 		before := one.requests.Load()
-		if _, err := one.clockFor("key", time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(one.clockFor("key", time.Second))(t)
 		return one.requests.Load() - before
 	}
 	read()
@@ -347,8 +344,7 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 func TestLateRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}})
-		must.Succeed(t, err)
+		s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}}))(t)
 		defer s.Close()
 		m := s.masters[0]
 		for _, l := range []*redisKey{
@@ -400,12 +396,10 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 // A caller that gives up during a poll knows from the previous answer that another client has the lock.
 func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
 	t.Parallel()
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}}))(t)
 	defer s.Close()
 	m := NewRedisMutex(s, "lock")
-	h, err := m.Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(m.Acquire(t.Context()))(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	a := m.attempt(0)

@@ -23,8 +23,7 @@ func TestAServerWithoutMemory(t *testing.T) {
 				on = masters[:1]
 			}
 			lock := func(name string) lockops.Locker {
-				l, err := kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL))
-				must.Succeed(t, err)
+				l := must.Have(kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL)))(t)
 				return l
 			}
 			h := acquire(t, lock("held"))

@@ -31,8 +31,7 @@ func TestHolderProcess(t *testing.T) {
 	for _, a := range strings.Split(addrs, ",") {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{a}})
 	}
-	s, err := lockops.NewRedisSession(t.Context(), options)
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(t.Context(), options))(t)
 	ttl := lockops.WithTTL(3 * time.Second)
 	var l lockops.Locker = lockops.NewRedlock(s, "lock", ttl)
 	switch kind {
@@ -42,8 +41,7 @@ func TestHolderProcess(t *testing.T) {
 		opts := []lockops.Option{ttl, lockops.OnWaiting(func(string) { fmt.Println("waiting") })}
 		l = lockops.NewRedisFairMutex(s, "lock", opts...)
 	}
-	h, err := l.Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(l.Acquire(t.Context()))(t)
 	fmt.Println("acquired")
 	go func() {
 		<-h.Context().Done()
@@ -72,10 +70,8 @@ func startClient(t testing.TB, kind string, masters ...*servertest.Redis) *clien
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$")
 	cmd.Env = append(os.Environ(), holderEnv+"="+kind+" "+strings.Join(addrs, ","))
-	in, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	in := must.Have(cmd.StdinPipe())(t)
+	out := must.Have(cmd.StdoutPipe())(t)
 	cmd.Stderr = os.Stderr
 	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
@@ -128,9 +124,7 @@ func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 		resumed := time.Now()
 		p.signal(t, syscall.SIGCONT)
 		var at int64
-		if _, err := fmt.Sscan(p.expect(t, "lost"), &at); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(fmt.Sscan(p.expect(t, "lost"), &at))(t)
 		if late := time.Duration(at - resumed.UnixNano()); late > 60*time.Second {
 			t.Errorf("%s: reported %v after it went on", kind, late)
 		}

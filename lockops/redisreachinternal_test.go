@@ -16,8 +16,7 @@ import (
 func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}))(t)
 	defer s.Close()
 	killer := server.Client(t)
 	kill := func() {
@@ -26,8 +25,7 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 	}
 	mutex := NewRedisMutex(s, "lock:a", WithTTL(10*time.Second))
 	for range 20 {
-		h, err := mutex.Acquire(t.Context())
-		must.Succeed(t, err)
+		h := must.Have(mutex.Acquire(t.Context()))(t)
 		kill()
 		if err := h.Release(t.Context()); err != nil {
 			t.Errorf("released on a closed connection: %v", err)
@@ -43,8 +41,7 @@ func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()
-	h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour)).Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(NewRedisMutex(s, "lock", WithTTL(time.Hour)).Acquire(t.Context()))(t)
 	awaitRestOfRenewals(t, s)
 	s.masters[0].client.AddHook(&failing{errs: []error{context.DeadlineExceeded}, then: func() {
 		if err := other.FlushAll(context.Background()).Err(); err != nil {

@@ -216,8 +216,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	for _, m := range cluster {
 		addrs = append(addrs, m.Addr)
 	}
-	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}})
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}}))(t)
 	defer s.Close()
 	for _, key := range []string{"a", "a}b", "a{}b", "{a}b", "a{b", "}", "{}", "{}}", "x{y}{z}", "a}{b}"} {
 		for _, kind := range oneRedisKinds {
@@ -382,10 +381,8 @@ func TestAdoptedClients(t *testing.T) {
 			t.Cleanup(func() { c.Close() })
 			clients = append(clients, c)
 		}
-		one, err := lockops.AdoptRedis(within(t), clients[:1])
-		must.Succeed(t, err)
-		all, err := lockops.AdoptRedis(within(t), clients)
-		must.Succeed(t, err)
+		one := must.Have(lockops.AdoptRedis(within(t), clients[:1]))(t)
+		all := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 		key := servertest.UniqueName(t)
 		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))

@@ -73,9 +73,7 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return lockops.NewRedisMutex(waiting, key, opts...) })
 			heard := c.Subscribe(within(t), "lockscope:wake:@"+name[10:22])
 			defer heard.Close()
-			if _, err := heard.Receive(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(heard.Receive(within(t)))(t)
 			release(t, h)
 			next := <-got
 			must.Succeed(t, next.err)
@@ -102,8 +100,7 @@ func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 
 func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	t.Helper()
-	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}}))(t)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -34,8 +34,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
-		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
-		must.Succeed(t, err)
+		s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}}))(t)
 		t.Cleanup(s.Close)
 		return s
 	}
@@ -145,8 +144,7 @@ func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	w := servertest.StartWire(t, m.Addr)
-	s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}})
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}}))(t)
 	defer s.Close()
 	for _, kind := range oneRedisKinds {
 		release(t, acquire(t, kind.make(s, "lock")))

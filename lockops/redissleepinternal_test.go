@@ -84,8 +84,7 @@ func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
 			s := embeddedMasters(t, kind.masters)
 			suspend := sleeper(s)
 			l := kind.make(s, WithTTL(time.Hour))
-			h, err := l.Acquire(t.Context())
-			must.Succeed(t, err)
+			h := must.Have(l.Acquire(t.Context()))(t)
 			suspend(time.Hour)
 			if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
 				t.Errorf("%v, want that it had run out", err)
@@ -105,8 +104,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 			s := embeddedMasters(t, kind.masters)
 			suspend := sleeper(s)
 			renewed := make(chan time.Time, 1)
-			h, err := kind.make(s, WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context())
-			must.Succeed(t, err)
+			h := must.Have(kind.make(s, WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context()))(t)
 			suspend(50 * time.Minute)
 			select {
 			case until := <-renewed:

@@ -22,8 +22,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 	m := servertest.StartRedis(t)
 	byClock := func(o *redisOptions) { o.clock.now = now }
-	s, err := NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock)
-	must.Succeed(t, err)
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
 	t.Cleanup(s.Close)
 	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
 		t.Fatalf("no messages: %v", err)
@@ -44,8 +43,7 @@ func await(t *testing.T, what string, is func() bool) {
 // heard is the number of channels of locks that a server's clients have subscribed to.
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
-	channels, err := s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result()
-	must.Succeed(t, err)
+	channels := must.Have(s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result())(t)
 	return len(channels)
 }
 

@@ -63,8 +63,7 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 			s := embeddedMasters(t, 1)
 			other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 			defer other.Close()
-			h, err := NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context())
-			must.Succeed(t, err)
+			h := must.Have(NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context()))(t)
 			s.masters[0].client.AddHook(&failing{errs: tt.errs, then: func() {
 				if err := other.FlushAll(context.Background()).Err(); err != nil {
 					t.Error(err)
@@ -139,8 +138,7 @@ func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
 	defer other.Close()
-	h, err := NewRedisMutex(s, "lock").Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(NewRedisMutex(s, "lock").Acquire(t.Context()))(t)
 	h.grant.backend.(*redisGrant).lateUntil = s.clock.now().Add(500 * time.Millisecond)
 	must.Succeed(t, other.Del(t.Context(), "lock").Err())
 	if err := h.Release(t.Context()); !errors.Is(err, ErrLost) {

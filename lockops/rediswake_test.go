@@ -23,9 +23,7 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 			key := servertest.UniqueName(t)
 			heard := redisClient(t, m).PSubscribe(within(t), "lockscope:wake:@*")
 			defer heard.Close()
-			if _, err := heard.Receive(within(t)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(heard.Receive(within(t)))(t)
 			h := acquire(t, kind.make(s, key))
 			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return kind.make(other, key, opts...) })
 			release(t, h)
@@ -45,8 +43,7 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 	must.Succeed(t, p.Ping(within(t), "until now"))
 	var all strings.Builder
 	for {
-		got, err := p.Receive(within(t))
-		must.Succeed(t, err)
+		got := must.Have(p.Receive(within(t)))(t)
 		switch m := got.(type) {
 		case *redis.Message:
 			all.WriteString(m.Payload + "\n")

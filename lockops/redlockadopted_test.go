@@ -43,8 +43,7 @@ func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
 		clients = append(clients, c)
 	}
 	clients[1].AddHook(hook)
-	s, err := lockops.AdoptRedis(within(t), clients)
-	must.Succeed(t, err)
+	s := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 	defer s.Close()
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
 	eventually(t, "all masters voted", func() bool { // learns their identities

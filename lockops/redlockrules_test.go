@@ -27,8 +27,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	for _, m := range masters {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
-	s, err := lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master }))
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master })))(t)
 	defer s.Close()
 	const ttl = 3 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
@@ -133,8 +132,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 		}
 		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
 			key := servertest.UniqueName(t)
-			s, err := lockops.NewRedisSession(within(t), o)
-			must.Succeed(t, err)
+			s := must.Have(lockops.NewRedisSession(within(t), o))(t)
 			if _, err := lockops.NewRedlock(s, key).Acquire(within(t)); !errors.Is(err, lockops.ErrMasters) {
 				t.Errorf("%d masters: %v, want ErrMasters", len(o), err)
 			}
@@ -203,9 +201,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 			sessions = append(sessions, redisSession(t, masters...))
 		}
 		woken := redisClient(t, masters[0]).PSubscribe(within(t), "lockscope:wake:@*") // the first master orders the waiters
-		if _, err := woken.Receive(within(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(woken.Receive(within(t)))(t)
 		messages := woken.Channel(redis.WithChannelSize(1000))
 		var waited atomic.Int64
 		note := lockops.OnWaiting(func(string) { waited.Add(1) })
@@ -302,8 +298,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		clients = append(clients, redisClient(t, m))
 	}
 	stands := func(i int) bool {
-		n, err := clients[i].Exists(within(t), turns).Result()
-		must.Succeed(t, err)
+		n := must.Have(clients[i].Exists(within(t), turns).Result())(t)
 		return n == 1
 	}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))

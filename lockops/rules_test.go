@@ -80,8 +80,7 @@ func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)
 	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../internal/mutants/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		must.Succeed(t, err)
+		files := must.Have(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			for _, m := range anyTest.FindAllStringSubmatch(read(t, file), -1) {
 				names[m[1]] = true
@@ -93,7 +92,6 @@ func tests(t *testing.T) map[string]bool {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(file))(t)
 	return string(text)
 }

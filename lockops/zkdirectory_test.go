@@ -24,8 +24,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 			for _, dir := range []string{"/a/b/c", "/a/b", "/a", ""} {
 				must.Succeed(t, look.Delete(path+dir, -1))
 			}
-			h, err := m.TryAcquire(within(t))
-			must.Succeed(t, err)
+			h := must.Have(m.TryAcquire(within(t)))(t)
 			release(t, h)
 		}
 	})
@@ -40,13 +39,10 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 		release(t, acquire(t, m))
 		look := plain(t, server.Addr)
 		for _, name := range []string{"README", "leases", "_c_x", "lock-", "_c_\u202e-lock-1"} {
-			if _, err := look.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(look.Create(path+"/"+name, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		}
 		release(t, acquire(t, m))
-		h, err := m.TryAcquire(within(t))
-		must.Succeed(t, err)
+		h := must.Have(m.TryAcquire(within(t)))(t)
 		release(t, h)
 	})
 }
@@ -83,9 +79,7 @@ func TestZ17_SequentialNamesComeAgain(t *testing.T) {
 		for _, gone := range []string{node, path} {
 			must.Succeed(t, look.Delete(gone, -1))
 		}
-		if _, err := look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		again, err := look.Create(path+"/n_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 		if err != nil || again != node {
 			t.Fatalf("created %q, %v; want %q again", again, err, node)
@@ -107,9 +101,7 @@ func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 		path := servertest.UniquePath(t)
 		look := plain(t, server.Addr)
 		must.Succeed(t, look.AddAuth("digest", []byte("user:password")))
-		if _, err := look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)))(t)
 		s := zkSession(t, server.Addr, lockops.WithDigest("user", "password"))
 		h := acquire(t, lockops.NewZKMutex(s, path+"/locks/a"))
 		want, _, err := look.GetACL(path)
@@ -124,9 +116,7 @@ func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
 			t.Errorf("somebody else: %v, want ErrNoAuth", err)
 		}
 		open := zk.WorldACL(zk.PermCreate | zk.PermRead)
-		if _, err := look.Create(path+"/stuck", nil, 0, open); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(look.Create(path+"/stuck", nil, 0, open))(t)
 		h = acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path+"/stuck"))
 		if err := h.Release(within(t)); !errors.Is(err, zk.ErrNoAuth) || !contains(err, h.Name(), "delete") {
 			t.Errorf("a node that cannot be deleted: %v", err)

@@ -142,8 +142,7 @@ func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 	t.Helper()
 	certificates := servertest.NewCertificates(t)
-	l, err := tls.Listen("tcp", "127.0.0.1:0", certificates.Server(t))
-	must.Succeed(t, err)
+	l := must.Have(tls.Listen("tcp", "127.0.0.1:0", certificates.Server(t)))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

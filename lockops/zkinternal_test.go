@@ -129,11 +129,9 @@ func TestALeaseIsOfItsSession(t *testing.T) {
 
 func leasedSession(t *testing.T) *ZKSession {
 	t.Helper()
-	server, err := zkserver.Start(zkserver.Config{})
-	must.Succeed(t, err)
+	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	t.Cleanup(func() { _ = server.Close() })
-	s, err := NewZKSession(t.Context(), []string{server.Addr()})
-	must.Succeed(t, err)
+	s := must.Have(NewZKSession(t.Context(), []string{server.Addr()}))(t)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -196,8 +194,7 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 // asked.
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Start(zkserver.Config{})
-	must.Succeed(t, err)
+	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	defer func() { _ = server.Close() }()
 	var ahead atomic.Int64
 	s, err := NewZKSession(t.Context(), []string{server.Addr()}, func(o *zkOptions) {
@@ -205,8 +202,7 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	})
 	must.Succeed(t, err)
 	defer s.Close()
-	h, err := NewZKMutex(s, "/lock").Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
 	if s.leased(id, leastLease) {

@@ -59,8 +59,7 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 		path := servertest.UniquePath(t)
 		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
-		h, err := m.TryAcquire(within(t))
-		must.Succeed(t, err)
+		h := must.Have(m.TryAcquire(within(t)))(t)
 		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Fatalf("second TryAcquire: %v, want ErrHeld", err)
 		}
@@ -89,8 +88,7 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
 		outer := acquire(t, m)
-		inner, err := lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context())
-		must.Succeed(t, err)
+		inner := must.Have(lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context()))(t)
 		if inner.Name() != outer.Name() {
 			t.Errorf("re-entered as %q, held as %q", inner.Name(), outer.Name())
 		}

@@ -194,8 +194,7 @@ func sessionAt(t *testing.T, e *servertest.Ensemble, x int, timeout time.Duratio
 		}
 	}
 	for { // go-zookeeper shuffles them
-		s, err := lockops.NewZKSession(within(t), servers, lockops.WithSessionTimeout(timeout))
-		must.Succeed(t, err)
+		s := must.Have(lockops.NewZKSession(within(t), servers, lockops.WithSessionTimeout(timeout)))(t)
 		if s.Conn().Server() == servers[0] {
 			t.Cleanup(s.Close)
 			return s

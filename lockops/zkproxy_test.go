@@ -43,8 +43,7 @@ func (p *proxy) asked() []int32 {
 
 func startProxy(t testing.TB, server string) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	p := &proxy{t: t, listener: l, server: server, conns: map[net.Conn]struct{}{}}
 	p.work.Go(p.accept)
 	t.Cleanup(func() {

@@ -230,9 +230,7 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
 		must.Succeed(t, look.Delete(path, -1))
 	}
-	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+h.Name() {
 		t.Fatalf("created %q, %v; want %q again", got, err, h.Name())
 	}
@@ -286,8 +284,7 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 		for range events {
 		}
 	})
-	s, err := lockops.AdoptZKConn(within(t), conn, d)
-	must.Succeed(t, err)
+	s := must.Have(lockops.AdoptZKConn(within(t), conn, d))(t)
 	t.Cleanup(s.Close)
 	return s, conn
 }

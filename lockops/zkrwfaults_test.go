@@ -32,8 +32,7 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 			}
 			if mode == 'w' {
 				p.cutReply.Store(opCreate)
-				r, err := reader(s, path, recipe).Acquire(h.Context())
-				must.Succeed(t, err)
+				r := must.Have(reader(s, path, recipe).Acquire(h.Context()))(t)
 				if got := children(t, server, path); len(got) != 2 {
 					t.Errorf("children %q, want %q and %q", got, h.Name(), r.Name())
 				}
@@ -108,8 +107,7 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 			w := acquire(t, writer(s, path, recipe))
 			var r *lockops.Hold
 			if before {
-				h, err := reader(s, path, recipe).Acquire(w.Context())
-				must.Succeed(t, err)
+				h := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 				r = h
 			}
 			must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+w.Name(), -1))

@@ -177,8 +177,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		_, behind := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'r', recipe))
 		written, _ := w.Token()
 
-		r, err := reader(s, path, recipe).Acquire(w.Context())
-		must.Succeed(t, err)
+		r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
 			t.Errorf("the read %q has no node of its own", r.Name())
 		}
@@ -257,8 +256,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 			path := servertest.UniquePath(t)
 			l := side(s, path, mode)
 			outer := acquire(t, l())
-			inner, err := l().Acquire(outer.Context())
-			must.Succeed(t, err)
+			inner := must.Have(l().Acquire(outer.Context()))(t)
 			if inner.Name() != outer.Name() || len(children(t, server, path)) != 1 {
 				t.Errorf("%c: re-entered as %q, held as %q", mode, inner.Name(), outer.Name())
 			}

@@ -108,14 +108,11 @@ type holderProcess struct {
 
 func startHolder(t *testing.T, server string, timeout time.Duration, path string) *holderProcess {
 	t.Helper()
-	self, err := os.Executable()
-	must.Succeed(t, err)
+	self := must.Have(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %v %s", stoppedEnv, server, timeout, path))
-	stdin, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	stdin := must.Have(cmd.StdinPipe())(t)
+	out := must.Have(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
@@ -159,7 +156,6 @@ func (h *holderProcess) ended(t *testing.T) (at int64, lost bool) {
 	if len(words) != 3 || words[0] != "ended" {
 		t.Fatalf("the holder says %q", words)
 	}
-	at, err := strconv.ParseInt(words[1], 10, 64)
-	must.Succeed(t, err)
+	at := must.Have(strconv.ParseInt(words[1], 10, 64))(t)
 	return at, words[2] == "true"
 }

@@ -80,14 +80,10 @@ func emptied(t testing.TB, look *zk.Conn, path string) {
 // watches calls f with every path that is watched, and the session that watches it, as the server writes it.
 func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
 	t.Helper()
-	conn, err := net.Dial("tcp", server.Addr)
-	must.Succeed(t, err)
+	conn := must.Have(net.Dial("tcp", server.Addr))(t)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "wchp"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := io.ReadAll(conn)
-	must.Succeed(t, err)
+	must.Have(io.WriteString(conn, "wchp"))(t)
+	answer := must.Have(io.ReadAll(conn))(t)
 	path := ""
 	for line := range strings.Lines(string(answer)) {
 		line = strings.TrimSuffix(line, "\n")

@@ -23,8 +23,7 @@ func TestEveryScenarioStartsAndEndsAtOnce(t *testing.T) {
 		names = append(names, s.Name)
 	}
 	for _, name := range names {
-		s, err := Start(name, 7)
-		must.Succeed(t, err)
+		s := must.Have(Start(name, 7))(t)
 		if len(s.Scenes()) == 0 || len(s.Targets()) < 2 {
 			t.Errorf("%s: scenes %q, targets %v", name, s.Scenes(), s.Targets())
 		}
@@ -60,8 +59,7 @@ func TestCaptionsFitTwoNarrowLines(t *testing.T) {
 }
 
 func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
-	s, err := Start("fair", 3)
-	must.Succeed(t, err)
+	s := must.Have(Start("fair", 3))(t)
 	defer s.Close()
 	const lock = "zk:/locks/orders"
 	s.Freeze(lock)
@@ -78,8 +76,7 @@ func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
 }
 
 func TestMastersStopAndStart(t *testing.T) {
-	s, err := Start("split", 3)
-	must.Succeed(t, err)
+	s := must.Have(Start("split", 3))(t)
 	defer s.Close()
 	addr := s.Masters()[1]
 	for range 2 { // a second time changes nothing
@@ -96,8 +93,7 @@ func TestMastersStopAndStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := net.Dial("tcp", addr)
-	must.Succeed(t, err)
+	c := must.Have(net.Dial("tcp", addr))(t)
 	c.Close()
 	if s.StopMaster("127.0.0.1:1") == nil {
 		t.Error("an unknown master is stopped")

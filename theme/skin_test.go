@@ -11,8 +11,7 @@ import (
 )
 
 func TestSkin(t *testing.T) {
-	s, err := NewSkin(map[string]string{"holding": "#123456"})
-	must.Succeed(t, err)
+	s := must.Have(NewSkin(map[string]string{"holding": "#123456"}))(t)
 	if got := New(Options{Skin: s}).Holding.GetForeground(); got != lipgloss.Color("#123456") {
 		t.Errorf("%v", got)
 	}

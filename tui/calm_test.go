@@ -142,8 +142,7 @@ func TestTheFirstOrderSaysWhenItIsFinal(t *testing.T) {
 // What this program holds is marked as ours.
 func TestOwnHoldsAreMarked(t *testing.T) {
 	t.Parallel()
-	host, err := os.Hostname()
-	must.Succeed(t, err)
+	host := must.Have(os.Hostname())(t)
 	me := fixture.Person{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Session: 1}
 	other := fixture.Person{Name: "elsewhere:1", Session: 2}
 	m := model(t, Options{}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{

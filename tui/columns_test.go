@@ -147,8 +147,7 @@ func TestChosenColumnsSort(t *testing.T) {
 
 // What a configuration may name as a column is in the contract.
 func TestTheContractNamesEveryColumn(t *testing.T) {
-	page, err := os.ReadFile("../docs/cli.md")
-	must.Succeed(t, err)
+	page := must.Have(os.ReadFile("../docs/cli.md"))(t)
 	_, section, _ := strings.Cut(string(page), "\n### config check")
 	section, _, _ = strings.Cut(section, "\n### ")
 	for _, name := range allColumns() {

@@ -14,8 +14,7 @@ import (
 // filters; the address stays with the rest of what is known of it.
 func TestHostsHaveTheirNames(t *testing.T) {
 	t.Parallel()
-	rule, err := inspect.NewHostRule("10.0.9.0/24", "", "billing-1")
-	must.Succeed(t, err)
+	rule := must.Have(inspect.NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
 	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})

@@ -15,11 +15,9 @@ import (
 // as one watches.
 func TestGentleIsGentler(t *testing.T) {
 	t.Parallel()
-	box, err := sandbox.Start("fair", 1)
-	must.Succeed(t, err)
+	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()
-	targets, err := connect.ParseTargets(box.Targets())
-	must.Succeed(t, err)
+	targets := must.Have(connect.ParseTargets(box.Targets()))(t)
 	usual, gentle := costs(t, targets, "default"), costs(t, targets, "gentle")
 	if len(usual) < 2 {
 		t.Fatalf("backends %v", usual)
@@ -54,8 +52,7 @@ func costs(t *testing.T, targets []connect.Target, budget string) map[string]ins
 		Environment: Environment{Now: time.Now, Getenv: func(string) string { return t.TempDir() }},
 		Options:     Options{Timeout: 10 * time.Second, StuckAfter: time.Minute, Budget: budget},
 	}
-	observer, err := a.Observer(Setup{Targets: targets, Named: true}, false, "")
-	must.Succeed(t, err)
+	observer := must.Have(a.Observer(Setup{Targets: targets, Named: true}, false, ""))(t)
 	feed := observer.Subscribe()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	done := make(chan error, 1)

@@ -18,8 +18,7 @@ func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
 		"/dev/stdout": {},
 	} {
 		var file bytes.Buffer
-		to, err := Packed(name, tt.regular, &file)
-		must.Succeed(t, err)
+		to := must.Have(Packed(name, tt.regular, &file))(t)
 		io.WriteString(to, "{}\n")
 		to.Close()
 		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {

@@ -25,8 +25,7 @@ func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
 			t.Fatal(err)
 		}
-		w, err := CreateRecording(path, true)
-		must.Succeed(t, err)
+		w := must.Have(CreateRecording(path, true))(t)
 		if info, err := w.Stat(); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}

@@ -25,18 +25,15 @@ import (
 func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)
-	s, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}})
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}))(t)
 	defer s.Close()
 	c := master.Client(t)
 	for _, kept := range []error{nil, app.ExitError{Code: 7}, app.ExitError{Code: app.ExitLost}} {
-		hold, err := lockops.NewRedisMutex(s, "lock").Acquire(t.Context())
-		must.Succeed(t, err)
+		hold := must.Have(lockops.NewRedisMutex(s, "lock").Acquire(t.Context()))(t)
 		must.Succeed(t, c.Del(t.Context(), "lock").Err())
 		l := labOn(t, "redis://"+master.Addr)
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
-		audit, err := act.OpenAudit(time.Now, path, "", "")
-		must.Succeed(t, err)
+		audit := must.Have(act.OpenAudit(time.Now, path, "", ""))(t)
 		l.Record(audit)
 		var said strings.Builder
 		l.app.Stdout = &said

@@ -27,8 +27,7 @@ var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal
 // labOn is the screen's lab on servers.
 func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
-	targets, err := connect.ParseTargets(urls)
-	must.Succeed(t, err)
+	targets := must.Have(connect.ParseTargets(urls))(t)
 	a := &app.App{Environment: app.Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
 	a.Timeout = 5 * time.Second
 	l := NewLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
@@ -38,8 +37,7 @@ func labOn(t *testing.T, urls ...string) *Lab {
 
 func lockID(t *testing.T, text string) inspect.ID {
 	t.Helper()
-	id, err := inspect.ParseID(text)
-	must.Succeed(t, err)
+	id := must.Have(inspect.ParseID(text))(t)
 	return id
 }
 
@@ -47,8 +45,7 @@ func ignoreWaiting(string) {}
 
 func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
-	box, err := sandbox.Start("fair", 1)
-	must.Succeed(t, err)
+	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
@@ -92,8 +89,7 @@ func TestLabWaits(t *testing.T) {
 		l := labOn(t, "zk://"+server.Addr)
 		defer l.Close()
 		o := lab.Order{Lock: lockID(t, "zk:"+servertest.UniquePath(t)), Kind: "mutex", Recipe: "kazoo"}
-		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
-		must.Succeed(t, err)
+		hold := must.Have(l.Acquire(t.Context(), o, ignoreWaiting))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		names, done := make(chan string, 1), make(chan error, 1)
@@ -130,9 +126,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 		key := "lock:" + servertest.UniqueName(t)
 		o := lab.Order{Lock: lockID(t, "redis:"+key), Kind: "mutex", TTL: time.Hour, Try: true}
 		first := labOn(t, "redis://"+masters[0].Addr)
-		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(first.Acquire(t.Context(), o, ignoreWaiting))(t)
 		first.Close()
 		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); !errors.Is(err, lockops.ErrClosed) {
 			t.Errorf("taken after the end: %v", err)
@@ -148,8 +142,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 // The two runs that the screen offers first leave nothing behind, whether they end on their own or are stopped.
 func TestLabContends(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
-	box, err := sandbox.Start("fair", 1)
-	must.Succeed(t, err)
+	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
@@ -185,14 +178,12 @@ func TestLabContends(t *testing.T) {
 // The lock of a run leaves the list soon after the run's end, long before other free locks do.
 func TestTheLockOfARunLeavesTheList(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
-	box, err := sandbox.Start("fair", 1)
-	must.Succeed(t, err)
+	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()
 	l := labOn(t, box.Targets()...)
 	defer l.Close()
 	l.app.Budget, l.app.StuckAfter = "default", time.Minute
-	observer, err := l.app.Observer(l.setup, false, "")
-	must.Succeed(t, err)
+	observer := must.Have(l.app.Observer(l.setup, false, ""))(t)
 	l.forget = observer.Forget
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	feed, watched := observer.Subscribe(), make(chan error, 1)
@@ -215,14 +206,11 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 			}
 		}
 	}
-	run, err := l.Contend(ctx, lab.RunOptions{Backend: "redis", Target: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1})
-	must.Succeed(t, err)
+	run := must.Have(l.Contend(ctx, lab.RunOptions{Backend: "redis", Target: "redlock", Contenders: 2, Hold: 200 * time.Millisecond, Seed: 1}))(t)
 	path := run.Snapshot().Lock
 	listed(path, true)
 	run.Stop()
-	if _, err := run.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(run.Wait())(t)
 	listed(path, false)
 }
 

@@ -48,11 +48,9 @@ func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
 	words := strings.Fields(act[0])
 	n := 0
 	for _, dir := range []string{"../../lockops/lua", "../../lockops/act/lua"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.lua"))
-		must.Succeed(t, err)
+		files := must.Have(filepath.Glob(filepath.Join(dir, "*.lua")))(t)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			must.Succeed(t, err)
+			text := must.Have(os.ReadFile(file))(t)
 			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
 				n++
 				if !slices.Contains(words, "+"+strings.ToLower(m[1])) {

@@ -112,8 +112,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 		w.WriteHeader(int(answer.Load()))
 	}))
 	defer server.Close()
-	at, err := url.Parse(server.URL + "/services/hidden-path")
-	must.Succeed(t, err)
+	at := must.Have(url.Parse(server.URL + "/services/hidden-path"))(t)
 	send := webhook(at, "hidden-token")
 	for code, again := range map[int]bool{
 		200: false, 204: false, 500: true, 503: true, 429: true, 408: true, 400: false, 404: false, 302: false,

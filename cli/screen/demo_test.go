@@ -16,15 +16,12 @@ import (
 // observed starts a scenario's servers until the test ends, and an observer as demo uses it.
 func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
 	t.Helper()
-	box, err := sandbox.Start(scenario, seed)
-	must.Succeed(t, err)
+	box := must.Have(sandbox.Start(scenario, seed))(t)
 	t.Cleanup(box.Close)
-	targets, err := connect.ParseTargets(box.Targets())
-	must.Succeed(t, err)
+	targets := must.Have(connect.ParseTargets(box.Targets()))(t)
 	home := t.TempDir()
 	a := &app.App{Environment: app.Environment{Now: time.Now, Getenv: func(string) string { return home }}, Options: app.Options{Timeout: 10 * time.Second, StuckAfter: time.Minute}}
-	observer, err := a.Observer(app.Setup{Targets: targets, Named: true}, false, "")
-	must.Succeed(t, err)
+	observer := must.Have(a.Observer(app.Setup{Targets: targets, Named: true}, false, ""))(t)
 	return box, targets, observer
 }
 

@@ -22,8 +22,7 @@ func portOf(t *testing.T, addr string) string {
 // listener answers what it is asked with a reply, and keeps what that was.
 func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	heard := make(chan string, 1)
 	go func() {
 		c, err := l.Accept()

@@ -19,8 +19,7 @@ func TestSavedFiles(t *testing.T) {
 	t.Chdir(dir)
 	at := time.Date(2026, 5, 4, 14, 0, 0, 0, time.FixedZone("CEST", 2*3600))
 	a := &app.App{Environment: app.Environment{Now: func() time.Time { return at }}}
-	path, err := (saver{a}).text(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text")
-	must.Succeed(t, err)
+	path := must.Have((saver{a}).text(t.Context(), "zk:/locks/../\x1b[2J"+strings.Repeat("é", 300), ".md", "text"))(t)
 	if got, _ := filepath.EvalSymlinks(filepath.Dir(path)); filepath.Base(path) != "lockscope-zk-locks-2J-20260504T120000.000Z.md" || got != resolved(t, dir) {
 		t.Errorf("written to %s", path)
 	}
@@ -48,8 +47,7 @@ func TestSavedFiles(t *testing.T) {
 
 func resolved(t *testing.T, dir string) string {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(dir)
-	must.Succeed(t, err)
+	path := must.Have(filepath.EvalSymlinks(dir))(t)
 	return path
 }
 
@@ -83,8 +81,7 @@ func TestTheSavedPast(t *testing.T) {
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 	past.Add(inspect.NewSnapshot(at, []*inspect.Backend{b}, nil))
 	past.Add(inspect.NewSnapshot(at.Add(time.Minute), []*inspect.Backend{b}, []*inspect.Lock{inspect.FreeDirectory(id, nil, at)}))
-	path, err := (saver{a}).past(t.Context(), past)
-	must.Succeed(t, err)
+	path := must.Have((saver{a}).past(t.Context(), past))(t)
 	if s, err := a.LookAtRecording(path); err != nil || s.Lock(id) == nil || !s.TakenAt.Equal(at.Add(time.Minute)) {
 		t.Errorf("%v", err)
 	}

@@ -31,8 +31,7 @@ type armoury struct {
 
 func newArmoury(t *testing.T) *armoury {
 	server := servertest.StartRedis(t)
-	targets, err := connect.ParseTargets([]string{"redis://" + server.Addr})
-	must.Succeed(t, err)
+	targets := must.Have(connect.ParseTargets([]string{"redis://" + server.Addr}))(t)
 	state := t.TempDir()
 	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
 	file := filepath.Join(state, "lockscope", "audit.jsonl")
@@ -105,8 +104,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	if r := a.release("lock:a"); !r.Released {
 		t.Errorf("armed: %+v", r)
 	}
-	held, err := a.acquire()
-	must.Succeed(t, err)
+	held := must.Have(a.acquire())(t)
 	if err := held.Release(a.ctx); err != nil {
 		t.Error(err)
 	}

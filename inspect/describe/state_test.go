@@ -15,8 +15,7 @@ import (
 
 // The words, the JSON's schema and the command line's documentation have the same states.
 func TestStatesAreThoseOfTheContract(t *testing.T) {
-	text, err := os.ReadFile("../../docs/snapshot.schema.json")
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile("../../docs/snapshot.schema.json"))(t)
 	var schema struct {
 		Defs struct {
 			Lock struct {
@@ -33,8 +32,7 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("words on %v, the schema has %v", got, want)
 	}
-	page, err := os.ReadFile("../../docs/json.md")
-	must.Succeed(t, err)
+	page := must.Have(os.ReadFile("../../docs/json.md"))(t)
 	for _, s := range got {
 		if !strings.Contains(string(page), "`"+string(s)+"`") {
 			t.Errorf("docs/json.md does not say what %s is", s)

@@ -46,8 +46,7 @@ func TestAdvisedCommandsAreListed(t *testing.T) {
 	if *update {
 		must.Succeed(t, os.WriteFile(name, []byte(advised()), 0o600))
 	}
-	text, err := os.ReadFile(name)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(name))(t)
 	if diff := cmp.Diff(string(text), advised()); diff != "" {
 		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
 	}

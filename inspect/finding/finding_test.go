@@ -283,14 +283,11 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	lock := queue("kazoo", 2)
 	lock.Findings = found
 	backend.Findings = found
-	text, err := json.Marshal(jsonform.Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock})))
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(jsonform.Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{backend}, []*inspect.Lock{lock}))))(t)
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
-	must.Succeed(t, err)
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	must.Succeed(t, err)
+	schema := must.Have(compiler.Compile("../../docs/snapshot.schema.json"))(t)
+	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
 	if err := schema.Validate(document); err != nil {
 		t.Errorf("the contract's schema says: %v", err)
 	}

@@ -115,11 +115,9 @@ func adviceGiven() []inspect.Finding {
 func doneIn(t *testing.T, rule, test string) bool {
 	t.Helper()
 	dir, name, _ := strings.Cut(test, ".")
-	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
-	must.Succeed(t, err)
+	files := must.Have(filepath.Glob(filepath.Join("../..", dir, "*_test.go")))(t)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(file))(t)
 		if s := string(text); strings.Contains(s, "\nfunc "+name+"(t *testing.T)") && strings.Contains(s, rule) {
 			return true
 		}

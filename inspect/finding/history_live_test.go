@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -126,9 +127,7 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		w := watchKey(t, masters[0], 3*time.Second)
 		waiter := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}")
 		defer waiter.Close()
-		if _, err := waiter.Receive(w.ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(waiter.Receive(w.ctx))(t)
 		w.do("HSET", w.id.Path, first, 1)
 		w.do("PEXPIRE", w.id.Path, 4000)
 		w.awaitLock("it is held and somebody waits", func(l *inspect.Lock) bool { return w.heldBy(first)(l) && l.WaitersAtLeast == 1 })

@@ -61,8 +61,7 @@ func TestThePageIsMadeFromTheRules(t *testing.T) {
 	if *update {
 		must.Succeed(t, os.WriteFile(name, []byte(page()), 0o644))
 	}
-	text, err := os.ReadFile(name)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(name))(t)
 	if diff := cmp.Diff(string(text), page()); diff != "" {
 		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
 	}
@@ -90,12 +89,10 @@ var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backe
 // Every rule is asked about states in which it fires and about others in which it must not.
 func TestEveryRuleHasItsStates(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*_test.go")
-	must.Succeed(t, err)
+	files := must.Have(filepath.Glob("*_test.go"))(t)
 	have := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(file))(t)
 		for _, m := range asked.FindAllSubmatch(text, -1) {
 			have[strings.ReplaceAll(strings.ToLower(string(m[1])+string(m[2])), "-", "")] = true
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -83,18 +84,14 @@ func TestThreadsOfSharedSessions(t *testing.T) {
 		sessions = append(sessions, servertest.ConnectZooKeeper(t, server.Addr, 10*time.Second))
 	}
 	for _, name := range append([]string{"", "/x", "/y"}, locks...) {
-		if _, err := sessions[0].Create(root+name, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(sessions[0].Create(root+name, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
 	one, other := kazooThread{sessions[0], root, "one"}, kazooThread{sessions[1], root, "other"}
 	for _, step := range []struct {
 		who  kazooThread
 		lock string
 	}{{one, "/x"}, {other, "/y"}, {one, "/y"}, {other, "/x"}} {
-		if _, err := step.who.queue(step.lock); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(step.who.queue(step.lock))(t)
 	}
 	var threads sync.WaitGroup
 	working, stop := context.WithCancel(ctx)

@@ -108,8 +108,7 @@ func moved(text string, then, now time.Time) string {
 // load reads what a program wrote, as if it had written it now.
 func load(t *testing.T, p program) []entry {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("programs", p.file+".data"))
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(filepath.Join("programs", p.file+".data")))(t)
 	var entries []entry
 	var then time.Time
 	for line := range strings.Lines(string(text)) {
@@ -117,8 +116,7 @@ func load(t *testing.T, p program) []entry {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		e, err := parseEntry(line)
-		must.Succeed(t, err)
+		e := must.Have(parseEntry(line))(t)
 		if e.kind == "at" {
 			ms, _ := strconv.ParseInt(e.fields[0], 10, 64)
 			then = time.UnixMilli(ms)
@@ -137,8 +135,7 @@ func load(t *testing.T, p program) []entry {
 // programs are all of a store.
 func programs(t *testing.T, store string) []program {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("programs", "*.data"))
-	must.Succeed(t, err)
+	files := must.Have(filepath.Glob(filepath.Join("programs", "*.data")))(t)
 	var all []program
 	for _, f := range files {
 		if p := readProgram(t, strings.TrimSuffix(filepath.Base(f), ".data")); p.store == store {
@@ -151,8 +148,7 @@ func programs(t *testing.T, store string) []program {
 func readProgram(t *testing.T, file string) program {
 	t.Helper()
 	p := program{file: file, packages: map[string][]string{}, locks: map[string]string{}, store: "redis"}
-	f, err := os.Open(filepath.Join("programs", file))
-	must.Succeed(t, err)
+	f := must.Have(os.Open(filepath.Join("programs", file)))(t)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		comment := strings.TrimLeft(lines.Text(), "/#<?ph ")

@@ -25,8 +25,7 @@ var modules = flag.String("modules", "", "a `DIRECTORY` node_modules that has np
 // TestRecord makes the data of a program again; without -record it checks that every script has its data.
 func TestRecord(t *testing.T) {
 	if *record == "" {
-		scripts, err := filepath.Glob("programs/*")
-		must.Succeed(t, err)
+		scripts := must.Have(filepath.Glob("programs/*"))(t)
 		for _, s := range scripts {
 			if strings.HasSuffix(s, ".data") {
 				continue
@@ -99,10 +98,8 @@ func start(t *testing.T, p program, dir, addr string) running {
 	t.Cleanup(cancel)
 	cmd := command(ctx, t, p, dir, addr)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	in := must.Have(cmd.StdinPipe())(t)
+	out := must.Have(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if lines.Text() == "ready" {
@@ -117,8 +114,7 @@ func start(t *testing.T, p program, dir, addr string) running {
 // command runs a program in its own directory, with what it needs fetched or built there.
 func command(ctx context.Context, t *testing.T, p program, dir, addr string) *exec.Cmd {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("programs", p.file))
-	must.Succeed(t, err)
+	file := must.Have(filepath.Abs(filepath.Join("programs", p.file)))(t)
 	sh := func(name string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(ctx, name, args...)
@@ -151,8 +147,7 @@ func command(ctx context.Context, t *testing.T, p program, dir, addr string) *ex
 	case ".java":
 		return exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
 	case ".gosrc": // not .go: this module has not what it imports
-		source, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		source := must.Have(os.ReadFile(file))(t)
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
 		sh("go", "mod", "init", "foreign")
 		sh("go", append([]string{"get"}, p.packages["go"]...)...)

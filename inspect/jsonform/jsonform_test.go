@@ -52,10 +52,8 @@ func validate(t *testing.T, text []byte) {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	schema, err := compiler.Compile("../../docs/snapshot.schema.json")
-	must.Succeed(t, err)
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	must.Succeed(t, err)
+	schema := must.Have(compiler.Compile("../../docs/snapshot.schema.json"))(t)
+	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
 	if err := schema.Validate(document); err != nil {
 		t.Errorf("the contract's schema says: %v\n%s", err, text)
 	}
@@ -63,8 +61,7 @@ func validate(t *testing.T, text []byte) {
 
 // The schema has every field of unseen facts.
 func TestTheSchemaHasAllOfUnseen(t *testing.T) {
-	text, err := os.ReadFile("../../docs/snapshot.schema.json")
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile("../../docs/snapshot.schema.json"))(t)
 	var schema struct {
 		Defs struct {
 			Unseen struct{ Properties map[string]any }
@@ -123,8 +120,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 		keyOf("split", "x", "x", "y", "y", "z"),
 		inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/free"}, nil, now),
 	})
-	text, err := json.Marshal(Snapshot(s))
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(Snapshot(s)))(t)
 	validate(t, text)
 	for _, want := range []string{
 		`"id":"zk:/l\\u{1b}"`, `"session":"0xfffffffffffffffe"`, `"age_ms":1500`, `"watch_confirmed":false`, `"latency_ms":0.4`,
@@ -141,8 +137,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	l := keyOf("held", "x")
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
 	once := keyOf("once", "x")
-	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once})))
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once}))))(t)
 	validate(t, text)
 	for _, want := range []string{`"renewal":{"count":3,"every_ms":2000,"last":`, `"missed":1}`, `"grants":{"count":7,"since":`} {
 		if strings.Count(string(text), want) != 1 {
@@ -156,8 +151,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 func TestSeenSinceInTheJSON(t *testing.T) {
 	watched, once := keyOf("watched", "x"), keyOf("once", "x")
 	watched.Holders[0].Seen = now
-	text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once})))
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once}))))(t)
 	validate(t, text)
 	want := `"held_since":null,"seen_since":"` + stamp(now) + `"`
 	if strings.Count(string(text), want) != 1 || strings.Count(string(text), "seen_since") != 1 {
@@ -186,8 +180,7 @@ func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true, Clock: one.clock}
 		l := entries(2)
-		text, err := json.Marshal(Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l})))
-		must.Succeed(t, err)
+		text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))))(t)
 		validate(t, text)
 		if n := strings.Count(string(text), `"age_ms":3600000`); n != 2 {
 			t.Errorf("%+v: %d ages in %s", one.clock, n, text)
@@ -195,8 +188,7 @@ func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
 		if n := strings.Count(string(text), `"age_known":false`); n != one.unknown || n != strings.Count(string(text), "age_known") {
 			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, text)
 		}
-		line, err := json.Marshal(Event(inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: &l.Holders[0], Previous: &l.Waiters[0]}, b))
-		must.Succeed(t, err)
+		line := must.Have(json.Marshal(Event(inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: &l.Holders[0], Previous: &l.Waiters[0]}, b)))(t)
 		if n := strings.Count(string(line), `"age_known":false`); n != one.unknown {
 			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, line)
 		}
@@ -208,8 +200,7 @@ func TestEventJSON(t *testing.T) {
 	was, is := &l.Holders[0], l.Waiters[0]
 	is.State = inspect.Holding
 	line := func(e inspect.Event) map[string]any {
-		text, err := json.Marshal(Event(e, &inspect.Backend{Servers: []inspect.Server{{ClockKnown: true, ClockOffset: time.Second}}}))
-		must.Succeed(t, err)
+		text := must.Have(json.Marshal(Event(e, &inspect.Backend{Servers: []inspect.Server{{ClockKnown: true, ClockOffset: time.Second}}})))(t)
 		var m map[string]any
 		must.Succeed(t, json.Unmarshal(text, &m))
 		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}

@@ -75,18 +75,13 @@ func startHonest(t *testing.T) honest {
 	r := servertest.StartEmbeddedRedis(t)
 	c := r.Client(t)
 	must.Succeed(t, c.Set(t.Context(), "lock:held", "somebody", time.Hour).Err())
-	z, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
-	must.Succeed(t, err)
+	z := must.Have(zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second}))(t)
 	t.Cleanup(func() { z.Close() })
 	conn := servertest.ConnectZooKeeper(t, z.Addr(), 10*time.Second)
 	for _, path := range []string{"/locks", "/locks/held"} {
-		if _, err := conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
-	if _, err := conn.CreateProtectedEphemeralSequential("/locks/held/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.CreateProtectedEphemeralSequential("/locks/held/lock-", nil, zk.WorldACL(zk.PermAll)))(t)
 	return honest{r.Addr, z.Addr()}
 }
 

@@ -53,8 +53,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 			first, second, third := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)
 			liar, lies := turning(t, third.Addr, lie)
 			options := append(append(masters(first.Addr), masters(second.Addr)...), &redis.UniversalOptions{Addrs: []string{liar.Addr}})
-			session, err := lockops.NewRedisSession(within(t, 10*time.Second), options, lockops.WithUncheckedMasters())
-			must.Succeed(t, err)
+			session := must.Have(lockops.NewRedisSession(within(t, 10*time.Second), options, lockops.WithUncheckedMasters()))(t)
 			defer session.Close()
 			lock := lockops.NewRedlock(session, "lock:r", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(time.Second))
 			for _, before := range []bool{false, true} {
@@ -87,8 +86,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 			liar, lies := turning(t, servertest.StartEmbeddedRedis(t).Addr, lie)
 			for _, options := range [][]*redis.UniversalOptions{masters(liar.Addr), {{Addrs: []string{liar.Addr}, Protocol: 3}}} {
 				lies.Store(false)
-				session, err := lockops.NewRedisSession(within(t, 10*time.Second), options)
-				must.Succeed(t, err)
+				session := must.Have(lockops.NewRedisSession(within(t, 10*time.Second), options))(t)
 				lies.Store(true)
 				if _, err := lockops.NewRedisMutex(session, "lock:m").TryAcquire(within(t, 5*time.Second)); err == nil {
 					t.Error("acquired")

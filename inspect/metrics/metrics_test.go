@@ -22,8 +22,7 @@ func TestAMutedFindingIsCountedApart(t *testing.T) {
 		c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(c)
-		families, err := registry.Gather()
-		must.Succeed(t, err)
+		families := must.Have(registry.Gather())(t)
 		label, series := "", 0
 		for _, f := range families {
 			switch f.GetName() {
@@ -72,8 +71,7 @@ func sampled(t *testing.T, b *inspect.Backend, metric, label string) map[string]
 	c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, nil))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(c)
-	families, err := registry.Gather()
-	must.Succeed(t, err)
+	families := must.Have(registry.Gather())(t)
 	values := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {

@@ -24,8 +24,7 @@ func TestAgesByAnUnknownClockAreNone(t *testing.T) {
 	c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(c)
-	families, err := r.Gather()
-	must.Succeed(t, err)
+	families := must.Have(r.Gather())(t)
 	undated := 0.0
 	for _, f := range families {
 		switch f.GetName() {

@@ -62,8 +62,7 @@ func TestCustomKeyPattern(t *testing.T) {
 		`^app:leader$`:                        "app:leader",
 		`app:(?:eu|us):leader`:                "app:*:leader",
 	} {
-		c, err := NewCustom("acme", "redis", "", Patterns{Lock: pattern})
-		must.Succeed(t, err)
+		c := must.Have(NewCustom("acme", "redis", "", Patterns{Lock: pattern}))(t)
 		if got := c.KeyPatterns(); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}

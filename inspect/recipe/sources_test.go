@@ -231,8 +231,7 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 		allowed = append(allowed, w.ours...)
 	}
 	files := []string{"../semaphore.go"}
-	entries, err := os.ReadDir(".")
-	must.Succeed(t, err)
+	entries := must.Have(os.ReadDir("."))(t)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
 			files = append(files, e.Name())
@@ -240,8 +239,7 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	}
 	said := map[string]bool{}
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		must.Succeed(t, err)
+		parsed := must.Have(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && saysCertain(f.Body) {
 				said[f.Name.Name] = true

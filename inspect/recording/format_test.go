@@ -118,10 +118,8 @@ func TestEveryFieldIsRecorded(t *testing.T) {
 // Files that were written before are read whole: testdata/before.jsonl, of a program that encoded by its own means and
 // filled every field that there was, is the same when it is written again.
 func TestOldRecordingsAreRead(t *testing.T) {
-	file, err := os.ReadFile("testdata/before.jsonl")
-	must.Succeed(t, err)
-	again, err := lines("", now, playOne(t, file))
-	must.Succeed(t, err)
+	file := must.Have(os.ReadFile("testdata/before.jsonl"))(t)
+	again := must.Have(lines("", now, playOne(t, file)))(t)
 	var want, got any
 	must.Succeed(t, errors.Join(json.Unmarshal(bytes.Split(file, []byte("\n"))[1], &want), json.Unmarshal(again[0], &got)))
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -20,12 +20,9 @@ type packedInto struct {
 
 func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
 	t.Helper()
-	w, err := Pack(&p.to)
-	must.Succeed(t, err)
+	w := must.Have(Pack(&p.to))(t)
 	write(func(line []byte) {
-		if _, err := w.Write(line); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(w.Write(line))(t)
 		p.ends = append(p.ends, p.to.Len())
 	})
 	must.Succeed(t, w.Close())

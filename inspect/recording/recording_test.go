@@ -92,8 +92,7 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 	t.Helper()
 	o := inspect.NewObserver(clock, sources...)
 	must.Succeed(t, o.Run(t.Context()))
-	text, err := json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " ")
-	must.Succeed(t, err)
+	text := must.Have(json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " "))(t)
 	return string(text)
 }
 
@@ -303,8 +302,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		if i == 0 {
 			u.Backend = &inspect.Backend{Name: "zk", State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 		}
-		written, err := lines("", now.Add(time.Duration(i)*time.Second), u)
-		must.Succeed(t, err)
+		written := must.Have(lines("", now.Add(time.Duration(i)*time.Second), u))(t)
 		for _, line := range written {
 			kept.Write(append(line, '\n'))
 		}
@@ -314,11 +312,9 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 		o := inspect.NewObserver(r.Now, r)
 		feed := o.Subscribe()
 		for range 2 { // the first has no events
-			s, err := feed.Next(t.Context())
-			must.Succeed(t, err)
+			s := must.Have(feed.Next(t.Context()))(t)
 			if events = len(s.Events); s.Len() > 0 {
-				b, err := json.Marshal(jsonform.Snapshot(s))
-				must.Succeed(t, err)
+				b := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
 				return string(b), events, r.Now()
 			}
 			must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { return r.To(part, emit) }))

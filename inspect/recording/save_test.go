@@ -74,8 +74,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	for i, u := range updates {
 		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
 		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
-		s, err := feed.Next(t.Context())
-		must.Succeed(t, err)
+		s := must.Have(feed.Next(t.Context()))(t)
 		past.Add(s)
 	}
 	var saved, reported bytes.Buffer
@@ -91,8 +90,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 			t.Fatal(err)
 		}
 		must.Succeed(t, again.Play(r.All))
-		s, err := feed.Next(t.Context())
-		must.Succeed(t, err)
+		s := must.Have(feed.Next(t.Context()))(t)
 		var kinds []string
 		for _, e := range s.Events {
 			kinds = append(kinds, string(e.Kind))
@@ -108,8 +106,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 
 func document(t *testing.T, s *inspect.Snapshot) string {
 	t.Helper()
-	text, err := json.Marshal(jsonform.Snapshot(s))
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
 	return strings.ReplaceAll(string(text), `"watch_confirmed":false`, `"watch_confirmed":null`) // what a table lacked is not kept
 }
 

@@ -93,8 +93,7 @@ func changeOf(n int, at time.Time) inspect.Update {
 
 func finderOf(tb testing.TB, path string) *Finder {
 	tb.Helper()
-	f, err := NewFinder(path)
-	must.Succeed(tb, err)
+	f := must.Have(NewFinder(path))(tb)
 	tb.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			tb.Error(err)
@@ -125,10 +124,8 @@ func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update))
 // sameMoment compares a moment that was found with the recording played from its beginning.
 func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 	t.Helper()
-	m, err := f.Moment(t.Context(), at)
-	must.Succeed(t, err)
-	played, err := Open(time.Now, f.name, Kept(), Speed(0))
-	must.Succeed(t, err)
+	m := must.Have(f.Moment(t.Context(), at))(t)
+	played := must.Have(Open(time.Now, f.name, Kept(), Speed(0)))(t)
 	want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at.Sub(began), emit) })
 	got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
 	if got != want {
@@ -156,8 +153,7 @@ func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
 func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asText, handovers(1500))
-	text, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(path))(t)
 	if n := bytes.Count(text, []byte(wholeBegin)); n != 2 {
 		t.Errorf("%d whole snapshots in 150 s", n)
 	}
@@ -170,8 +166,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 // A cut recording ends there; a damaged one has no moments from there to the next whole snapshot.
 func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(keep(t, asText, handovers(1500)))
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(keep(t, asText, handovers(1500))))(t)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	before := bytes.Join(lines[:1300], nil)
 	for name, tt := range map[string]struct {

@@ -95,10 +95,8 @@ func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), foreignAddr+"="+addr, foreignTime+"="+d.String())
-	out, err := cmd.Output()
-	must.Succeed(b, err)
-	p99, err := strconv.ParseFloat(string(out), 64)
-	must.Succeed(b, err)
+	out := must.Have(cmd.Output())(b)
+	p99 := must.Have(strconv.ParseFloat(string(out), 64))(b)
 	return p99
 }
 
@@ -124,12 +122,10 @@ func beForeign(addr string, d time.Duration) error {
 // cpuSeconds is the processor time that a server has used.
 func cpuSeconds(b *testing.B, c *redis.Client) float64 {
 	b.Helper()
-	info, err := c.Info(context.Background(), "cpu").Result()
-	must.Succeed(b, err)
+	info := must.Have(c.Info(context.Background(), "cpu").Result())(b)
 	var total float64
 	for _, field := range regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`).FindAllStringSubmatch(info, -1) {
-		seconds, err := strconv.ParseFloat(field[1], 64)
-		must.Succeed(b, err)
+		seconds := must.Have(strconv.ParseFloat(field[1], 64))(b)
 		total += seconds
 	}
 	return total

@@ -22,8 +22,7 @@ func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key strin
 	ctx := context.Background()
 	for i := range 1000 {
 		key := fmt.Sprintf("lock:on:%d", i)
-		m, err := c.MasterForKey(ctx, key)
-		must.Succeed(t, err)
+		m := must.Have(c.MasterForKey(ctx, key))(t)
 		if m.Options().Addr == n.Addr {
 			return key, c.ClusterKeySlot(ctx, key).Val()
 		}

@@ -15,10 +15,8 @@ import (
 
 // A custom recipe's keys are found, although no other recipe knows them, and nothing else is that only looks alike.
 func TestKeysOfACustomRecipeAreFound(t *testing.T) {
-	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`})
-	must.Succeed(t, err)
-	elsewhere, err := recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`})
-	must.Succeed(t, err)
+	acme := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`}))(t)
+	elsewhere := must.Have(recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`}))(t)
 	custom := []recipe.Custom{elsewhere, acme}
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		set(t, masters[0], "acme:orders:leader", "web-1/42", time.Minute)

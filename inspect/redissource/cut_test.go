@@ -19,8 +19,7 @@ import (
 // then cuts them.
 func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

@@ -84,8 +84,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		cfg.Match = []string{"*" + name + "*"}
 		cfg.Timeout = 30 * time.Second // nothing is unknown for want of time
 		s := look(t, cfg)
-		text, err := json.Marshal(jsonform.Snapshot(s))
-		must.Succeed(t, err)
+		text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
 		for _, bad := range []string{"\x1b", `\u001b`, "\u202e", `\u202e"`} {
 			if strings.Contains(string(text), bad) {
 				t.Errorf("%q is printed", bad)
@@ -203,9 +202,7 @@ func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	}
 	waiter := c.Subscribe(ctx, "redisson_lock__channel:{lock:a}:"+uuidB+":2")
 	t.Cleanup(func() { waiter.Close() })
-	if _, err := waiter.Receive(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(waiter.Receive(ctx))(t)
 	if l = look(); l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
 		t.Errorf("who subscribes here is seen without INFO: %+v", l)
 	}

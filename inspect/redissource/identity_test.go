@@ -18,12 +18,9 @@ import (
 func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
-	conn, err := dialer.DialContext(t.Context(), "tcp", m.Addr)
-	must.Succeed(t, err)
+	conn := must.Have(dialer.DialContext(t.Context(), "tcp", m.Addr))(t)
 	t.Cleanup(func() { conn.Close() })
-	if _, err := conn.Write([]byte("CLIENT SETNAME " + name + "\r\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Write([]byte("CLIENT SETNAME " + name + "\r\n")))(t)
 	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	if reply, err := bufio.NewReader(conn).ReadString('\n'); err != nil || reply != "+OK\r\n" {
 		t.Fatalf("%q, %v", reply, err)
@@ -94,8 +91,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	v, _ := watch(t, config([]*servertest.Redis{m}))
 	servertest.StartNamedRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
-	list, err := c.ClientList(context.Background()).Result()
-	must.Succeed(t, err)
+	list := must.Have(c.ClientList(context.Background()).Result())(t)
 	before, _, _ := strings.Cut(list, " name=worker-17 ")
 	_, after, _ := strings.Cut(before[strings.LastIndex(before, "\n")+1:], " addr=")
 	addr, _, _ := strings.Cut(after, " ")

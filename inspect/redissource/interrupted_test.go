@@ -97,8 +97,7 @@ func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 			return inspect.KeyLock(l.ID, []inspect.Vote{vote}, now), err
 		}
 		whole := &interrupted{}
-		was, err := read(whole)
-		must.Succeed(t, err)
+		was := must.Have(read(whole))(t)
 		for _, by := range []reply{
 			"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN Hash slot not served", "LOADING Redis is loading the dataset in memory",
 		} {

@@ -68,8 +68,7 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	m := servertest.StartEmbeddedRedis(t)
 	set(t, m, "jobs:report", "worker-3", 0)
 	set(t, m, "block:7", "1", 0)
-	acme, err := recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `jobs:[a-z]+`, Contender: "[0-9]+"})
-	must.Succeed(t, err)
+	acme := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `jobs:[a-z]+`, Contender: "[0-9]+"}))(t)
 	for name, tt := range map[string]struct {
 		change func(*redissource.Config)
 		want   inspect.Severity

@@ -165,8 +165,7 @@ func commands(t *testing.T, m *servertest.Redis) map[string]int {
 
 func commandsSeen(t *testing.T, c *redis.Client) map[string]int {
 	t.Helper()
-	info, err := c.Info(context.Background(), "commandstats").Result()
-	must.Succeed(t, err)
+	info := must.Have(c.Info(context.Background(), "commandstats").Result())(t)
 	counts := map[string]int{}
 	for _, match := range regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`).FindAllStringSubmatch(info, -1) {
 		counts[match[1]], _ = strconv.Atoi(match[2])

@@ -173,9 +173,7 @@ func (w written) write(t *testing.T, c *redis.Client, name string) {
 	if channels := strings.Fields(named(w.channels, name)); len(channels) > 0 {
 		sub := c.Subscribe(t.Context(), channels...)
 		for range channels {
-			if _, err := sub.Receive(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(sub.Receive(t.Context()))(t)
 		}
 		t.Cleanup(func() { sub.Close() })
 	}
@@ -195,8 +193,7 @@ var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:
 // golden compares a lock's JSON, without what differs from run to run, with the golden file.
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
 	t.Helper()
-	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
-	must.Succeed(t, err)
+	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)
 	got := strings.NewReplacer(name, "NAME", digest(name), "DIGEST").Replace(string(text))
 	for i, a := range addrs {
 		got = strings.ReplaceAll(got, a, fmt.Sprintf("master-%d", i))

@@ -23,8 +23,7 @@ type deaf struct {
 
 func newDeaf(t *testing.T, m *servertest.Redis) *deaf {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	d := &deaf{Redis: &servertest.Redis{Addr: l.Addr().String(), Real: true}}
 	var open sync.WaitGroup
 	t.Cleanup(func() { l.Close(); open.Wait() })

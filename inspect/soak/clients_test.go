@@ -278,8 +278,7 @@ func (p *pythons) start(t *testing.T, python string) {
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	must.Succeed(t, err)
+	out := must.Have(p.cmd.StdoutPipe())(t)
 	must.Succeed(t, p.cmd.Start())
 	p.read = make(chan struct{})
 	go func(name string, done chan struct{}) {

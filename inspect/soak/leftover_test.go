@@ -70,8 +70,7 @@ func watchesOf(t *testing.T, addrs []string) (n int) {
 		}
 		for line := range strings.Lines(text) {
 			if name, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && name == "zk_watch_count" {
-				watches, err := strconv.Atoi(value)
-				must.Succeed(t, err)
+				watches := must.Have(strconv.Atoi(value))(t)
 				n += watches
 			}
 		}

@@ -199,8 +199,7 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 	looked := &announced{first: make(chan struct{})}
 	cmd.Stderr = looked
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	out := must.Have(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	w := &watcher{cmd: cmd, done: make(chan struct{})}
 	go func() {

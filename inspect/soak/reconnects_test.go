@@ -132,9 +132,7 @@ func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reac
 	wire := servertest.StartWire(t, secure)
 	conn := restartClient(t, []string{addr})
 	for _, p := range []string{"/locks", "/locks/a"} {
-		if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
 	last := ""
 	return reached{
@@ -193,11 +191,9 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 	// clients adds up fields of INFO.
 	clients := func(fields ...string) (n int) {
 		each(func(c *redis.Client) {
-			info, err := c.InfoMap(ctx, "clients").Result()
-			must.Succeed(t, err)
+			info := must.Have(c.InfoMap(ctx, "clients").Result())(t)
 			for _, field := range fields {
-				k, err := strconv.Atoi(info["Clients"][field])
-				must.Succeed(t, err)
+				k := must.Have(strconv.Atoi(info["Clients"][field]))(t)
 				n += k
 			}
 		})

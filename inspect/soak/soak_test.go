@@ -46,8 +46,7 @@ func TestSoak(t *testing.T) {
 	plant(t, w)
 	notes, happened, reports := newLedger(), &faults{}, &story{}
 	if *kept != "" {
-		f, err := os.Create(*kept)
-		must.Succeed(t, err)
+		f := must.Have(os.Create(*kept))(t)
 		defer f.Close()
 		reports.copy = f
 	}
@@ -127,9 +126,7 @@ func plant(t *testing.T, w *world) {
 	c, _, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
 	must.Succeed(t, err)
 	defer c.Close()
-	if _, err := c.Create("/soak", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(c.Create("/soak", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 }
 
 // hindsight is the time after which all about a moment is noted: the clients' waits have ended, and so have

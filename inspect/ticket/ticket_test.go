@@ -104,8 +104,7 @@ func of(make func() (*inspect.Snapshot, *inspect.Lock)) Ticket {
 
 func written(t *testing.T, ticket Ticket, form string) string {
 	t.Helper()
-	text, err := ticket.In(form)
-	must.Succeed(t, err)
+	text := must.Have(ticket.In(form))(t)
 	return text
 }
 
@@ -117,8 +116,7 @@ func TestGolden(t *testing.T) {
 			if *update {
 				must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			must.Succeed(t, err)
+			want := must.Have(os.ReadFile(path))(t)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("%s (-want +got; after looking at it: go test ./inspect/ticket -update):\n%s", path, diff)
 			}

@@ -62,8 +62,7 @@ func reports(t *testing.T) []report {
 	var all []report
 	seen := map[string]bool{"": true}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(f))(t)
 		r := report{name: strings.TrimSuffix(filepath.Base(f), ".yaml"), Masters: 1}
 		if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&r); err != nil {
 			t.Fatalf("%s: %v", f, err)

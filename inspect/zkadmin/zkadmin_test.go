@@ -26,9 +26,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		conn := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 		path := servertest.UniquePath(t)
-		if _, err := conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		if _, _, _, err := conn.GetW(path); err != nil {
 			t.Fatal(err)
 		}
@@ -39,8 +37,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 				questions := map[string]uint64{"admin": 4, "words": 5}[name] // mntr comes with srvr
 				s := New(cfg)
 				defer s.Close()
-				conns, err := s.Connections(ctx)
-				must.Succeed(t, err)
+				conns := must.Have(s.Connections(ctx))(t)
 				found := false
 				for _, c := range conns {
 					if c.Session == conn.SessionID() {
@@ -74,8 +71,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 // speak answers every connection with one text and closes it.
 func speak(t *testing.T, text string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -160,9 +156,7 @@ func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
 		defer cancel()
 		s := New(Config{Addr: zks.Addr, Admin: admin.URL})
 		defer s.Close()
-		if _, err := s.WatchSummary(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(s.WatchSummary(ctx))(t)
 		if f := s.AdminFailure(); f == nil || !errors.Is(f, ErrUnauthorized) || f.Where != admin.URL || f.Read != "watch_summary" {
 			t.Errorf("failure %v", f)
 		}

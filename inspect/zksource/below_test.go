@@ -127,8 +127,7 @@ func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	secret := func() string {
 		t.Helper()
-		made, err := c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable)
-		must.Succeed(t, err)
+		made := must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
 		return made
 	}
 	first := secret()
@@ -153,9 +152,7 @@ func TestWhatCameInSilenceIsFound(t *testing.T) {
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && v.Backend.FirstPass })
-	if _, err := c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
 	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
 }
 

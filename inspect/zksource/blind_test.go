@@ -63,9 +63,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
 	allow := func(acl []zk.ACL) {
 		t.Helper()
-		if _, err := c.SetACL("/l", acl, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.SetACL("/l", acl, -1))(t)
 	}
 	allow(zk.DigestACL(zk.PermAll, "ops", "secret"))
 	create(t, c, "/l/"+guid2+"__lock__", "b", contender)

@@ -30,8 +30,7 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 		create(t, c, "/lock/e3b0c44298fc1c149afbf4c8996fb924__lock__", "", 3)
 	}
 	passed := make(chan struct{})
-	target, err := url.Parse(zks.Admin)
-	must.Succeed(t, err)
+	target := must.Have(url.Parse(zks.Admin))(t)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	asked := make(chan struct{})
 	var first sync.Once

@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -27,9 +28,7 @@ func TestAnEnsemble(t *testing.T) {
 	create(t, first, "/l", "", 0)
 	held := create(t, first, "/l/"+guid+"__lock__", "a", contender)
 	create(t, second, "/l/"+guid2+"__lock__", "b", contender)
-	if _, err := second.Sync(held); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(second.Sync(held))(t)
 	if _, _, _, err := second.GetW(held); err != nil { // as a waiter does
 		t.Fatal(err)
 	}

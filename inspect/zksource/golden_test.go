@@ -141,8 +141,7 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 		must.Succeed(t, os.WriteFile(file, []byte(got), 0o600))
 		return
 	}
-	want, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	want := must.Have(os.ReadFile(file))(t)
 	// A client may take a moment to set its watch.
 	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
 		if time.Now().After(deadline) {
@@ -159,8 +158,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	if l == nil {
 		t.Fatalf("%s is no lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
 	}
-	text, err := json.MarshalIndent(jsonform.Lock(s, l), "", "  ")
-	must.Succeed(t, err)
+	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
 }
 

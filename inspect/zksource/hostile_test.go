@@ -48,8 +48,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 		if lone := s.Lock(inspect.ID{Backend: "zk", Path: root + "/\u202eleader"}); lone == nil || len(lone.Holders[0].Owner.Label) > 1<<10 {
 			t.Errorf("lone node: %+v", lone)
 		}
-		text, err := json.Marshal(jsonform.Snapshot(s))
-		must.Succeed(t, err)
+		text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
 		for _, r := range string(text) {
 			if !unicode.IsPrint(r) {
 				t.Fatalf("%U is printed: %s", r, text[:min(len(text), 1000)])

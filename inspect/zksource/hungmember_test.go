@@ -15,8 +15,7 @@ import (
 // hungServer is the address of a server that accepts and never answers.
 func hungServer(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	listener := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

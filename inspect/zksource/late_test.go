@@ -58,12 +58,10 @@ func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must.Succeed(t, err)
+		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
-	e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 60, listeners...)
-	must.Succeed(t, err)
+	e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 60, listeners...))(t)
 	t.Cleanup(e.Close)
 	leader, follower := listeners[0].Addr().String(), listeners[1].Addr().String()
 	c := client(t, &servertest.ZooKeeper{Addr: leader})

@@ -88,9 +88,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 			}
 			return l.State == inspect.StateFree
 		})
-		if _, err := c.Set(root+"/sem", []byte("5"), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.Set(root+"/sem", []byte("5"), -1))(t)
 		v.Await("the new limit", func() bool { return v.Locks[root+"/sem"].Limit == 5 })
 	})
 }
@@ -107,9 +105,7 @@ func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
 		for i := range 10 {
 			sem := root + "/sem" + strconv.Itoa(i)
 			create(t, c, sem, "", 0)
-			if _, err := c.Set(sem, []byte("2"), -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(c.Set(sem, []byte("2"), -1))(t)
 			create(t, c, root+"/other"+strconv.Itoa(i), "", 0)
 			create(t, c, root+"/other"+strconv.Itoa(i)+"/"+guid+"__lock__", "b'b'", contender)
 			v.Await("what came after it", func() bool { return v.Locks[root+"/other"+strconv.Itoa(i)] != nil }) // so it was looked at, empty
@@ -191,9 +187,7 @@ func TestLocksOfOneNode(t *testing.T) {
 		remove(t, c, root+"/app/second")
 		v.Await("it is again", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateHeld })
 
-		if _, err := c.Set(root+"/shedlock/hourly", []byte(until(700*time.Millisecond)), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.Set(root+"/shedlock/hourly", []byte(until(700*time.Millisecond)), -1))(t)
 		v.Await("the job runs", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateHeld })
 		v.Await("and its time is up", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateFree })
 	})
@@ -208,9 +202,7 @@ func TestPermitsThatAreGrantedLater(t *testing.T) {
 		second := create(t, c, root+"/semaphore-", "", contender)
 		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		v.Await("one waits", func() bool { l := v.Locks[root]; return l != nil && l.Recipe == "madelson" && len(l.Waiters) == 1 })
-		if _, err := c.Set(second, []byte("ACQUIRED"), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.Set(second, []byte("ACQUIRED"), -1))(t)
 		v.Await("it holds", func() bool { return len(v.Locks[root].Holders) == 2 })
 		remove(t, c, second)
 		v.Await("it left", func() bool { return len(v.Locks[root].Holders) == 1 })

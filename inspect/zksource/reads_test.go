@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -137,18 +138,14 @@ func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 func shut(t *testing.T, c *zk.Conn, nodes ...string) {
 	t.Helper()
 	for _, p := range nodes {
-		if _, err := c.SetACL(p, unreadable, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.SetACL(p, unreadable, -1))(t)
 	}
 }
 
 func open(t *testing.T, c *zk.Conn, nodes ...string) {
 	t.Helper()
 	for _, p := range nodes {
-		if _, err := c.SetACL(p, zk.WorldACL(zk.PermAll), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(c.SetACL(p, zk.WorldACL(zk.PermAll), -1))(t)
 	}
 }
 

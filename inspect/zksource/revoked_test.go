@@ -27,9 +27,7 @@ func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 			must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
 			allow := func(p string, acl []zk.ACL) {
 				t.Helper()
-				if _, err := c.SetACL(p, acl, -1); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(c.SetACL(p, acl, -1))(t)
 			}
 			create(t, c, "/l", "", 0)
 			create(t, c, "/l/"+guid+"__lock__", "a", contender)

@@ -50,8 +50,7 @@ func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
 	l := contended(t, zks, "/l")
-	target, err := url.Parse(zks.Admin)
-	must.Succeed(t, err)
+	target := must.Have(url.Parse(zks.Admin))(t)
 	reads := slices.Sorted(func(yield func(string) bool) {
 		for r := range adminReads {
 			if !yield(r) {

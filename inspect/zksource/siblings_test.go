@@ -66,8 +66,7 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 			}
 			looks["named"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Only: node}).Locks
 			looks["root"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{node}}).Locks
-			read, err := zksource.ReadLock(t.Context(), direct{c}, zksource.Config{Servers: []string{zks.Addr}, Only: node})
-			must.Succeed(t, err)
+			read := must.Have(zksource.ReadLock(t.Context(), direct{c}, zksource.Config{Servers: []string{zks.Addr}, Only: node}))(t)
 			looks["to act on"] = map[string]*inspect.Lock{}
 			if read.Lock.State != inspect.StateFree {
 				looks["to act on"][node] = read.Lock

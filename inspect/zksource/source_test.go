@@ -330,9 +330,7 @@ func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
 	create(t, c, "/open", "", 0)
 	create(t, c, "/open/"+guid+"__lock__", "a", contender)
 	must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
-	if _, err := c.Create("/shut", nil, 0, zk.DigestACL(zk.PermAll, "ops", "secret")); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(c.Create("/shut", nil, 0, zk.DigestACL(zk.PermAll, "ops", "secret")))(t)
 	create(t, c, "/shut/"+guid+"__lock__", "a", contender)
 	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
 	if len(v.Locks) != 1 || v.Locks["/open"] == nil {

@@ -33,8 +33,7 @@ func watchedRun(t *testing.T) *watched {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	w.stall.Start(ended)() // no beats but those of the run
-	l, err := open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox)
-	must.Succeed(t, err)
+	l := must.Have(open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox))(t)
 	t.Cleanup(func() {
 		w.dropLink()
 		w.tasks.Wait()

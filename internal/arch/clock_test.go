@@ -68,8 +68,7 @@ var clocks = map[string]struct {
 // uses lists what a file has of package time's own clock.
 func uses(t *testing.T, name string) string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-	must.Succeed(t, err)
+	f := must.Have(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 	var found []string
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
@@ -88,8 +87,7 @@ func uses(t *testing.T, name string) string {
 }
 
 func TestTheTimeIsPassedIn(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	must.Succeed(t, err)
+	root := must.Have(filepath.Abs("../.."))(t)
 	seen := map[string]bool{}
 	for _, dir := range clocked {
 		err := fs.WalkDir(os.DirFS(root), dir, func(name string, d fs.DirEntry, err error) error {

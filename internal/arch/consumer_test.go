@@ -15,10 +15,8 @@ import (
 // The lines of README.md by which other modules use a checkout work.
 func TestAnotherModuleCanUseACheckout(t *testing.T) {
 	servertest.Long(t) // it compiles everything once more
-	root, err := filepath.Abs("../..")
-	must.Succeed(t, err)
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-	must.Succeed(t, err)
+	root := must.Have(filepath.Abs("../.."))(t)
+	readme := must.Have(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	lines := regexp.MustCompile("(?s)```\n(require github.com/lockscope.*?)```").FindStringSubmatch(string(readme))
 	if lines == nil {
 		t.Fatal("README.md shows no lines for go.mod")
@@ -27,8 +25,7 @@ func TestAnotherModuleCanUseACheckout(t *testing.T) {
 	for name, text := range map[string]string{"go.mod": "module example.com/consumer\n\ngo 1.26\n\n" + strings.ReplaceAll(lines[1], "../lockscope", root), "go.sum": "", "main.go": ""} {
 		from := map[string]string{"go.sum": filepath.Join(root, "go.sum"), "main.go": "testdata/consumer/main.go"}[name]
 		if from != "" {
-			copied, err := os.ReadFile(from)
-			must.Succeed(t, err)
+			copied := must.Have(os.ReadFile(from))(t)
 			text = string(copied)
 		}
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))

@@ -18,13 +18,11 @@ var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?
 
 // The pages name only folders and files that exist.
 func TestThePapersNameWhatIsThere(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	must.Succeed(t, err)
+	pages := must.Have(filepath.Glob("../../docs/*.md"))(t)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
 	named := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(page))(t)
 		for _, m := range pathLike.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(m[1], "NAME") {
 				continue // where something new goes
@@ -50,8 +48,7 @@ var quotedName = regexp.MustCompile("`\\w+`")
 
 // A file declares the names that ARCHITECTURE.md says it has.
 func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
-	text, err := os.ReadFile("../../docs/ARCHITECTURE.md")
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile("../../docs/ARCHITECTURE.md"))(t)
 	declarations := make(map[string][]map[string]bool) // by the end of a path: docs.go, internal/arch/docs.go
 	sources(t, func(name string, _ *token.FileSet, f *ast.File) {
 		names := make(map[string]bool)

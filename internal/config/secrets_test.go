@@ -48,8 +48,7 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 		{url: "redis+sentinel://s1/m", username: u3, password_command: [printf, 'of the command\r\n'], sentinel: {password: ps}},
 		redis://r1]}}`, file))
 	must.Succeed(t, err)
-	targets, err := secretsOf(t, p, none)
-	must.Succeed(t, err)
+	targets := must.Have(secretsOf(t, p, none))(t)
 	login := func(user, password string) connect.Credentials {
 		return connect.Credentials{Username: user, Password: connect.Secret(password)}
 	}
@@ -72,11 +71,9 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 
 // The environment has one password for Redis: it is for the servers without their own.
 func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
-	p, err := profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`)
-	must.Succeed(t, err)
+	p := must.Have(profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`))(t)
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
-	targets, err := secretsOf(t, p, func(name string) string { return env[name] })
-	must.Succeed(t, err)
+	targets := must.Have(secretsOf(t, p, func(name string) string { return env[name] }))(t)
 	for i, want := range []connect.Secret{"environment", "own", "a:b"} {
 		if targets[i].Secrets.Login.Password != want {
 			t.Errorf("%s: another secret than that of the %s", targets[i].URL(), string(want))
@@ -136,8 +133,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
 	runs := filepath.Join(t.TempDir(), "runs")
-	p, err := profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs))
-	must.Succeed(t, err)
+	p := must.Have(profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs)))(t)
 	targets, err := secretsOf(t, p, none)
 	if err != nil || targets[1].Secrets.Login.Password != "0" {
 		t.Errorf("%v: %s secrets of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))

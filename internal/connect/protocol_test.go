@@ -25,8 +25,7 @@ import (
 // pingBy asks the server of a target as all commands do.
 func pingBy(t *testing.T, target connect.Target) error {
 	t.Helper()
-	config, err := target.TLS.Config()
-	must.Succeed(t, err)
+	config := must.Have(target.TLS.Config())(t)
 	options := target.RedisOptions(config)[0]
 	options.MaxRetries = -1
 	client := redis.NewUniversalClient(options)
@@ -43,8 +42,7 @@ func (silentLogger) Printf(string, ...any) {}
 // sessionBy tries the server of a target until it gives a session, or the tap knows why it does not.
 func sessionBy(t *testing.T, target connect.Target) error {
 	t.Helper()
-	config, err := target.TLS.Config()
-	must.Succeed(t, err)
+	config := must.Have(target.TLS.Config())(t)
 	tap := &zkwire.Tap{TLS: config, DialContext: target.Dialer()}
 	conn, events, err := zk.Connect(target.Servers, 10*time.Second, zk.WithDialer(tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)), zk.WithLogger(silentLogger{}))
 	must.Succeed(t, err)

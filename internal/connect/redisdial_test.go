@@ -23,8 +23,7 @@ func ping(t *testing.T, addr string) error {
 func fillClients(t *testing.T, addr string) {
 	t.Helper()
 	for {
-		conn, err := net.Dial("tcp", addr)
-		must.Succeed(t, err)
+		conn := must.Have(net.Dial("tcp", addr))(t)
 		t.Cleanup(func() { conn.Close() })
 		if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 			return
@@ -80,8 +79,7 @@ func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 			_, _ = io.WriteString(c, reply)
 		}
 	})
-	conn, err := connect.PlainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr)
-	must.Succeed(t, err)
+	conn := must.Have(connect.PlainDialer(new(net.Dialer).DialContext)(t.Context(), "tcp", addr))(t)
 	defer conn.Close()
 	lines := bufio.NewReader(conn)
 	for _, want := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {

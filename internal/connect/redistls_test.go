@@ -21,8 +21,7 @@ import (
 // listen serves connections with f until the test ends.
 func listen(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

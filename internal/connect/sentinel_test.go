@@ -18,8 +18,7 @@ import (
 // aSentinel names one master, a host, to every client; "" knows none, and "silent" takes connections and says nothing.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

@@ -26,22 +26,19 @@ func fakeSSH(t *testing.T) (calls func() []string) {
 		t.Skip("there is no socket pair on Windows")
 	}
 	dir := t.TempDir()
-	self, err := os.Executable()
-	must.Succeed(t, err)
+	self := must.Have(os.Executable())(t)
 	script := "#!/bin/sh\nLOCKSCOPE_FAKE_SSH='" + filepath.Join(dir, "calls") + "' exec '" + self + "' \"$@\"\n"
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	return func() []string {
-		text, err := os.ReadFile(filepath.Join(dir, "calls"))
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(filepath.Join(dir, "calls")))(t)
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
 }
 
 func bastion(t *testing.T) *connect.Via {
 	t.Helper()
-	via, err := connect.ParseVia("ssh://bastion")
-	must.Succeed(t, err)
+	via := must.Have(connect.ParseVia("ssh://bastion"))(t)
 	return via
 }
 
@@ -98,8 +95,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 		"rediss://" + secure + "?ca=" + certs.CA + "&via=ssh://ops@bastion:2222",
 		"zk://" + zk + "?via=ssh://ops@bastion:2222",
 	} {
-		targets, err := connect.ParseTargets([]string{url})
-		must.Succeed(t, err)
+		targets := must.Have(connect.ParseTargets([]string{url}))(t)
 		if again := targets[0].URL(); again != url {
 			t.Errorf("written again: %s, want %s", again, url)
 		}
@@ -163,8 +159,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 		<-t.Context().Done()
 	})
-	conn, err := bastion(t).DialContext(t.Context(), "tcp", silent)
-	must.Succeed(t, err)
+	conn := must.Have(bastion(t).DialContext(t.Context(), "tcp", silent))(t)
 	<-met
 	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -216,8 +211,7 @@ func TestABastionThatFailsIsSpared(t *testing.T) {
 		if tt.host != "closed" {
 			before = len(calls())
 		}
-		targets, err := connect.ParseTargets([]string{"redis://r1?via=ssh://" + tt.host, "redis://r2?via=ssh://" + tt.host})
-		must.Succeed(t, err)
+		targets := must.Have(connect.ParseTargets([]string{"redis://r1?via=ssh://" + tt.host, "redis://r2?via=ssh://" + tt.host}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		var last error
 		for i := 0; ctx.Err() == nil && i < 50; i++ {

@@ -17,6 +17,15 @@ func Succeed(t testing.TB, err error) {
 	}
 }
 
+// Have is the value of a step that must succeed: must.Have(os.ReadFile(name))(t).
+func Have[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Succeed(t, err)
+		return value
+	}
+}
+
 // Become waits for what no event reports: it asks again and again, for a minute.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()

@@ -24,8 +24,7 @@ import (
 // rest of its package, against what go list has compiled, which takes a fiftieth of a build.
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
-	all, err := readTable("table")
-	must.Succeed(t, err)
+	all := must.Have(readTable("table"))(t)
 	c := newChecker(t, all)
 	for _, m := range all {
 		text, err := m.apply("../..")
@@ -66,10 +65,8 @@ func newChecker(t *testing.T, mutants []*mutant) *checker {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	must.Succeed(t, err)
-	root, err := filepath.Abs("../..")
-	must.Succeed(t, err)
+	out := must.Have(cmd.Output())(t)
+	root := must.Have(filepath.Abs("../.."))(t)
 	exports := make(map[string]string)
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")

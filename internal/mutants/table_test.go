@@ -12,8 +12,7 @@ import (
 
 // TestTheTableIsOfThisTree: every change can still be made, and the tests that are to notice it are there.
 func TestTheTableIsOfThisTree(t *testing.T) {
-	all, err := readTable("table")
-	must.Succeed(t, err)
+	all := must.Have(readTable("table"))(t)
 	known := make(map[string]map[string]bool)
 	for _, m := range all {
 		if _, err := m.apply("../.."); err != nil {
@@ -37,12 +36,10 @@ func TestTheTableIsOfThisTree(t *testing.T) {
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
 func testsOf(t *testing.T, dir string) map[string]bool {
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	must.Succeed(t, err)
+	files := must.Have(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	names := make(map[string]bool)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.Succeed(t, err)
+		text := must.Have(os.ReadFile(file))(t)
 		for _, m := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			names[m[1]] = true
 		}

@@ -11,8 +11,7 @@ import (
 
 // TestWireStopsAndHeals: what is held back arrives late, in each direction on its own; a reset ends connections.
 func TestWireStopsAndHeals(t *testing.T) {
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	echo := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer echo.Close()
 	go func() {
 		for {
@@ -24,8 +23,7 @@ func TestWireStopsAndHeals(t *testing.T) {
 		}
 	}()
 	w := StartWire(t, echo.Addr().String())
-	c, err := net.Dial("tcp", w.Addr())
-	must.Succeed(t, err)
+	c := must.Have(net.Dial("tcp", w.Addr()))(t)
 	defer c.Close()
 	say := func(text string) { _, _ = io.WriteString(c, text) }
 	hear := func(want string, limit time.Duration) error {

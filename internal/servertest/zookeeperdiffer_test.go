@@ -14,8 +14,7 @@ import (
 // a word: nothing.
 func canned(t *testing.T, answers map[string][]string) *ZooKeeper {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-done })
 	go func() {

@@ -44,8 +44,7 @@ func makeBusy(t *testing.T, zk *servertest.ZooKeeper) busy {
 func (b busy) command(t *testing.T, name string) map[string]any {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(b.zk.Admin + "/commands/" + name)
-	must.Succeed(t, err)
+	resp := must.Have(client.Get(b.zk.Admin + "/commands/" + name))(t)
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s: %s, %s", name, resp.Status, resp.Header.Get("Content-Type"))
@@ -145,8 +144,7 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 	b := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	var ids []int64
 	for _, c := range b.command(t, "connections")["connections"].([]any) {
-		id, err := c.(map[string]any)["session_id"].(json.Number).Int64()
-		must.Succeed(t, err)
+		id := must.Have(c.(map[string]any)["session_id"].(json.Number).Int64())(t)
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
@@ -157,12 +155,10 @@ func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
 
 func (b busy) word(t *testing.T, word string) string {
 	t.Helper()
-	conn, err := net.Dial("tcp", b.zk.Addr)
-	must.Succeed(t, err)
+	conn := must.Have(net.Dial("tcp", b.zk.Addr))(t)
 	defer conn.Close()
 	fmt.Fprint(conn, word)
-	text, err := io.ReadAll(conn)
-	must.Succeed(t, err)
+	text := must.Have(io.ReadAll(conn))(t)
 	return string(text)
 }
 

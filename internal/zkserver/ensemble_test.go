@@ -19,12 +19,10 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	t.Helper()
 	var listeners []net.Listener
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must.Succeed(t, err)
+		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
-	e, err := StartEnsemble(Config{TickTime: 300 * time.Millisecond}, 5, listeners...)
-	must.Succeed(t, err)
+	e := must.Have(StartEnsemble(Config{TickTime: 300 * time.Millisecond}, 5, listeners...))(t)
 	t.Cleanup(e.Close)
 	var conns []*zk.Conn
 	for _, l := range listeners {
@@ -46,9 +44,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
 	follower, leader := conns[1], conns[0]
-	if _, err := follower.Create("/a", []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(follower.Create("/a", []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	if data, _, err := leader.Get("/a"); err != nil || string(data) != "1" {
 		t.Fatalf("the leader has %q, %v", data, err)
 	}
@@ -74,19 +70,13 @@ func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
 	const lag = 300 * time.Millisecond
-	if _, err := conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	e.Lag(2, lag)
-	if _, err := conns[0].Set("/a", []byte("new"), -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conns[0].Set("/a", []byte("new"), -1))(t)
 	if data, _, err := conns[2].Get("/a"); err != nil || len(data) > 0 {
 		t.Errorf("a follower that lags has %q, %v", data, err)
 	}
-	if _, err := conns[2].Sync("/a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conns[2].Sync("/a"))(t)
 	if data, _, err := conns[2].Get("/a"); err != nil || string(data) != "new" {
 		t.Errorf("after sync it has %q, %v", data, err)
 	}
@@ -111,12 +101,8 @@ func TestAccessListsInAnEnsemble(t *testing.T) {
 	owner, stranger := conns[1], conns[2]
 	must.Succeed(t, owner.AddAuth("digest", []byte("owner:secret")))
 	mine := zk.AuthACL(zk.PermAll &^ zk.PermDelete)
-	if _, err := owner.Create("/dir", nil, 0, mine); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stranger.Sync("/dir"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(owner.Create("/dir", nil, 0, mine))(t)
+	must.Have(stranger.Sync("/dir"))(t)
 	if _, _, err := stranger.Children("/dir"); err != zk.ErrNoAuth {
 		t.Errorf("a stranger lists: %v", err)
 	}
@@ -160,8 +146,7 @@ func TestACutHoldsPingsBack(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must.Succeed(t, err)
+		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
 	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it beats only here

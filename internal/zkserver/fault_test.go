@@ -53,14 +53,6 @@ func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 	}
 }
 
-func have[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		must.Succeed(t, err)
-		return v
-	}
-}
-
 var open = zk.WorldACL(zk.PermAll)
 
 // TestSilentSessionExpires: a client that vanishes without a word keeps its node for the whole timeout, and no longer
@@ -133,8 +125,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 		bytes.Repeat([]byte{0xff}, 10000), append(slices.Clone(session), bytes.Repeat([]byte{0, 0, 0, 12, 9}, 500)...),
 		append(slices.Clone(session), 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14), session,
 	} {
-		conn, err := net.Dial("tcp", server.Addr)
-		must.Succeed(t, err)
+		conn := must.Have(net.Dial("tcp", server.Addr))(t)
 		conn.Write(noise)
 		if _, _, err := good.Exists("/"); err != nil {
 			t.Fatalf("after %.20q: %v", noise, err)
@@ -169,13 +160,11 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 // TestCloseEndsEverything: Close returns although clients are connected, and twice.
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Start(zkserver.Config{})
-	must.Succeed(t, err)
+	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	for range 3 {
 		dialZK(t, server.Addr(), 5*time.Second)
 	}
-	idle, err := net.Dial("tcp", server.Addr())
-	must.Succeed(t, err)
+	idle := must.Have(net.Dial("tcp", server.Addr()))(t)
 	defer idle.Close()
 	for range 2 {
 		if err := server.Close(); err != nil {

@@ -17,8 +17,7 @@ import (
 func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
-	config, err := (&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config()
-	must.Succeed(t, err)
+	config := must.Have((&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config())(t)
 	for name, tt := range map[string]struct {
 		asks tls.ClientAuthType
 		want bool
@@ -26,8 +25,7 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := c.Server(t)
 			server.ClientAuth = tt.asks
-			l, err := tls.Listen("tcp", "127.0.0.1:0", server)
-			must.Succeed(t, err)
+			l := must.Have(tls.Listen("tcp", "127.0.0.1:0", server))(t)
 			defer l.Close()
 			seen := make(chan int, 1)
 			go func() {
@@ -42,8 +40,7 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 				seen <- len(conn.(*tls.Conn).ConnectionState().PeerCertificates)
 			}()
 			tap := &Tap{TLS: config}
-			conn, err := tap.secure(t.Context(), "tcp", l.Addr().String())
-			must.Succeed(t, err)
+			conn := must.Have(tap.secure(t.Context(), "tcp", l.Addr().String()))(t)
 			defer conn.Close()
 			if n := <-seen; (n > 0) != tt.want || tap.Authenticated() != tt.want {
 				t.Errorf("the server has %d certificates, we are somebody: %v", n, tap.Authenticated())
@@ -63,8 +60,7 @@ func TestReasonOfTLS(t *testing.T) {
 	config := certs.Server(t)
 	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	must.Succeed(t, err)
+	listener := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
 	defer listener.Close()
 	go func() {
 		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
@@ -73,8 +69,7 @@ func TestReasonOfTLS(t *testing.T) {
 		}
 	}()
 	for want, given := range map[string]*connect.TLS{"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA}} {
-		config, err := given.Config()
-		must.Succeed(t, err)
+		config := must.Have(given.Config())(t)
 		tap := &Tap{TLS: config}
 		if _, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second); err == nil || !strings.Contains(connect.Reason(err), want) {
 			t.Errorf("%v, want %s", err, want)

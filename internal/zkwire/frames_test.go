@@ -34,9 +34,7 @@ func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 		tap, c := tapped(nil, piece)
 		c.Conn.(*script).input = io.MultiReader(bytes.NewReader(greeting), bytes.NewReader(rest))
 		got := make([]byte, len(greeting))
-		if _, err := io.ReadFull(c, got); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(io.ReadFull(c, got))(t)
 		_, _ = c.Write(slices.Concat(frame(xidPing, 11), frame(7, anyRequest.Op)))
 		replies := map[int][]byte{}
 		tap.Send(1, func(i int, r Reply) { replies[i] = r.Body }, anyRequest, anyRequest, anyRequest)
@@ -59,9 +57,7 @@ func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	tap, c := tapped(nil, 1000)
 	s := c.Conn.(*script)
 	s.input = io.MultiReader(bytes.NewReader(frame(0, 4000, 0, 1, 0)), bytes.NewReader(frame(firstXid, 0, 7, 0)))
-	if _, err := io.ReadFull(c, make([]byte, 24)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(io.ReadFull(c, make([]byte, 24)))(t)
 	tap.Send(1, func(int, Reply) {}, anyRequest)
 	asked := time.Now().Add(time.Second)
 	must.Succeed(t, c.SetReadDeadline(asked))

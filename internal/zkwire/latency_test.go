@@ -36,8 +36,7 @@ func withSession(t *testing.T) *wired {
 	near, far := net.Pipe()
 	w := &wired{t: t, server: far}
 	w.tap = &Tap{Gather: gathered, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
-	conn, err := w.tap.Dial("tcp", "zk:2181", 0)
-	must.Succeed(t, err)
+	conn := must.Have(w.tap.Dial("tcp", "zk:2181", 0))(t)
 	w.conn = conn
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // go-zookeeper reads
 	go func() { _, _ = conn.Write(framed(make([]byte, 44))) }()

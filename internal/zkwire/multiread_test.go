@@ -131,9 +131,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 			for _, p := range []string{root, root + "/a", root + "/a/b"} {
 				c.make(t, p, nil, zk.WorldACL(zk.PermAll))
 				expect(zk.EventNodeCreated, p)
-				if _, err := c.Set(p, []byte("x"), -1); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(c.Set(p, []byte("x"), -1))(t)
 				expect(zk.EventNodeDataChanged, p)
 			}
 			for _, p := range []string{root + "/a/b", root + "/a", root} {

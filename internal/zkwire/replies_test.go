@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/jute"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // words are numbers as a server writes them.
@@ -131,9 +132,7 @@ func TestTricklingFrameHasItsTime(t *testing.T) {
 	s := c.Conn.(*script)
 	long := binary.BigEndian.AppendUint32(nil, 2<<20)
 	s.input = strings.NewReader(string(join(frame(0, 4000, 0, 1, 0), long, words(firstXid))))
-	if _, err := c.Read(make([]byte, 24)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(c.Read(make([]byte, 24)))(t)
 	for range 3 {
 		_ = c.SetReadDeadline(c.heard.Add(c.patient))
 		s.input = strings.NewReader("x")

@@ -48,9 +48,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	tap := &Tap{}
 	conn, states := through(t, tap, time.Minute, s.Addr())
 	await(t, states, zk.StateHasSession)
-	if _, err := conn.Create("/own", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create("/own", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -134,9 +132,7 @@ func TestTapHearsEvents(t *testing.T) {
 		}
 		paths <- path
 	}, func() {})
-	if _, err := conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	if r := sendNow(t, tap, conn.SessionID(), watchRequest("/watched"))[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -65,8 +65,7 @@ func await(t testing.TB, states <-chan zk.State, want zk.State) {
 
 func server(t testing.TB) *zkserver.Server {
 	t.Helper()
-	s, err := zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second})
-	must.Succeed(t, err)
+	s := must.Have(zkserver.Start(zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: 10 * time.Second}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -165,8 +164,7 @@ type hang struct {
 }
 
 func newHang(t testing.TB, target string) *hang {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	h := &hang{listener: l, passing: make(chan struct{}), end: make(chan struct{})}
 	close(h.passing)
 	h.work.Go(func() {

@@ -22,8 +22,7 @@ func TestMain(m *testing.M) { servertest.Main(m) }
 func openAudit(t *testing.T) (*Audit, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
-	a, err := OpenAudit(time.Now, path, "test", "profile")
-	must.Succeed(t, err)
+	a := must.Have(OpenAudit(time.Now, path, "test", "profile"))(t)
 	t.Cleanup(func() { a.Close() })
 	return a, path
 }
@@ -70,8 +69,7 @@ func confirmed(t *testing.T, r Releaser, request Request) Preview {
 // auditLines reads the audit file back.
 func auditLines(t *testing.T, path string) []map[string]any {
 	t.Helper()
-	f, err := os.Open(path)
-	must.Succeed(t, err)
+	f := must.Have(os.Open(path))(t)
 	defer f.Close()
 	var lines []map[string]any
 	for s := bufio.NewScanner(f); s.Scan(); {
@@ -109,13 +107,10 @@ func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
 // zkQueue makes a kazoo lock directory with n contenders of one session and returns their names.
 func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
 	t.Helper()
-	if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	var names []string
 	for range n {
-		path, err := conn.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", []byte("w"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		must.Succeed(t, err)
+		path := must.Have(conn.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", []byte("w"), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 		names = append(names, filepath.Base(path))
 	}
 	return names
@@ -194,8 +189,7 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 		names := zkQueue(t, conn, dir, 1)
 		releaser := onEnsemble(t, conn, server.Addr)
 		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}
-		p, err := releaser.Preview(t.Context(), request)
-		must.Succeed(t, err)
+		p := must.Have(releaser.Preview(t.Context(), request))(t)
 		for _, path := range []string{dir + "/" + names[0], dir} {
 			must.Succeed(t, conn.Delete(path, -1))
 		}
@@ -225,8 +219,7 @@ func TestNoAuditNoAction(t *testing.T) {
 		names := zkQueue(t, conn, dir, 1)
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		must.Succeed(t, err)
+		p := must.Have(releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}))(t)
 		audit.Close()
 		result, err := releaser.Execute(t.Context(), p, "typed")
 		if err == nil || result.Released || result.Reason != NoAudit {
@@ -340,8 +333,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 		dir := servertest.UniquePath(t)
 		names := zkQueue(t, conn, dir, 9)
 		releaser := onEnsemble(t, conn, server.Addr)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		must.Succeed(t, err)
+		p := must.Have(releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])}))(t)
 		results := make(chan Result, 8)
 		for range cap(results) {
 			go func() {
@@ -373,8 +365,7 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 		conn, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		create := func(c *zk.Conn, path string, flags int32) string {
-			made, err := c.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, err)
+			made := must.Have(c.Create(path, nil, flags, zk.WorldACL(zk.PermAll)))(t)
 			return filepath.Base(made)
 		}
 		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence
@@ -388,8 +379,7 @@ func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
 		release := func(path, owner string) (Preview, Result) {
 			t.Helper()
 			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: path}, Owner: inspect.Untrusted(owner)})
-			result, err := releaser.Execute(t.Context(), p, "typed")
-			must.Succeed(t, err)
+			result := must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
 			return p, result
 		}
 		p, result := release(dir, held)

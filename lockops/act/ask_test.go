@@ -56,8 +56,7 @@ func (a *asking) request(dir, owner string) Request {
 // node is the name of a contender by its place: 0 is the holder's.
 func (a *asking) node(t *testing.T, dir string, at int) string {
 	t.Helper()
-	d, err := a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}})
-	must.Succeed(t, err)
+	d := must.Have(a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}}))(t)
 	l := d.lock()
 	if l == nil || l.Contention() <= at {
 		t.Fatalf("%s: %+v", dir, l)
@@ -67,10 +66,8 @@ func (a *asking) node(t *testing.T, dir string, at int) string {
 
 func (a *asking) perform(t *testing.T, r Request) (Preview, Result) {
 	t.Helper()
-	p, err := a.releaser.Preview(t.Context(), r)
-	must.Succeed(t, err)
-	result, err := a.releaser.Execute(t.Context(), p, "--yes")
-	must.Succeed(t, err)
+	p := must.Have(a.releaser.Preview(t.Context(), r))(t)
+	result := must.Have(a.releaser.Execute(t.Context(), p, "--yes"))(t)
 	return p, result
 }
 

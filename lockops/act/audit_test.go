@@ -32,17 +32,14 @@ func TestAuditFile(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "new", "audit.jsonl")
-	a, err := OpenAudit(time.Now, path, "test", "")
-	must.Succeed(t, err)
+	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
 	defer a.Close()
 	must.Succeed(t, a.write(line{Lock: "zk:/first"}))
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	must.Succeed(t, err)
+	f := must.Have(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	f.WriteString(`{"lock":"zk:/cut by a full di`)
 	f.Close()
 	must.Succeed(t, a.write(line{Lock: "zk:/second"}))
-	text, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {
 		t.Errorf("audit file:\n%s", text)
@@ -60,9 +57,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 30*time.Second, audit)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
 	must.Succeed(t, err)
-	if _, err := releaser.Execute(t.Context(), p, "typed"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
 	for _, l := range auditLines(t, path) {
 		if l["backend"] != "cache" || l["db"] != 3.0 || l["role"] != "holding" {
 			t.Errorf("line %v", l)
@@ -70,9 +65,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	}
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn := connectZooKeeper(t, zookeeper.Addr)
-	if _, err := conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	names := zkQueue(t, conn, "/apps/lock", 1)
 	other, otherPath := openAudit(t)
 	zkReleaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{zookeeper.Addr}, Chroot: "/apps"}, other)

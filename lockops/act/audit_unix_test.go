@@ -18,8 +18,7 @@ func TestAuditIsSynced(t *testing.T) {
 	// A pipe accepts writes and cannot be synced.
 	audit.path = filepath.Join(t.TempDir(), "pipe")
 	must.Succeed(t, syscall.Mkfifo(audit.path, 0o600))
-	pipe, err := os.OpenFile(audit.path, os.O_RDWR, 0)
-	must.Succeed(t, err)
+	pipe := must.Have(os.OpenFile(audit.path, os.O_RDWR, 0))(t)
 	audit.file = pipe
 	if err := audit.write(line{Lock: "zk:/a"}); err == nil {
 		t.Error("a line that could not be synced was taken for written")

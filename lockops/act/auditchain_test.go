@@ -23,8 +23,7 @@ func writeLines(t *testing.T, a *Audit, n int) {
 
 func openLimited(t *testing.T, path, profile string, limit int64) *Audit {
 	t.Helper()
-	a, err := OpenAudit(time.Now, path, "test", profile)
-	must.Succeed(t, err)
+	a := must.Have(OpenAudit(time.Now, path, "test", profile))(t)
 	t.Cleanup(func() { a.Close() })
 	a.limit = limit
 	return a
@@ -32,8 +31,7 @@ func openLimited(t *testing.T, path, profile string, limit int64) *Audit {
 
 func readWhole(t *testing.T, path string) Trail {
 	t.Helper()
-	trail, err := ReadTrail(path)
-	must.Succeed(t, err)
+	trail := must.Have(ReadTrail(path))(t)
 	return trail
 }
 
@@ -41,8 +39,7 @@ func readWhole(t *testing.T, path string) Trail {
 func TestChangedTrailsAreSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeLines(t, openLimited(t, path, "a", auditLimit), 4)
-	text, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || len(trail.Records) != 4 || trail.Last == "" {
 		t.Fatalf("as written: %+v", trail)

@@ -29,16 +29,14 @@ func TestAClientIsEnded(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		conn := c.Conn()
 		t.Cleanup(func() { conn.Close() })
-		info, err := conn.ClientInfo(t.Context()).Result()
-		must.Succeed(t, err)
+		info := must.Have(conn.ClientInfo(t.Context()).Result())(t)
 		return conn, info.Addr
 	}
 	victim, addr := other("worker-1")
 	bystander, _ := other("worker-2")
 	preview := func(client string) ClientPreview {
 		t.Helper()
-		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"})
-		must.Succeed(t, err)
+		p := must.Have(ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"}))(t)
 		return p
 	}
 	p := preview(addr)
@@ -121,8 +119,7 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 		defer other.Close()
 		victim := other.Conn()
 		defer victim.Close()
-		info, err := victim.ClientInfo(t.Context()).Result()
-		must.Succeed(t, err)
+		info := must.Have(victim.ClientInfo(t.Context()).Result())(t)
 		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: info.Addr})
 		if err != nil || p.Refused != "" {
 			t.Fatalf("%+v, %v", p, err)

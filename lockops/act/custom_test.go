@@ -18,15 +18,11 @@ func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
-		acme, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{Lock: `/.+`, Contender: `(?P<mode>s|x)@(?P<host>[^@]+)@\d{10}`})
-		must.Succeed(t, err)
-		if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		acme := must.Have(recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{Lock: `/.+`, Contender: `(?P<mode>s|x)@(?P<host>[^@]+)@\d{10}`}))(t)
+		must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		var names []string
 		for _, prefix := range []string{"s@a@", "s@b@", "x@c@"} {
-			node, err := conn.Create(dir+"/"+prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, err)
+			node := must.Have(conn.Create(dir+"/"+prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			names = append(names, node[len(dir)+1:])
 		}
 		audit, _ := openAudit(t)

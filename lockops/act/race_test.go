@@ -91,8 +91,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			holder, end := connectUntil(t, server.Addr)
 			first := zkQueue(t, holder, dir, 1)[0]
-			made, err := waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, err)
+			made := must.Have(waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
 			result, err := pace.run(holder.Close, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
 			if err != nil || !result.Released && result.Reason != Gone {

@@ -175,9 +175,7 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
 			heard := client.Subscribe(t.Context(), cmp.Or(w.until.channel, "none")) // without one who waits looks dead
 			defer heard.Close()
-			if _, err := heard.Receive(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(heard.Receive(t.Context()))(t)
 			r := &libraryRaces{T: t, waits: w, client: client, releaser: releaser}
 			for range each {
 				r.releaseDuringARelease()
@@ -232,9 +230,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 		t.Run(tt.name, func(t *testing.T) {
 			heard := client.Subscribe(t.Context(), "none", tt.hears)
 			defer heard.Close()
-			if _, err := heard.Receive(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(heard.Receive(t.Context()))(t)
 			won, pace := 0, racePace{}
 			for try := range *tries {
 				trial{actions{write: tt.write}, "", client, releaser}.write(t)

@@ -27,14 +27,11 @@ func TestAskingInRaces(t *testing.T) {
 		asked, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
-			if _, err := holder.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(holder.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 			var nodes [2]string
 			for at := range nodes {
 				name := fmt.Sprintf("%s/_c_7f3e9c1a-0000-4000-8000-%012d-lock-", dir, at)
-				made, err := holder.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				must.Succeed(t, err)
+				made := must.Have(holder.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 				nodes[at] = made
 			}
 			request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(nodes[0][len(dir)+1:]), Ask: true, Wait: time.Minute}

@@ -21,8 +21,7 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		releaser := onEnsemble(t, conn, server.Addr)
 		create := func(path string, data string, flags int32) string {
-			made, err := holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, err)
+			made := must.Have(holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(t)
 			return made
 		}
 		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence

@@ -195,8 +195,7 @@ func (x trial) withoutTTL(t *testing.T) {
 // act carries a request out, or demands that it is refused with the sentence.
 func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	t.Helper()
-	p, err := r.Preview(t.Context(), request)
-	must.Succeed(t, err)
+	p := must.Have(r.Preview(t.Context(), request))(t)
 	if sentence != done {
 		if p.Refused == "" || !strings.Contains(p.Detail, sentence) {
 			t.Errorf("%s: refused %q: %q, want %q", request.action(), p.Refused, p.Detail, sentence)
@@ -279,17 +278,14 @@ func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
 	for _, a := range zookeeperActions() {
 		t.Run(a.recipe, func(t *testing.T) {
 			dir := servertest.UniquePath(t)
-			if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 			var names []string
 			for _, word := range strings.Fields(strings.ReplaceAll(a.write, "SESSION", fmt.Sprint(conn.SessionID()))) {
 				prefix, data, given := strings.Cut(word, "=")
 				if !given {
 					data = "client"
 				}
-				made, err := conn.Create(dir+"/"+prefix, []byte(data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				must.Succeed(t, err)
+				made := must.Have(conn.Create(dir+"/"+prefix, []byte(data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 				names = append(names, path.Base(made))
 			}
 			id := inspect.ID{Backend: "zk", Path: dir}

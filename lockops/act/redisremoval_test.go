@@ -127,9 +127,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	if tt.channel != "" {
 		sub := c.Subscribe(t.Context(), named(tt.channel))
 		defer sub.Close()
-		if _, err := sub.Receive(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(sub.Receive(t.Context()))(t)
 		messages = sub.Channel()
 	}
 	releaser := onMasters(t, clients, addrs)
@@ -159,8 +157,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 		}
 	}
 	var left []string
-	keys, err := c.Keys(t.Context(), "*"+name+"*").Result()
-	must.Succeed(t, err)
+	keys := must.Have(c.Keys(t.Context(), "*"+name+"*").Result())(t)
 	left = append(left, keys...)
 	want := make([]string, 0, len(tt.left))
 	for _, key := range tt.left {

@@ -40,8 +40,7 @@ func (c ttlCase) set(t *testing.T, i int, value string, ttl time.Duration) {
 
 func (c ttlCase) preview(t *testing.T, owner string, ttl time.Duration) Preview {
 	t.Helper()
-	p, err := c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl})
-	must.Succeed(t, err)
+	p := must.Have(c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl}))(t)
 	return p
 }
 
@@ -57,8 +56,7 @@ func (c ttlCase) execute(t *testing.T, p Preview) Result {
 // left reads the key's time to live on a master; negative where it has none (PTTL).
 func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	t.Helper()
-	left, err := c.clients[i].PTTL(t.Context(), c.key).Result()
-	must.Succeed(t, err)
+	left := must.Have(c.clients[i].PTTL(t.Context(), c.key).Result())(t)
 	return left
 }
 
@@ -163,8 +161,7 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 	client := server.Client(t)
 	r := onMaster(t, client, server.Addr)
 	must.Succeed(t, client.Set(t.Context(), "lock:a", aToken, 0).Err())
-	p, err := r.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: aToken, TTL: time.Minute})
-	must.Succeed(t, err)
+	p := must.Have(r.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: aToken, TTL: time.Minute}))(t)
 	must.Succeed(t, client.Do(t.Context(), "acl", "setuser", "default", "-pexpire").Err())
 	result, err := r.Execute(t.Context(), p, "--yes")
 	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master took the TTL") || !strings.Contains(result.Detail, "+pexpire") {

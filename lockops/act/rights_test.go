@@ -22,11 +22,8 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 		must.Succeed(t, owner.AddAuth("digest", []byte("app:secret")))
 		dir := servertest.UniquePath(t)
 		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
-		if _, err := owner.Create(dir, nil, 0, readOnly); err != nil {
-			t.Fatal(err)
-		}
-		node, err := owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll))
-		must.Succeed(t, err)
+		must.Have(owner.Create(dir, nil, 0, readOnly))(t)
+		node := must.Have(owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll)))(t)
 		audit, _ := openAudit(t)
 		releaser := NewZooKeeper(other, Target{}, audit)
 		defer releaser.Close()

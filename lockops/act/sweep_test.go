@@ -130,12 +130,8 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 	sweeper := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, nil)
 	t.Cleanup(sweeper.Close)
 	root := servertest.UniquePath(t)
-	if _, err := conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+	must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
 	p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
 	if err != nil || len(p.Unread) != 1 || !strings.Contains(p.Unread[0], "/shut: grant READ") {
 		t.Errorf("%+v, %v", p, err)

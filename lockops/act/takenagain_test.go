@@ -49,8 +49,7 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 		}
 		r := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Minute, audit)
 		for _, request := range requests {
-			p, err := r.Preview(t.Context(), request)
-			must.Succeed(t, err)
+			p := must.Have(r.Preview(t.Context(), request))(t)
 			result, err := r.Execute(t.Context(), p, "--yes")
 			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
 			if err != nil || !result.Released || !again {

@@ -40,8 +40,7 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 			}
 		}
 		for range 2 {
-			p, err := conn.Create(dir+"/"+tt.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, err)
+			p := must.Have(conn.Create(dir+"/"+tt.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			names = append(names, filepath.Base(p))
 		}
 		audit, path := openAudit(t)
@@ -85,11 +84,8 @@ func TestTableLocksOfAccumuloAreNotReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn, dir := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
-	if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
-	p, err := conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll))
-	must.Succeed(t, err)
+	must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+	p := must.Have(conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 	releaser := onEnsemble(t, conn, server.Addr)
 	request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(p))}
 	if seen, err := releaser.Preview(t.Context(), request); err != nil || seen.Refused != Unsupported || !strings.Contains(seen.Detail, "accumulo admin fate") {

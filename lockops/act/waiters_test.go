@@ -279,9 +279,7 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 	_, client, releaser := onOneMaster(t)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{permits}")
 	defer heard.Close()
-	if _, err := heard.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(heard.Receive(t.Context()))(t)
 	client.Set(t.Context(), "permits", 0, 0)
 	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "permits"}, Owner: "0"})
 	if err != nil || p.Refused == "" {
@@ -301,9 +299,7 @@ func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	releaser := onMaster(t, client, server.Addr)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{a}")
 	defer heard.Close()
-	if _, err := heard.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(heard.Receive(t.Context()))(t)
 	const permit = "0123456789abcdef"
 	client.Set(t.Context(), "a", 0, 0)
 	client.ZAdd(t.Context(), "{a}:timeout", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: permit})
@@ -329,11 +325,8 @@ func TestACustomRecipeWakesItsWaiters(t *testing.T) {
 	must.Succeed(t, client.Set(t.Context(), "acme:orders", "web-1/42", time.Minute).Err())
 	waits := client.Subscribe(t.Context(), "freed:acme:orders")
 	t.Cleanup(func() { waits.Close() })
-	if _, err := waits.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "acme:orders"}, Owner: "web-1/42"})
-	must.Succeed(t, err)
+	must.Have(waits.Receive(t.Context()))(t)
+	p := must.Have(releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "acme:orders"}, Owner: "web-1/42"}))(t)
 	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
 		t.Fatalf("%+v: %v", result, err)
 	}

@@ -92,16 +92,13 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 		second.Expect(t, "acquired")
 	}
 
-	session, err := lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}})
-	must.Succeed(t, err)
+	session := must.Have(lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}))(t)
 	defer session.Close()
 	ttl := lockops.WithTTL(time.Hour) // so that only the release can make way
 	for key, locker := range map[string]lockops.Locker{
 		"lock:plain": lockops.NewRedisMutex(session, "lock:plain", ttl), "lock:fair": lockops.NewRedisFairMutex(session, "lock:fair", ttl),
 	} {
-		if _, err := locker.Acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(locker.Acquire(t.Context()))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		granted := make(chan error, 1)
@@ -133,9 +130,7 @@ func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 	}
 	heard := client.Subscribe(t.Context(), recipe.LockscopeChannel("lock:a"))
 	defer heard.Close()
-	if _, err := heard.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(heard.Receive(t.Context()))(t)
 	request := Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(2))}
 	if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
 		t.Errorf("a waiter: %+v, %v", p, err)
@@ -241,9 +236,7 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
 		create := func(path, data string) {
-			if _, err := conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)))(t)
 		}
 		for _, p := range []string{"", "/shedlock", "/c", "/c/LOCK", "/c/LOCK/RESOURCE"} {
 			create(root+p, "")

@@ -109,8 +109,7 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 	}
 	create := func(node string, flags int32) string {
 		t.Helper()
-		made, err := conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll))
-		must.Succeed(t, err)
+		made := must.Have(conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll)))(t)
 		return made
 	}
 	remove := func(node string) {

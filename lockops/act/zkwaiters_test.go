@@ -120,11 +120,8 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			dir := servertest.UniquePath(t)
-			if _, err := conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-				t.Fatal(err)
-			}
-			holder, err := q.take(ctx, first, dir, nil)
-			must.Succeed(t, err)
+			must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+			holder := must.Have(q.take(ctx, first, dir, nil))(t)
 			waits, granted := make(chan struct{}), make(chan error, 1)
 			go func() {
 				_, err := q.take(ctx, second, dir, waits)

@@ -73,8 +73,7 @@ const undisturbed = 400 * time.Millisecond
 
 // hunt is one round: workers, a nemesis, and what came of it.
 func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
-	dir, err := os.MkdirTemp(t.TempDir(), "round")
-	must.Succeed(t, err)
+	dir := must.Have(os.MkdirTemp(t.TempDir(), "round"))(t)
 	cfg := tg.config(round)
 	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
 	crew := startTeam(t, cfg, dir)

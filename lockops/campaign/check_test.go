@@ -149,8 +149,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("read %d at step %d, %v", value, seq, err)
 	}
 	s.Fenced = false
-	late, err := s.Write(7, 1)
-	must.Succeed(t, err)
+	late := must.Have(s.Write(7, 1))(t)
 	records := slices.Concat(held(1, 0, 10, 9, false), held(2, 20, 30, 7, false))
 	records = append(records,
 		Record{Op: OpWrote, Worker: 1, Lock: "l", Hold: 1, Value: 1, Seq: seq},

@@ -28,8 +28,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 	random := rand.New(rand.NewPCG(*campaignSeed, 1))
 	start := time.Now()
 	for round := 0; time.Since(start) < controlLimit; round++ {
-		dir, err := os.MkdirTemp(t.TempDir(), "round")
-		must.Succeed(t, err)
+		dir := must.Have(os.MkdirTemp(t.TempDir(), "round"))(t)
 		c := cfg(round)
 		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
 		crew := startTeam(t, c, dir)

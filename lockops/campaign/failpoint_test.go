@@ -20,8 +20,7 @@ import (
 // the caller's goroutine may be paused for as long as the machine likes, and an operator delete the node.
 func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	s, err := lockops.NewZKSession(t.Context(), []string{server.Addr})
-	must.Succeed(t, err)
+	s := must.Have(lockops.NewZKSession(t.Context(), []string{server.Addr}))(t)
 	defer s.Close()
 	failpoint.Stop(func(place string) {
 		for end := time.Now().Add(time.Minute); place == failpoint.Granted; time.Sleep(time.Millisecond) {
@@ -36,8 +35,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 		}
 	})
 	defer failpoint.Stop(func(string) {})
-	h, err := lockops.NewZKMutex(s, "/lock").Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(lockops.NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -46,8 +44,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 // A worker stopped at a failpoint when a round ends goes on and is waited for, so that none writes to a closed report.
 func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
-	report, err := OpenReport(path, 0, func(err error) { t.Error(err) })
-	must.Succeed(t, err)
+	report := must.Have(OpenReport(path, 0, func(err error) { t.Error(err) }))(t)
 	end := stopAtFailpoints(report, 1, time.Hour)
 	var actors sync.WaitGroup
 	for range 4 {

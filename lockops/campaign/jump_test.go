@@ -28,12 +28,10 @@ func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr st
 func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
-		e, err := zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181"))
-		must.Succeed(t, err)
+		e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181")))(t)
 		defer e.Close()
 		f(t, e, n, func(addr string) *lockops.ZKSession {
-			s, err := lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial))
-			must.Succeed(t, err)
+			s := must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
 			return s
 		})
 	})
@@ -84,8 +82,7 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Cut(1, true, false)
-			next, err := lockops.NewZKMutex(second, "/lock").Acquire(t.Context())
-			must.Succeed(t, err)
+			next := must.Have(lockops.NewZKMutex(second, "/lock").Acquire(t.Context()))(t)
 			if h.Context().Err() == nil {
 				deadline, _ := h.Deadline()
 				t.Errorf("silent for %v: granted to another while it is held, for another %v", silence, time.Until(deadline))
@@ -129,8 +126,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 				conn, err := n.dial(ctx, network, addr)
 				return laggard{conn, &late}, err
 			}
-			s, err := lockops.NewZKSession(t.Context(), []string{member2}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(dial))
-			must.Succeed(t, err)
+			s := must.Have(lockops.NewZKSession(t.Context(), []string{member2}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(dial)))(t)
 			defer s.Close()
 			m := lockops.NewZKMutex(s, "/lock")
 			for _, a := range []struct {
@@ -165,8 +161,7 @@ func TestAWatchGoesWithItsConnection(t *testing.T) {
 		first, second := session(member1), session(member2)
 		defer first.Close()
 		defer second.Close()
-		h, err := lockops.NewZKMutex(first, "/lock").Acquire(t.Context())
-		must.Succeed(t, err)
+		h := must.Have(lockops.NewZKMutex(first, "/lock").Acquire(t.Context()))(t)
 		waits, granted := make(chan struct{}, 1), make(chan error, 1)
 		waiter := lockops.NewZKMutex(second, "/lock", lockops.OnWaiting(func(string) { waits <- struct{}{} }))
 		go func() {

@@ -195,10 +195,8 @@ type nemesis struct {
 
 func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *nemesis {
 	t.Helper()
-	report, err := OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0, func(err error) { t.Error(err) })
-	must.Succeed(t, err)
-	audit, err := act.OpenAudit(time.Now, filepath.Join(dir, "audit.jsonl"), "campaign", "")
-	must.Succeed(t, err)
+	report := must.Have(OpenReport(filepath.Join(dir, "nemesis.jsonl"), 0, func(err error) { t.Error(err) }))(t)
+	audit := must.Have(act.OpenAudit(time.Now, filepath.Join(dir, "audit.jsonl"), "campaign", ""))(t)
 	goOn := stopAtFailpoints(report, seed, forceLimit/6)
 	n := &nemesis{target: tg, random: rand.New(rand.NewPCG(seed, 0)), report: report, audit: audit, team: crew}
 	n.close = sync.OnceFunc(func() {

@@ -14,8 +14,7 @@ import (
 // A round whose report cannot be written fails; the process goes on to the next round.
 func TestAReportThatCannotBeWrittenFails(t *testing.T) {
 	var failures []error
-	report, err := OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) })
-	must.Succeed(t, err)
+	report := must.Have(OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) }))(t)
 	report.Add(Record{Op: OpFault})
 	if len(failures) > 0 {
 		t.Errorf("a failure of a record that was written: %v", failures)

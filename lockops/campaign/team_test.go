@@ -59,8 +59,7 @@ func (c *team) start(t *testing.T) {
 	c.next++
 	cfg := c.cfg
 	cfg.Worker, cfg.Report = c.next, filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", c.next))
-	text, err := json.Marshal(cfg)
-	must.Succeed(t, err)
+	text := must.Have(json.Marshal(cfg))(t)
 	self, err := os.Executable()
 	must.Succeed(t, err)
 	p := &process{number: c.next, cmd: exec.Command(self), done: make(chan error, 1)}
@@ -191,15 +190,13 @@ func (c *team) end(t *testing.T) {
 // history merges the workers' and the nemesis' reports.
 func (c *team) history(t *testing.T) *History {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(c.dir, "*.jsonl"))
-	must.Succeed(t, err)
+	paths := must.Have(filepath.Glob(filepath.Join(c.dir, "*.jsonl")))(t)
 	var reports [][]Record
 	for _, path := range paths {
 		if filepath.Base(path) == "audit.jsonl" {
 			continue
 		}
-		records, err := ReadReport(path)
-		must.Succeed(t, err)
+		records := must.Have(ReadReport(path))(t)
 		reports = append(reports, records)
 	}
 	return NewHistory(c.killed, reports...)

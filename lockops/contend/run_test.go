@@ -167,10 +167,8 @@ func fight(t *testing.T, target Target, cfg Config) Report {
 // fought is fight, with the run.
 func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
-	run, err := Start(t.Context(), target, cfg)
-	must.Succeed(t, err)
-	report, err := run.Wait()
-	must.Succeed(t, err)
+	run := must.Have(Start(t.Context(), target, cfg))(t)
+	report := must.Have(run.Wait())(t)
 	if !report.Ended || len(report.Left) != 0 {
 		t.Errorf("ended %v, left %v", report.Ended, report.Left)
 	}
@@ -294,8 +292,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 		}
 		target := &fakeTarget{permits: 1, choose: fifo, shown: true}
 		ctx, cancel := context.WithCancel(t.Context())
-		run, err := Start(ctx, target, cfg)
-		must.Succeed(t, err)
+		run := must.Have(Start(ctx, target, cfg))(t)
 		f(run, cancel)
 		r, err := run.Wait()
 		if err != nil || !r.Ended || target.open != 0 || target.holding != 0 || len(target.waiting) != 0 {
@@ -315,8 +312,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // it is never granted
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
-	run, err := Start(t.Context(), target, cfg)
-	must.Succeed(t, err)
+	run := must.Have(Start(t.Context(), target, cfg))(t)
 	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants != 0 || r.LongestWait < cfg.Stall {
 		t.Errorf("%v %+v", err, r)
 	}
@@ -327,8 +323,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Events = 1000
-	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg)
-	must.Succeed(t, err)
+	run := must.Have(Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg))(t)
 	after := map[EventKind]EventKind{Queued: Released, Granted: Queued, Released: Granted}
 	last := []EventKind{Released, Released, Released, Released, Released}
 	holder := -1
@@ -359,8 +354,7 @@ func TestEvents(t *testing.T) {
 
 func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	t.Parallel()
-	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour})
-	must.Succeed(t, err)
+	run := must.Have(Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{Contenders: 2, Hold: time.Hour}))(t)
 	defer run.Wait()
 	defer run.Stop()
 	for e := range run.Events() {
@@ -385,8 +379,7 @@ func TestTheRunGoesByItsClock(t *testing.T) {
 		Now: func() time.Time { now = now.Add(time.Hour); return now }, // one contender: no two ask at once
 	})
 	must.Succeed(t, err)
-	r, err := run.Wait()
-	must.Succeed(t, err)
+	r := must.Have(run.Wait())(t)
 	if r.Grants != 3 || r.Duration < 3*time.Hour || r.LongestWait != time.Hour || r.Contenders[0].Since.Year() != began.Year() {
 		t.Errorf("%d grants in %v, the longest wait %v, since %v", r.Grants, r.Duration, r.LongestWait, r.Contenders[0].Since)
 	}

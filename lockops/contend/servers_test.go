@@ -101,8 +101,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 				path := servertest.UniquePath(t)
 				target := onZooKeeper(server, path, lockops.WithRecipe(name))
 				target.Kinds = kinds
-				run, err := Start(t.Context(), NewZooKeeper(target), brief)
-				must.Succeed(t, err)
+				run := must.Have(Start(t.Context(), NewZooKeeper(target), brief))(t)
 				together, readers := 0, 0
 				for e := range run.Events() {
 					if reads := kinds[e.Contender%len(kinds)].Shared; reads && e.Kind == Granted {
@@ -131,8 +130,7 @@ func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		cfg := brief
 		cfg.Hold, cfg.Rounds = 40*time.Millisecond, 2
-		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, servertest.UniquePath(t))), cfg)
-		must.Succeed(t, err)
+		run := must.Have(Start(t.Context(), NewZooKeeper(onZooKeeper(server, servertest.UniquePath(t))), cfg))(t)
 		r, err := run.Wait()
 		if err != nil || run.ledger.token == 0 || r.TokensBack != 0 || r.Overlaps != 0 {
 			t.Errorf("%v: greatest token %d, %+v", err, run.ledger.token, r)
@@ -186,8 +184,7 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 		cfg := Config{Contenders: 8, Hold: time.Hour}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		run, err := Start(ctx, target, cfg)
-		must.Succeed(t, err)
+		run := must.Have(Start(ctx, target, cfg))(t)
 		for e := range run.Events() {
 			if e.Kind == Granted {
 				cancel()
@@ -220,9 +217,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
 		conn := plainZK(t, server)
-		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		z := onZooKeeper(server, path)
 		wantExists(t, NewZooKeeper(z))
 		z.Existing = true
@@ -300,11 +295,9 @@ func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 2, Hold: time.Millisecond})
-		must.Succeed(t, err)
+		run := must.Have(Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 2, Hold: time.Millisecond}))(t)
 		conn := plainZK(t, server)
-		theirs, err := conn.Create(path+"/their-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		must.Succeed(t, err)
+		theirs := must.Have(conn.Create(path+"/their-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)))(t)
 		run.Stop()
 		if r, err := run.Wait(); err != nil || len(r.Left) != 0 {
 			t.Errorf("%v: %v", err, r.Left)
@@ -322,8 +315,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		run, err := Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 3, Hold: time.Hour})
-		must.Succeed(t, err)
+		run := must.Have(Start(t.Context(), NewZooKeeper(onZooKeeper(server, path)), Config{Contenders: 3, Hold: time.Hour}))(t)
 		conn := plainZK(t, server)
 		grants := 0
 		for e := range run.Events() {
@@ -363,8 +355,7 @@ func TestServersThatAreAway(t *testing.T) {
 	server.Restart(t)
 	cfg := brief
 	cfg.Rounds, cfg.Stall = 1_000_000, time.Second
-	run, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), cfg)
-	must.Succeed(t, err)
+	run := must.Have(Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), cfg))(t)
 	for e := range run.Events() {
 		if e.Kind == Released {
 			server.Stop(t)

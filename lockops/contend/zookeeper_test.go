@@ -16,9 +16,7 @@ func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 		path := servertest.UniquePath(t)
 		target := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
 		must.Succeed(t, target.Open(t.Context()))
-		if _, err := plainZK(t, server).Create(path+"/leases", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(plainZK(t, server).Create(path+"/leases", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		target.ours = map[int64]bool{0: true}
 		if left, err := target.Close(t.Context()); err != nil || len(left) > 0 {
 			t.Errorf("left %v: %v", left, err)

@@ -28,8 +28,7 @@ func Example() {
 func TestWaitersAreServedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lockopstest.New("l")
-		first, err := l.TryAcquire(t.Context())
-		must.Succeed(t, err)
+		first := must.Have(l.TryAcquire(t.Context()))(t)
 		if _, err := l.TryAcquire(t.Context()); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("a second try: %v", err)
 		}
@@ -60,8 +59,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 
 func TestALostLockIsKeptUntilFree(t *testing.T) {
 	l := lockopstest.New("l")
-	h, err := l.Acquire(t.Context())
-	must.Succeed(t, err)
+	h := must.Have(l.Acquire(t.Context()))(t)
 	l.Lose(errors.New("deleted"))
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
 		t.Errorf("the hold ended with %v", cause)
@@ -73,8 +71,7 @@ func TestALostLockIsKeptUntilFree(t *testing.T) {
 		t.Errorf("before Free: %v", err)
 	}
 	l.Free()
-	again, err := l.TryAcquire(t.Context())
-	must.Succeed(t, err)
+	again := must.Have(l.TryAcquire(t.Context()))(t)
 	if first, _ := h.Token(); first != 1 {
 		t.Errorf("the first token is %d", first)
 	}
@@ -86,8 +83,7 @@ func TestALostLockIsKeptUntilFree(t *testing.T) {
 func TestARefusalReachesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lockopstest.New("l")
-		h, err := l.Acquire(t.Context())
-		must.Succeed(t, err)
+		h := must.Have(l.Acquire(t.Context()))(t)
 		var waited error
 		go func() { _, waited = l.Acquire(t.Context()) }()
 		synctest.Wait()

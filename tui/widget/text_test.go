@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/vt"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 )
 
@@ -48,8 +49,6 @@ func TestWrapOfWideCharacters(t *testing.T) {
 func cells(t *testing.T, text string) string {
 	t.Helper()
 	screen := vt.NewEmulator(5, 1)
-	if _, err := screen.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(screen.WriteString(text))(t)
 	return screen.Render()
 }

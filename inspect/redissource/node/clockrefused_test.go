@@ -24,8 +24,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		must.Succeed(t, admin.Do(ctx, append([]any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}, rules...)...).Err())
 	}
 	refused := func() (n int) {
-		said, err := admin.InfoMap(ctx, "commandstats").Result()
-		must.Succeed(t, err)
+		said := must.Have(admin.InfoMap(ctx, "commandstats").Result())(t)
 		for _, name := range []string{"cmdstat_info", "cmdstat_time"} {
 			for field := range strings.SplitSeq(said["Commandstats"][name], ",") {
 				if times, ok := strings.CutPrefix(field, "rejected_calls="); ok {
@@ -44,9 +43,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
 		must.Succeed(t, m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true))
 	}
-	if _, err := m.ReadStatus(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(m.ReadStatus(ctx))(t)
 	before := refused()
 	if before == 0 {
 		t.Fatal("nothing was refused")
@@ -60,9 +57,7 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		t.Errorf("%d more questions were refused", n)
 	}
 	grant("-time")
-	if _, err := m.ReadStatus(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(m.ReadStatus(ctx))(t)
 	if read(); m.clock.unknown.Load() != nil {
 		t.Errorf("INFO tells it by now: %+v", m.clock.unknown.Load())
 	}

@@ -45,15 +45,12 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 // an hour more.
 func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Helper()
-	now, err := admin.Time(t.Context()).Result()
-	must.Succeed(t, err)
+	now := must.Have(admin.Time(t.Context()).Result())(t)
 	const holder, second = "11111111-1111-1111-1111-111111111111:1", "22222222-2222-2222-2222-222222222222:1"
 	symfony := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef\xf0\x9f\x82\xa1 \xa7\x9c\x91\x85\xff\xfe\x80\x81\xc7\xd8\x93"))
 	listening := admin.Subscribe(t.Context(), "redisson_lock__channel:{fair}:"+second)
 	t.Cleanup(func() { listening.Close() })
-	if _, err := listening.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(listening.Receive(t.Context()))(t)
 	waiter, soon := recipe.LockscopeToken([16]byte{2}, "waiter"), now.Add(time.Hour)
 	for _, words := range [][]any{
 		{"set", "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), "px", 3600_000},
@@ -96,15 +93,12 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 					m = onlyNode(t, admin, options)
 				}
 				m.typed.patient = true // what looks dead is looked at again
-				if _, err := m.ReadStatus(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(m.ReadStatus(t.Context()))(t)
 				readers = append(readers, m)
 			}
 			clock.Step(t, -24*time.Hour)
 			for i, key := range datedByScores(t, admin) {
-				votes, err := readers[i].Votes(t.Context(), []string{key})
-				must.Succeed(t, err)
+				votes := must.Have(readers[i].Votes(t.Context(), []string{key}))(t)
 				held := votes[0].Held
 				if held == nil || len(held.Claims) != claims[i] || held.Claims[claims[i]-1].Dead || held.Doubtful || len(votes[0].Unseen) > 0 {
 					t.Errorf("%s: %+v, unseen %+v", key, held, votes[0].Unseen)
@@ -120,17 +114,12 @@ func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 	admin, options := clockUser(t, server, "-time")
 	m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
 	defer m.Close()
-	if _, err := m.ReadStatus(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(m.ReadStatus(t.Context()))(t)
 	keys := datedByScores(t, admin)
 	for range 3 {
-		if _, err := m.Votes(t.Context(), keys); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(m.Votes(t.Context(), keys))(t)
 	}
-	log, err := admin.ACLLog(t.Context(), 100).Result()
-	must.Succeed(t, err)
+	log := must.Have(admin.ACLLog(t.Context(), 100).Result())(t)
 	refused := int64(0)
 	for _, entry := range log {
 		if entry.Object == "time" {
@@ -144,7 +133,6 @@ func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 
 func infoFieldOf(t *testing.T, c *redis.Client, field string) string {
 	t.Helper()
-	info, err := c.ClusterInfo(t.Context()).Result()
-	must.Succeed(t, err)
+	info := must.Have(c.ClusterInfo(t.Context()).Result())(t)
 	return infoField(info, field)
 }

@@ -59,8 +59,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	m := New("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, Settings{Timeout: time.Second, Now: time.Now})
 	defer m.Close()
 	ctx, sent := context.Background(), &m.sent.commands
-	client, err := m.connect(ctx)
-	must.Succeed(t, err)
+	client := must.Have(m.connect(ctx))(t)
 	if v, err := client.GetRange(ctx, "lock:a", 0, 10).Result(); err != nil || v != "one" {
 		t.Fatalf("a read: %q, %v", v, err)
 	}

@@ -26,9 +26,7 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	defer admin.Close()
 	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
 	defer m.Close()
-	if _, err := m.ReadStatus(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(m.ReadStatus(ctx))(t)
 	loseMaster(t, admin)
 	if _, err := m.Votes(ctx, []string{"lock:a"}); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Fatal("it has its master:", err)
@@ -47,9 +45,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	addr := answeringPing(t, server.Addr)
 	m := New(addr, redis.UniversalOptions{Addrs: []string{addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
 	defer m.Close()
-	if _, err := m.ReadStatus(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(m.ReadStatus(ctx))(t)
 	loseMaster(t, admin)
 	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
 		t.Fatal("PING is not answered:", err)
@@ -66,8 +62,7 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 // answeringPing is the address of a proxy before a server, that answers PING on its own where the server does not.
 func answeringPing(t *testing.T, server string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	listener := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var open sync.WaitGroup
 	t.Cleanup(func() { listener.Close(); open.Wait() })
 	open.Go(func() {
@@ -175,8 +170,7 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 // loseMaster makes a server the replica of one that is not there, and so refuse all that asks for data.
 func loseMaster(t *testing.T, admin *redis.Client) {
 	t.Helper()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
 	gone.Close()
 	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
