@@ -40,27 +40,27 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	receiver := httptest.NewServer(received)
 	t.Cleanup(receiver.Close)
 	exporter := exportingAt(t, map[string]string{"XDG_STATE_HOME": t.TempDir()}, "--stuck-after", "1s", "zk://"+zookeeper.Addr, redis)
-	eventually(t, "it has looked at both", func() bool {
+	must.Become(t, "it has looked at both", func() bool {
 		resp, err := http.Get("http://" + exporter + "/readyz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	})
 	brief := stuckAndHidden(t, zookeeper.Addr)
 	prom := monitored(t, prometheus, alertmanager, exporter, receiver.URL)
 
-	eventually(t, "a stuck lock is reported", func() bool { return received.has("LockWarning", "stuck-holder") })
+	must.Become(t, "a stuck lock is reported", func() bool { return received.has("LockWarning", "stuck-holder") })
 	must.Succeed(t, brief.Unlock())
-	eventually(t, "a blind spot is reported", func() bool { return received.has("LocksNotSeen", "zk") })
+	must.Become(t, "a blind spot is reported", func() bool { return received.has("LocksNotSeen", "zk") })
 	masters[0].Stop(t)
-	eventually(t, "a dead server is reported", func() bool { return received.has("LockServerDown", masters[0].Addr) })
+	must.Become(t, "a dead server is reported", func() bool { return received.has("LockServerDown", masters[0].Addr) })
 	masters[1].Stop(t)
-	eventually(t, "a lost quorum is reported", func() bool { return received.has("LockNoQuorum", "redis") })
+	must.Become(t, "a lost quorum is reported", func() bool { return received.has("LockNoQuorum", "redis") })
 
 	dashboard := must.Have(os.ReadFile("../deploy/grafana/lockscope.json"))(t)
 	for _, m := range regexp.MustCompile(`"expr": ("(?:[^"\\]|\\.)*")`).FindAllSubmatch(dashboard, -1) {
 		var query string
 		must.Succeed(t, json.Unmarshal(m[1], &query))
 		query = strings.ReplaceAll(query, "$backend", ".*")
-		eventually(t, query+" returns data", func() bool { return hasData(t, prom, query) })
+		must.Become(t, query+" returns data", func() bool { return hasData(t, prom, query) })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -85,7 +86,7 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	}
 	two.Send(t, "")
 	two.Expect(t, "waiting zookeeper")
-	eventually(t, "one waits", waiting(1))
+	must.Become(t, "one waits", waiting(1))
 	if got := look().deadlocks(t); got != nil {
 		t.Fatalf("one waits, the other does not: %v", got)
 	}

@@ -58,7 +58,7 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 		}
 	})
 	serving := regexp.MustCompile(`serving http://(\S+)/metrics`)
-	eventually(t, "it serves", func() bool {
+	must.Become(t, "it serves", func() bool {
 		m := serving.FindStringSubmatch(stderr.String())
 		if m != nil {
 			addr = m[1]
@@ -68,16 +68,6 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	return addr
 }
 
-// eventually asks until the answer is yes: nothing tells of what it asks for.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not in a minute: %s", what)
-		}
-	}
-}
-
 func TestExportServesWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
@@ -85,9 +75,9 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 	must.Succeed(t, c.Set(t.Context(), "lock:kept", "3q2+7wAAAAAAAAAAAAAAAA==", 0).Err())
 	state := t.TempDir()
 	scrape := exporting(t, state, "redis://"+server.Addr, "redis://127.0.0.1:1?name=gone")
-	eventually(t, "both are known", func() bool { code, _ := scrape("/readyz"); return code == 200 })
+	must.Become(t, "both are known", func() bool { code, _ := scrape("/readyz"); return code == 200 })
 	var text string
-	eventually(t, "the finding comes", func() bool { _, text = scrape("/metrics"); return strings.Contains(text, "lockscope_lock_finding{") })
+	must.Become(t, "the finding comes", func() bool { _, text = scrape("/metrics"); return strings.Contains(text, "lockscope_lock_finding{") })
 	for _, want := range []string{
 		`lockscope_backend_state{backend="redis",service="redis",state="connected"} 1`,
 		`lockscope_backend_state{backend="gone",service="redis",state="down"} 1`,
@@ -110,12 +100,12 @@ func TestExportServesWhatIsSeen(t *testing.T) {
 	if got := runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": state}, "mute", "redis:lock:kept", "no-ttl", "--for", "1h", "--reason", "known"); got.code != 0 {
 		t.Fatalf("mute: %+v", got)
 	}
-	eventually(t, "what is muted meanwhile is counted apart", func() bool {
+	must.Become(t, "what is muted meanwhile is counted apart", func() bool {
 		_, text = scrape("/metrics")
 		return strings.Contains(text, `lockscope_findings{backend="redis",muted="true",rule="no-ttl",severity="warning"} 1`) && !strings.Contains(text, "lockscope_lock_finding{")
 	})
 	must.Succeed(t, c.Set(t.Context(), "lock:new", "4q2+7wAAAAAAAAAAAAAAAA==", time.Minute).Err())
-	eventually(t, "a grant is counted", func() bool {
+	must.Become(t, "a grant is counted", func() bool {
 		_, text = scrape("/metrics")
 		return strings.Contains(text, `lockscope_grants_total{backend="redis"} 1`)
 	})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -42,20 +43,9 @@ func TestTheKilledLeaveKeysThatEnd(t *testing.T) {
 	}{{"fair", "redis://", []*servertest.Redis{one}}, {"redlock", "redis://", three}, {"mutex", "redis+cluster://", nodes}} {
 		t.Run(k.kind, func(t *testing.T) {
 			t.Parallel()
-			var addrs []string
-			for _, m := range k.masters {
-				addrs = append(addrs, m.Addr)
-			}
+			addrs := each.Of(k.masters, func(m *servertest.Redis) string { return m.Addr })
 			killed(t, "redis:lock:a", k.scheme+strings.Join(addrs, ","), [2]string{k.kind, k.kind}, "--ttl", "10s")
-			for limit := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) { // servers do not tell
-				left := keysThatEnd(t, k.masters)
-				if len(left) == 0 {
-					return
-				}
-				if time.Now().After(limit) {
-					t.Fatalf("left behind: %v", left)
-				}
-			}
+			must.Become(t, "nothing is left behind", func() bool { return len(keysThatEnd(t, k.masters)) == 0 })
 		})
 	}
 }

@@ -77,7 +77,7 @@ func TestARefusedLoginIsNoLostQuorum(t *testing.T) {
 		t.Errorf("exit %d: %+v", d.code, d.all)
 	}
 	scrape := exporting(t, t.TempDir(), target)
-	eventually(t, "the backend is degraded", func() bool {
+	must.Become(t, "the backend is degraded", func() bool {
 		_, text := scrape("/metrics")
 		return strings.Contains(text, `lockscope_backend_state{backend="redis",service="redis",state="degraded"} 1`)
 	})
@@ -103,10 +103,10 @@ func TestALostQuorumIsExported(t *testing.T) {
 			return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(text, line) })
 		}
 	}
-	eventually(t, "all are up", has(up(0, "1"), up(1, "1"), up(2, "1")))
+	must.Become(t, "all are up", has(up(0, "1"), up(1, "1"), up(2, "1")))
 	masters[1].Stop(t)
 	masters[2].Stop(t)
-	eventually(t, "two are down", has(up(0, "1"), up(1, "0"), up(2, "0"),
+	must.Become(t, "two are down", has(up(0, "1"), up(1, "0"), up(2, "0"),
 		`lockscope_findings{backend="redis",muted="false",rule="no-quorum",severity="critical"} 1`))
 }
 
@@ -123,9 +123,9 @@ func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
 		t.Errorf("all are there: %+v", f)
 	}
 	servers[2].Kill(t)
-	eventually(t, "one more failure would do it", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
+	must.Become(t, "one more failure would do it", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
 	servers[1].Kill(t)
-	eventually(t, "no quorum is left", func() bool {
+	must.Become(t, "no quorum is left", func() bool {
 		d := doctor(t, target, "--timeout", "5s")
 		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
 	})

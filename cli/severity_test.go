@@ -118,7 +118,7 @@ func watched(t *testing.T, env map[string]string, targets []string, most int) gr
 			Getenv: func(name string) string { return env[name] },
 		})
 	}()
-	eventually(t, "watch reports what a look finds", func() bool {
+	must.Become(t, "watch reports what a look finds", func() bool {
 		clear(got)
 		for line := range strings.Lines(stdout.String()) {
 			var e struct {

@@ -75,7 +75,7 @@ func (c *closing) wait(t *testing.T) <-chan acquired {
 // keys that run out.
 func (c *closing) nothing(t *testing.T, held bool) {
 	t.Helper()
-	eventually(t, "nothing is left of "+c.name, func() bool {
+	must.Become(t, "nothing is left of "+c.name, func() bool {
 		if c.kind.On == lockops.OnZooKeeper {
 			return !slices.ContainsFunc(append(children(t, c.zk, c.name), append(children(t, c.zk, c.name+"/locks"),
 				children(t, c.zk, c.name+"/leases")...)...), func(n string) bool { return n != "locks" && n != "leases" })

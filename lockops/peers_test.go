@@ -24,7 +24,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 		peer.Expect(t, "acquired")
 		_, first := queueUp(t, within(t), mutexOn(s, path, lockops.WithRecipe("kazoo")))
 		second := servertest.StartKazoo(t, server.Addr, path, "second")
-		eventually(t, "three in the queue", func() bool { return len(children(t, server, path)) == 3 })
+		must.Become(t, "three in the queue", func() bool { return len(children(t, server, path)) == 3 })
 		peer.Release(t)
 		peer.Expect(t, "released")
 		ours := <-first
@@ -157,7 +157,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		h := acquire(t, side(s, path, first, recipe)())
 		peer.Send(t, word[second], "two", path)
 		if !together {
-			eventually(t, "theirs watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
+			must.Become(t, "theirs watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
 			release(t, h)
 		}
 		peer.Expect(t, "acquired "+word[second])
@@ -175,10 +175,10 @@ func downgradeAmongPeers(t *testing.T, server *servertest.ZooKeeper, peer *serve
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, path, recipe))
 	peer.Send(t, "write", "three", path)
-	eventually(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
+	must.Become(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
 	r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 	release(t, w)
-	eventually(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
+	must.Become(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
 	release(t, r)
 	peer.Expect(t, "acquired write")
 	peer.Send(t, "close", "three")

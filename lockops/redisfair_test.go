@@ -90,7 +90,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		p.signal(t, signal)
 		if signal == syscall.SIGKILL {
 			_ = p.cmd.Wait()
-			eventually(t, "the server knows", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) == 1 })
+			must.Become(t, "the server knows", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) == 1 })
 		}
 		release(t, h)
 		to, left := get(t, c, "lock"), c.PTTL(within(t), "lock").Val()
@@ -139,7 +139,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	}
 	first := wait()
 	came := c.ZScore(within(t), queue, first).Val()
-	eventually(t, "it waits for longer than two heartbeats", func() bool {
+	must.Become(t, "it waits for longer than two heartbeats", func() bool {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
 		long := heard > came+float64((2*beat).Microseconds())
 		if asked := callsOf(t, c, "zadd"); !long && asked > 8 { // once a heartbeat

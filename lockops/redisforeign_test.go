@@ -66,7 +66,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 				if err := h.Release(within(t)); err != nil && name != "redlock" { // it has a majority of answers at once
 					t.Errorf("%s, %q: release: %v", name, reply, err)
 				}
-				eventually(t, "released", func() bool { return get(t, c, key) == "" })
+				must.Become(t, "released", func() bool { return get(t, c, key) == "" })
 			}
 		}
 	})
@@ -88,12 +88,12 @@ func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
 				_, err := m.Acquire(ctx)
 				ended <- err
 			}()
-			eventually(t, "taken", func() bool { return get(t, c, key) != "" })
+			must.Become(t, "taken", func() bool { return get(t, c, key) != "" })
 			cancel()
 			if err := <-ended; err == nil {
 				t.Errorf("%q: taken", reply)
 			}
-			eventually(t, "what was taken is taken back", func() bool { return get(t, c, key) == "" })
+			must.Become(t, "what was taken is taken back", func() bool { return get(t, c, key) == "" })
 		}
 	})
 }

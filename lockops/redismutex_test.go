@@ -253,7 +253,7 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { _, err := m.Acquire(ctx); ended <- err }() // its session is subscribed: that too has who waits look again
 		<-waiting
-		eventually(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
+		must.Become(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -332,16 +332,6 @@ func noKey(t testing.TB, what string, masters []*servertest.Redis, key string) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%s: %q are left", what, left)
-		}
-	}
-}
-
-// eventually polls for what no event reports.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not yet: %s", what)
 		}
 	}
 }

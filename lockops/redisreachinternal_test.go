@@ -63,7 +63,7 @@ func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 // renewed soon.
 func awaitRestOfRenewals(t *testing.T, s *RedisSession) {
 	t.Helper()
-	rests := func() bool {
+	must.Become(t, "it listens", func() bool {
 		w := s.masters[0].subscriber
 		w.mu.Lock()
 		stands := w.stands
@@ -74,10 +74,5 @@ func awaitRestOfRenewals(t *testing.T, s *RedisSession) {
 			l.mu.Unlock()
 		}
 		return stands
-	}
-	for limit := time.Now().Add(20 * time.Second); !rests(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("it does not listen within 20s")
-		}
-	}
+	})
 }

@@ -45,7 +45,7 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	}{
 		{"BUSY", func() {
 			go redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, MaxRetries: -1}).Eval(context.Background(), "while true do end", nil)
-			eventually(t, "the server is busy", func() bool { return redis.HasErrorPrefix(c.Ping(within(t)).Err(), "BUSY") })
+			must.Become(t, "the server is busy", func() bool { return redis.HasErrorPrefix(c.Ping(within(t)).Err(), "BUSY") })
 		}, func() { c.ScriptKill(within(t)) }},
 		{"READONLY", func() { c.ReplicaOf(within(t), "127.0.0.1", "1") }, func() { c.ReplicaOf(within(t), "NO", "ONE") }},
 	}
@@ -295,7 +295,7 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 		key := "lock:" + kind.name
 		h := acquire(t, kind.make(redisSession(t, m), key, lockops.WithTTL(time.Hour)))
 		channel := recipe.LockscopeChannel(key)
-		eventually(t, "the holder listens", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
+		must.Become(t, "the holder listens", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
 		c.Del(within(t), key)
 		c.Publish(within(t), channel, "")
 		select {

@@ -45,7 +45,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	first := acquire(t, lockops.NewRedisMutex(connect(), "lock", lockops.WithTTL(time.Hour)))
 	before, _ := first.Token()
 	c := redisClient(t, master)
-	eventually(t, "the holder listens", func() bool {
+	must.Become(t, "the holder listens", func() bool {
 		return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1
 	})
 	redisClient(t, replica).Do(within(t), "REPLICAOF", "NO", "ONE")
@@ -74,7 +74,7 @@ func TestR8_RestartIsReported(t *testing.T) {
 		h := acquire(t, l)
 		before, _ := h.Token()
 		c := redisClient(t, m)
-		eventually(t, "the holder listens", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
+		must.Become(t, "the holder listens", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
 		m.Restart(t)
 		lostWithin(t, h, 20*time.Second)
 		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
@@ -177,7 +177,7 @@ func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 				queue = "lockscope:queue:{" + key + "}"
 			}
 			c := redisClient(t, masters[0])
-			eventually(t, "it stands in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
+			must.Become(t, "it stands in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
 			cancel()
 			c.Persist(within(t), queue) // else it expires within the time that a busy machine has
 			<-done

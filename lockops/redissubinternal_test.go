@@ -30,16 +30,6 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	return s, func(d time.Duration) { by.Add(int64(d)) }
 }
 
-// await asks again and again, for a minute.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // heard is the number of channels of locks that a server's clients have subscribed to.
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
@@ -56,7 +46,7 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 	for i := range locks {
 		w.listen(fmt.Sprintf("lock:%d", i))()
 	}
-	await(t, "all are subscribed to", func() bool { return heard(t, s) == locks })
+	must.Become(t, "all are subscribed to", func() bool { return heard(t, s) == locks })
 	busy, stop := context.WithCancel(t.Context())
 	var speaker sync.WaitGroup
 	speaker.Go(func() {
@@ -66,7 +56,7 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 		}
 	})
 	ahead(lingers + subscriberBeat)
-	await(t, "none are subscribed to", func() bool { return heard(t, s) == 0 })
+	must.Become(t, "none are subscribed to", func() bool { return heard(t, s) == 0 })
 	stop()
 	speaker.Wait()
 }
@@ -83,9 +73,9 @@ func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 		time.Sleep(time.Millisecond) // nothing is to happen
 	}
 	w.request(w.pubsub.Unsubscribe, recipe.LockscopeChannel(lock))
-	await(t, "the channel is given up", func() bool { return heard(t, s) == 0 })
+	must.Become(t, "the channel is given up", func() bool { return heard(t, s) == 0 })
 	w.requestMu.Unlock()
-	await(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
+	must.Become(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
 }
 
 // TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed.

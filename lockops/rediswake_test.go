@@ -72,7 +72,7 @@ func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
 			go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
 		}
 		try()
-		eventually(t, "the key is set", func() bool {
+		must.Become(t, "the key is set", func() bool {
 			select {
 			case <-done: // too late for the server, on a busy machine
 				try()

@@ -55,9 +55,9 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
-		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
-		eventually(t, "the lost vote is back", func() bool { // one Extend finds out, the next one asks
+		must.Become(t, "the lost vote is back", func() bool { // one Extend finds out, the next one asks
 			must.Succeed(t, h.Extend(within(t)))
 			return votes(t, masters, key) == 3
 		})
@@ -79,7 +79,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 		s := redisSession(t, masters...)
 		l := lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(limit), lockops.WithTTL(ttl))
 		release(t, acquire(t, l)) // connections and clocks
-		eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+		must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 		masters[1].Pause(t)
 		start := time.Now()
 		h := acquire(t, l)
@@ -133,7 +133,7 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
 	release(t, acquire(t, lockops.NewRedlock(s, "lock"))) // connections and clocks
-	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(10*time.Second))
 	for _, m := range masters[:2] {
 		m.Pause(t)
@@ -180,7 +180,7 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
 		h := acquire(t, lockops.NewRedlock(s, key, patient))
-		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		redisClient(t, masters[1]).Set(within(t), key, "other", time.Minute)
 		err := h.Extend(within(t))
@@ -208,7 +208,7 @@ func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
-		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
 		if err := h.Extend(within(t)); err != nil { // the vote is found lost
 			t.Fatal(err)
@@ -227,7 +227,7 @@ func TestL10_ReleaseTellsEachMaster(t *testing.T) {
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
 	h := acquire(t, lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(10*time.Second)))
-	eventually(t, "all masters voted", func() bool { return votes(t, masters, "lock") == 3 })
+	must.Become(t, "all masters voted", func() bool { return votes(t, masters, "lock") == 3 })
 	masters[0].Kill(t)
 	redisClient(t, masters[1]).Del(within(t), "lock")
 	err := h.Release(within(t))

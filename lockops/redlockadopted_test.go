@@ -46,12 +46,12 @@ func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
 	s := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 	defer s.Close()
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
-	eventually(t, "all masters voted", func() bool { // learns their identities
+	must.Become(t, "all masters voted", func() bool { // learns their identities
 		h := acquire(t, l)
 		defer release(t, h)
 		return votes(t, masters, "lock") == 3
 	})
-	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
 	hook.armed.Store(true)
 	tried := make(chan error, 1)

@@ -32,7 +32,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	const ttl = 3 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
 	release(t, acquire(t, l)) // learns their identities
-	eventually(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
+	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
 	before := time.Now()
 	masters[1].Restart(t) // the other two were another client's majority
@@ -51,7 +51,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	redisClient(t, masters[0]).Del(within(t), "lock")
 	h := acquire(t, l)
 	release(t, h)
-	eventually(t, "it votes again", func() bool {
+	must.Become(t, "it votes again", func() bool {
 		h := acquire(t, l)
 		defer release(t, h)
 		return votes(t, masters[1:2], "lock") == 1
@@ -66,7 +66,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 		// A master that was started less than a TTL ago does not vote: those that other tests restarted.
 		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(10*time.Second), lockops.WithMasterLimit(3*time.Second))
 		var h *lockops.Hold
-		eventually(t, "all masters voted", func() bool {
+		must.Become(t, "all masters voted", func() bool {
 			h = acquire(t, l)
 			for start := time.Now(); time.Since(start) < time.Second; {
 				if votes(t, masters, key) == 5 {
@@ -168,7 +168,7 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
-		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		gone := make(chan bool, 1)
 		go func() {
 			c := redisClient(t, masters[2])
@@ -273,7 +273,7 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 		key := servertest.UniqueName(t)
 		s := redisSession(t, masters...)
 		h := acquire(t, lockops.NewRedlock(s, key, patient))
-		eventually(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		c := redisClient(t, masters[1])
 		c.Set(within(t), key, "other", time.Minute)
 		release(t, h)
@@ -310,9 +310,9 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
 		got <- err
 	}()
-	eventually(t, "it stands on the first master", func() bool { return stands(0) })
+	must.Become(t, "it stands on the first master", func() bool { return stands(0) })
 	masters[0].Pause(t)
-	eventually(t, "it stands on the second master", func() bool { return stands(1) })
+	must.Become(t, "it stands on the second master", func() bool { return stands(1) })
 	masters[0].Resume(t)
 	cancel()
 	if err := <-got; !errors.Is(err, context.Canceled) {
@@ -322,7 +322,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go on its own, later
 			t.Fatal(err)
 		}
-		eventually(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })
+		must.Become(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })
 	}
 	release(t, h)
 }

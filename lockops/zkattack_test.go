@@ -156,7 +156,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 		_, err := lost.Acquire(ctx)
 		ended <- err
 	}()
-	eventually(t, "the search", func() bool { return slices.Contains(p.asked(), opSync) })
+	must.Become(t, "the search", func() bool { return slices.Contains(p.asked(), opSync) })
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	start := time.Now()

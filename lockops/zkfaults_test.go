@@ -70,7 +70,7 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 			}
 		}
 		p.cutReply.Store(0)
-		eventually(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
 
@@ -89,7 +89,7 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 			must.Succeed(t, server.Embedded.ExpireSession(id))
 		}
 	}
-	eventually(t, "it queues again", func() bool {
+	must.Become(t, "it queues again", func() bool {
 		got := children(t, server, path)
 		return len(got) == 2 && got[0] != name && got[1] != name
 	})
@@ -235,7 +235,7 @@ func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 		if err := h.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("release with a context that has ended: %v", err)
 		}
-		eventually(t, "the background removed the node", func() bool { return len(children(t, server, path)) == 0 })
+		must.Become(t, "the background removed the node", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
 

@@ -42,7 +42,7 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")
 	h := acquire(t, m)
 	first, _ := h.Deadline()
-	eventually(t, "the deadline moved on", func() bool {
+	must.Become(t, "the deadline moved on", func() bool {
 		now, ok := h.Deadline()
 		return !ok || now.Sub(first) > timeout
 	})
@@ -84,7 +84,7 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 			}
 		}
 	})
-	eventually(t, "the end of the hold", func() bool {
+	must.Become(t, "the end of the hold", func() bool {
 		deadline, ok := h.Deadline()
 		if late := deadline.Sub(muted); ok && late > timeout*3/4 {
 			t.Errorf("the lock is held until %v after the last commit", late)
@@ -202,7 +202,7 @@ func TestNoHeartbeatsWithoutAHold(t *testing.T) {
 	p.asked() // until now: on a busy machine it was held for longer than one heartbeat takes to come
 	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(timeout)), "/other"))
 	first, _ := other.Deadline()
-	eventually(t, "two heartbeats elsewhere", func() bool {
+	must.Become(t, "two heartbeats elsewhere", func() bool {
 		now, ok := other.Deadline()
 		return !ok || now.Sub(first) > timeout/8
 	})

@@ -45,7 +45,7 @@ func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 		}
 		p.mute.Store(0)
 		p.cut()
-		eventually(t, "the node is gone", func() bool { return len(children(t, server, path)) == 0 })
+		must.Become(t, "the node is gone", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
 
@@ -77,7 +77,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 		a := <-got
 		must.Succeed(t, a.err)
 		release(t, a.h)
-		eventually(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
+		must.Become(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
 	})
 }
 
@@ -175,7 +175,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	must.Succeed(t, look.Delete("/lock/"+holder.Name(), -1))
 	p.blackHole.Store(false)
 	p.cut()
-	eventually(t, "it queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
+	must.Become(t, "it queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
 	if len(got) > 0 {
 		t.Fatal("granted on somebody else's node")
 	}
@@ -225,7 +225,7 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	p := startProxy(t, server.Addr)
 	s := zkSession(t, p.addr())
 	h = acquire(t, lockops.NewZKMutex(s, "/lock", lockops.WithRecipe("sequential")))
-	eventually(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
+	must.Become(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
 	p.noEvents.Store(true)
 	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
 		must.Succeed(t, look.Delete(path, -1))
@@ -348,7 +348,7 @@ func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(30*time.Second))
 	p.mute.Store(opMulti)
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	eventually(t, "it watches its node", func() bool {
+	must.Become(t, "it watches its node", func() bool {
 		if err := h.Context().Err(); err != nil { // without its heartbeats it lasts three quarters of the timeout
 			t.Fatalf("it ends before it watches its node: %v", context.Cause(h.Context()))
 		}
@@ -395,12 +395,12 @@ func TestCloseLeavesNoWatch(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		acquire(t, lockops.NewZKMutex(s, path))
 		_, got := queueUp(t, within(t), mutexOn(s, path))
-		eventually(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
+		must.Become(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
 		id := s.Conn().SessionID()
 		s.Close()
 		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
 			t.Error(a.err)
 		}
-		eventually(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
+		must.Become(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
 	})
 }

@@ -54,7 +54,7 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	name, result := queueUp(t, within(t), side(s, path, 'r'))
 	_, second := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w'))
 	must.Succeed(t, server.Embedded.ExpireSession(s.Conn().SessionID()))
-	eventually(t, "the reader queues again", func() bool {
+	must.Become(t, "the reader queues again", func() bool {
 		got := children(t, server, path)
 		return len(got) == 3 && got[0] != name && got[1] != name && got[2] != name
 	})
@@ -88,7 +88,7 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 		if len(reads) > 0 {
 			t.Error("the reader holds beside the writer")
 		}
-		eventually(t, "the reader queues again", func() bool { return len(children(t, server, path)) == 2 })
+		must.Become(t, "the reader queues again", func() bool { return len(children(t, server, path)) == 2 })
 		release(t, w.h)
 		r := <-reads
 		must.Succeed(t, r.err)
@@ -126,7 +126,7 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 				}
 				release(t, r)
 			}
-			eventually(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+			must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestZ6_WokenIsNotGranted(t *testing.T) {
 		if w := <-dies; !errors.Is(w.err, context.Canceled) {
 			t.Fatalf("%v, want Canceled", w.err)
 		}
-		eventually(t, "the reader watches the writer that holds", func() bool {
+		must.Become(t, "the reader watches the writer that holds", func() bool {
 			got := watchedBy(t, server, waits)
 			return len(got) == 1 && got[0] == path+"/"+first.Name()
 		})
@@ -284,7 +284,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 		if grants.Load() == 0 {
 			t.Error("nobody ever got the lock")
 		}
-		eventually(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
 

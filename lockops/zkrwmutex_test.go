@@ -152,7 +152,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 			if before < 0 {
 				continue
 			}
-			eventually(t, modes[:i+1]+": the last one watches as it should", func() bool {
+			must.Become(t, modes[:i+1]+": the last one watches as it should", func() bool {
 				all := watchedBy(t, server, sessions[i])
 				return len(all) == 1 && all[0] == path+"/"+names[before]
 			})

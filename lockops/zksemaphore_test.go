@@ -83,7 +83,7 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 		}
 		all.Wait()
 		for _, dir := range []string{leases, queue} {
-			eventually(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
+			must.Become(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		})
 		_, first := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker { return semaphore(append(more, note)...) })
 		_, second := queueUp(t, within(t), semaphore)
-		eventually(t, "it knows behind whom", func() bool {
+		must.Become(t, "it knows behind whom", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return len(places) > 0 && places[0].Position == 1 && places[0].Holder != ""
@@ -154,14 +154,14 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		ours := acquire(t, semaphore())
 		_, waiting := queueUp(t, within(t), semaphore) // ours behind theirs
 		peer.Send(t, "semaphore", "two", path, "2")    // theirs behind ours
-		eventually(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
+		must.Become(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
 		if len(waiting) > 0 {
 			t.Fatal("ours holds beside two")
 		}
 		peer.Send(t, "close", "one")
 		next := <-waiting
 		must.Succeed(t, next.err)
-		eventually(t, "theirs is the next", func() bool { return len(children(t, server, queue)) == 1 })
+		must.Become(t, "theirs is the next", func() bool { return len(children(t, server, queue)) == 1 })
 		release(t, ours)
 		peer.Expect(t, "acquired semaphore two")
 		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
@@ -229,7 +229,7 @@ func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
 		if err := look.Delete(queue+"/"+oldest, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			t.Fatal(err)
 		}
-		eventually(t, "it queues again", func() bool {
+		must.Become(t, "it queues again", func() bool {
 			now := children(t, server, queue)
 			return len(now) == 2 && !strings.Contains(fmt.Sprint(now), oldest)
 		})

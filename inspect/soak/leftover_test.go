@@ -33,13 +33,6 @@ func within(limit time.Duration, ok func() bool) bool {
 	return true
 }
 
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	if !within(time.Minute, ok) {
-		t.Fatalf("%s did not come", what)
-	}
-}
-
 func restartClient(t *testing.T, addrs []string) *zk.Conn {
 	t.Helper()
 	c, events, err := zk.Connect(addrs, 20*time.Second, zk.WithLogInfo(false), zk.WithLogger(quietZK{}))

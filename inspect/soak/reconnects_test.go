@@ -64,13 +64,13 @@ func reconnect(t *testing.T, b reached) {
 		turns++
 		b.cut()
 		name := b.take()
-		await(t, fmt.Sprintf("what was taken after reconnect %d", turns), func() bool {
+		must.Become(t, fmt.Sprintf("what was taken after reconnect %d", turns), func() bool {
 			l := observer.Snapshot().Lock(inspect.ID{Backend: b.name, Path: b.lock})
 			return l != nil && len(l.Holders) == 1 && l.Holders[0].Name.String() == name
 		})
-		await(t, fmt.Sprintf("all that is kept on the servers after reconnect %d", turns), b.steady)
+		must.Become(t, fmt.Sprintf("all that is kept on the servers after reconnect %d", turns), b.steady)
 	}
-	await(t, "the first pass", func() bool {
+	must.Become(t, "the first pass", func() bool {
 		list := observer.Snapshot().Backends
 		return len(list) == 1 && list[0].FirstPass
 	})

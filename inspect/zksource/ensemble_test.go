@@ -73,18 +73,8 @@ func TestAnEnsemble(t *testing.T) {
 	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown || v.Backend.Voters != 3 {
 		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
 	}
-	await(t, "the waiter's watch, which its server may have from it anew", func() bool {
+	must.Become(t, "the waiter's watch, which its server may have from it anew", func() bool {
 		l := observe(t, all).Lock(inspect.ID{Backend: "zk", Path: "/l"})
 		return l != nil && l.Waiters[0].Watch == inspect.Confirmed
 	})
-}
-
-// await tries again and again.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(sourcetest.Limit); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, sourcetest.Limit)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -41,7 +42,7 @@ func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 		}
 		return b, l
 	}
-	await(t, "they have not just come", func() bool {
+	must.Become(t, "they have not just come", func() bool {
 		_, l := look()
 		return time.Since(l.Holders[0].Since) > 6*time.Second
 	})
@@ -58,7 +59,7 @@ func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 		t.Errorf("the holder is back: %+v", l.Holders)
 	}
 	wire.Heal()
-	await(t, "they are back", func() bool {
+	must.Become(t, "they are back", func() bool {
 		_, l := look()
 		return l.Holders[0].Owner.Client != "" && l.Waiters[0].Watch == inspect.Confirmed
 	})
@@ -146,7 +147,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 
 	other := (leader + 2) % 3
 	e.Diverge(t, other, c, func(c *zk.Conn) { create(t, c, "/l/phantom", "", 0) })
-	await(t, "other data at the same transaction are found", func() bool {
+	must.Become(t, "other data at the same transaction are found", func() bool {
 		servers := once(t, cfg).Backend.Servers
 		return servers[other].NodesApart == 1 && servers[leader].NodesApart == 0 && servers[late].NodesApart == 0 && servers[other].Lag == 0
 	})
@@ -182,7 +183,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 	}
 
 	e.Members[(dead+1)%3].Kill(t)
-	await(t, "no quorum is reported", func() bool {
+	must.Become(t, "no quorum is reported", func() bool {
 		v := once(t, cfg)
 		return v.Backend.State == inspect.Down && strings.Contains(v.Backend.Error, "no quorum (") && len(v.Locks) == 0
 	})

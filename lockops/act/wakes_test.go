@@ -69,12 +69,10 @@ func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
 // awaitNext waits until a preview shows who would be next.
 func awaitNext(t *testing.T, r Releaser, request Request) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if p, err := r.Preview(t.Context(), request); err == nil && p.Next != nil {
-			return
-		}
-	}
-	t.Fatalf("nobody waits for %s", request.ID)
+	must.Become(t, "a waiter for "+request.ID.String(), func() bool {
+		p, err := r.Preview(t.Context(), request)
+		return err == nil && p.Next != nil
+	})
 }
 
 // TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex,
