@@ -197,10 +197,7 @@ func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 func TestAnEmptyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redisKinds {
-		var masters []*servertest.Redis
-		for range kind.masters {
-			masters = append(masters, servertest.StartEmbeddedRedis(t))
-		}
+		masters := servertest.StartEmbeddedMasters(t, kind.masters)
 		_, err := kind.make(redisSession(t, masters...), "").TryAcquire(within(t))
 		if err == nil || !strings.Contains(err.Error(), "needs a key") {
 			t.Errorf("%s: %v", kind.name, err)

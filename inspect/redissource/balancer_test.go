@@ -73,10 +73,7 @@ func TestARestartIsNotAnotherServer(t *testing.T) {
 // Independent servers given as the masters of one lock; nothing is advised about any lock on them.
 func TestServersThatAreNoRedlock(t *testing.T) {
 	t.Parallel()
-	var masters []*servertest.Redis
-	for range 3 {
-		masters = append(masters, servertest.StartEmbeddedRedis(t))
-	}
+	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 9 {
 		set(t, masters[i%3], fmt.Sprintf("lock:%d", i), "a", time.Hour)
 	}
@@ -100,10 +97,7 @@ func TestServersThatAreNoRedlock(t *testing.T) {
 
 func TestARedlockShortOfAMasterIsNotSuspect(t *testing.T) {
 	t.Parallel()
-	var masters []*servertest.Redis
-	for range 3 {
-		masters = append(masters, servertest.StartEmbeddedRedis(t))
-	}
+	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 9 {
 		for _, m := range masters {
 			set(t, m, fmt.Sprintf("lock:%d", i), "a", time.Hour)

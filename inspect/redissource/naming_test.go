@@ -105,10 +105,7 @@ func TestAskingForACounterMakesNoLock(t *testing.T) {
 
 func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
 	t.Parallel()
-	var masters []*servertest.Redis
-	for range 3 {
-		masters = append(masters, servertest.StartEmbeddedRedis(t))
-	}
+	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 30 { // these are the masters of one lock
 		for _, m := range masters {
 			set(t, m, fmt.Sprintf("lock:%d", i), "c", time.Minute)

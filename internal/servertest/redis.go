@@ -73,6 +73,16 @@ func StartEmbeddedRedis(t testing.TB) *Redis {
 	return r
 }
 
+// StartEmbeddedMasters starts as many embedded servers.
+func StartEmbeddedMasters(t testing.TB, n int) []*Redis {
+	t.Helper()
+	masters := make([]*Redis, n)
+	for i := range masters {
+		masters[i] = StartEmbeddedRedis(t)
+	}
+	return masters
+}
+
 // Stop ends the server in good order and waits until it is gone. Its port is free then.
 func (r *Redis) Stop(t testing.TB) {
 	t.Helper()

@@ -287,10 +287,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 
 func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	var servers []*servertest.Redis
-	for range 3 {
-		servers = append(servers, servertest.StartEmbeddedRedis(t))
-	}
+	servers := servertest.StartEmbeddedMasters(t, 3)
 	clients, addrs := redisMastersOf(t, servers)
 	for _, c := range clients {
 		c.Set(t.Context(), "lock:a", "v", 0)

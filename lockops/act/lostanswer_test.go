@@ -84,10 +84,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 		"a value on one of three, refused by one": {by: []error{nil, deny, nil}, waiter: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var servers []*servertest.Redis
-			for range tt.by {
-				servers = append(servers, servertest.StartEmbeddedRedis(t))
-			}
+			servers := servertest.StartEmbeddedMasters(t, len(tt.by))
 			clients, addrs := redisMastersOf(t, servers)
 			for i, by := range tt.by {
 				if i == 0 || !tt.waiter {
@@ -120,10 +117,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {
-		var servers []*servertest.Redis
-		for range 3 {
-			servers = append(servers, servertest.StartEmbeddedRedis(t))
-		}
+		servers := servertest.StartEmbeddedMasters(t, 3)
 		clients, addrs := redisMastersOf(t, servers)
 		must.Succeed(t, clients[0].Set(t.Context(), "lock:a", "v", 0).Err())
 		releaser := onMasters(t, clients, addrs)

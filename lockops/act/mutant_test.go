@@ -68,10 +68,7 @@ func TestReleaseRefusesANodeThatWasWritten(t *testing.T) {
 // A value that a quorum still holds after the release was not released.
 func TestReleaseThatLeavesAQuorum(t *testing.T) {
 	t.Parallel()
-	var servers []*servertest.Redis
-	for range 3 {
-		servers = append(servers, servertest.StartEmbeddedRedis(t))
-	}
+	servers := servertest.StartEmbeddedMasters(t, 3)
 	clients, addrs := redisMastersOf(t, servers)
 	for i := range clients {
 		clients[i].Set(t.Context(), "lock:a", "v", 0)

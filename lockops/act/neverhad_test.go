@@ -82,10 +82,7 @@ func (f *faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // faultyMasters has the contender v of lock:a on those that are to have it.
 func faultyMasters(t *testing.T, all []faulty) *Redis {
 	t.Helper()
-	var servers []*servertest.Redis
-	for range all {
-		servers = append(servers, servertest.StartEmbeddedRedis(t))
-	}
+	servers := servertest.StartEmbeddedMasters(t, len(all))
 	clients, addrs := redisMastersOf(t, servers)
 	plain, _ := redisMastersOf(t, servers)
 	for i := range all {

@@ -32,10 +32,7 @@ func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // TestALockTakenAgainWasReleased, though its client takes it by the same value each time.
 func TestALockTakenAgainWasReleased(t *testing.T) {
 	for _, n := range []int{1, 3} {
-		var servers []*servertest.Redis
-		for range n {
-			servers = append(servers, servertest.StartEmbeddedRedis(t))
-		}
+		servers := servertest.StartEmbeddedMasters(t, n)
 		clients, addrs := redisMastersOf(t, servers)
 		plain, _ := redisMastersOf(t, servers)
 		audit, _ := openAudit(t)
