@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // clientName shows in CLIENT LIST for connections whose options name none.
@@ -257,12 +258,7 @@ const (
 
 // nearEnough returns an error when too few masters can answer in time for a lock. It measures before it says so.
 func (s *RedisSession) nearEnough(ctx context.Context, o *options, key string) error {
-	var far []*master
-	for _, m := range s.masters {
-		if m.far(o) != nil {
-			far = append(far, m)
-		}
-	}
+	far := each.Where(s.masters, func(m *master) bool { return m.far(o) != nil })
 	if len(s.masters)-len(far) >= s.quorum() {
 		return nil
 	}

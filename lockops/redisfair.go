@@ -53,16 +53,11 @@ const fairMinTTL = 100 * time.Millisecond
 // leaves the queue, and passes a lock that was handed to it meanwhile to the next. Each call is a separate
 // waiter, also within a session.
 func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
-	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
+	h, end, err := m.session.begin(ctx, m.lock, &m.opts)
+	if end == nil {
 		return h, err
 	}
-	if !m.session.enter() {
-		return nil, acquireError(m.lock, ErrClosed)
-	}
-	defer m.session.leave()
-	if err := m.session.nearEnough(ctx, &m.opts, m.lock.name); err != nil {
-		return nil, acquireError(m.lock, err)
-	}
+	defer end()
 	// A waiter that hears no message loses its place: the session's first Acquire waits for the subscription.
 	if _, err := m.master.subscriber.ready(ctx, m.session.opts.limit); err != nil {
 		return nil, acquireError(m.lock, m.master.failed(err))

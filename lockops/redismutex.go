@@ -65,16 +65,11 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 // until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
 // another client has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
-	if h, err := begin(ctx, m.lock, &m.opts); h != nil || err != nil {
+	h, end, err := m.session.begin(ctx, m.lock, &m.opts)
+	if end == nil {
 		return h, err
 	}
-	if !m.session.enter() {
-		return nil, acquireError(m.lock, ErrClosed)
-	}
-	defer m.session.leave()
-	if err := m.session.nearEnough(ctx, &m.opts, m.lock.name); err != nil {
-		return nil, acquireError(m.lock, err)
-	}
+	defer end()
 	leave, err := m.session.localQueue.enter(ctx, m.lock)
 	if err != nil {
 		return nil, acquireError(m.lock, fmt.Errorf("%w (%w)", err, ErrHeld))
@@ -122,16 +117,11 @@ func (m *RedisMutex) wait(ctx context.Context, a *redisAttempt, w *waiter, pttl 
 func (m *RedisMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }
 
 func (k *redisKey) tryAcquire(ctx context.Context) (*Hold, error) {
-	if h, err := begin(ctx, k.lock, &k.opts); h != nil || err != nil {
+	h, end, err := k.session.begin(ctx, k.lock, &k.opts)
+	if end == nil {
 		return h, err
 	}
-	if !k.session.enter() {
-		return nil, acquireError(k.lock, ErrClosed)
-	}
-	defer k.session.leave()
-	if err := k.session.nearEnough(ctx, &k.opts, k.lock.name); err != nil {
-		return nil, acquireError(k.lock, err)
-	}
+	defer end()
 	limited, cancel := context.WithTimeout(ctx, k.session.opts.limit+2*k.opts.limit)
 	defer cancel()
 	a := k.attempt(notInQueue)

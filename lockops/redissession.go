@@ -208,6 +208,22 @@ func (s *RedisSession) closeClients() {
 	}
 }
 
+// begin begins an Acquire: with a hold to re-enter, an error, or what is to be called at its end. That is nil unless
+// the session is open and servers are near enough for the lock.
+func (s *RedisSession) begin(ctx context.Context, lock lockKey, opts *options) (h *Hold, end func(), err error) {
+	if h, err = begin(ctx, lock, opts); h != nil || err != nil {
+		return h, nil, err
+	}
+	if !s.enter() {
+		return nil, nil, acquireError(lock, ErrClosed)
+	}
+	if err = s.nearEnough(ctx, opts, lock.name); err != nil {
+		s.leave()
+		return nil, nil, acquireError(lock, err)
+	}
+	return nil, s.leave, nil
+}
+
 // enter counts a caller, so that Close waits for it and what it starts; false after Close. It must leave.
 func (s *RedisSession) enter() bool {
 	s.mu.Lock()

@@ -58,17 +58,12 @@ func (l *Redlock) limit(m *master) time.Duration {
 // When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master
 // that did not answer as needed.
 func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
-	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
+	h, end, err := l.session.begin(ctx, l.lock, &l.opts)
+	if end == nil {
 		return h, err
 	}
+	defer end()
 	s := l.session
-	if !s.enter() {
-		return nil, acquireError(l.lock, ErrClosed)
-	}
-	defer s.leave()
-	if err := s.nearEnough(ctx, &l.opts, l.lock.name); err != nil {
-		return nil, acquireError(l.lock, err)
-	}
 	leave, err := s.localQueue.enter(ctx, l.lock)
 	if err != nil {
 		return nil, acquireError(l.lock, fmt.Errorf("%w (%w)", err, ErrHeld))
@@ -97,20 +92,14 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 // TryAcquire asks the masters once. It returns ErrHeld when other clients have the key on so many that there was no
 // majority, and ErrNoQuorum when too few answered.
 func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
-	if h, err := begin(ctx, l.lock, &l.opts); h != nil || err != nil {
+	h, end, err := l.session.begin(ctx, l.lock, &l.opts)
+	if end == nil {
 		return h, err
 	}
-	if !l.session.enter() {
-		return nil, acquireError(l.lock, ErrClosed)
-	}
-	defer l.session.leave()
-	if err := l.session.nearEnough(ctx, &l.opts, l.lock.name); err != nil {
-		return nil, acquireError(l.lock, err)
-	}
+	defer end()
 	e := l.newElection()
 	e.requestAll()
-	h, err := e.decide(ctx)
-	if err != nil {
+	if h, err = e.decide(ctx); err != nil {
 		return nil, acquireError(l.lock, err)
 	}
 	return h, nil

@@ -155,17 +155,23 @@ func runExists(r request) (body, errCode) {
 	return func(e *encoder) { e.stat(n.stat()) }, codeOK
 }
 
-func runGetData(r request) (body, errCode) {
-	path, watch := r.d.String(), r.d.Bool()
+// read reads a path and finds its node, and sets a watch on it where the request wants one.
+func (r request) read(watch watchKind) (*node, errCode) {
+	path, wanted := r.d.String(), r.d.Bool()
 	if r.d.Err != nil {
 		return nil, codeMarshalling
 	}
 	n, code := r.node(path, permRead)
+	if code == codeOK && wanted {
+		r.srv.watches.add(watch, path, r.c)
+	}
+	return n, code
+}
+
+func runGetData(r request) (body, errCode) {
+	n, code := r.read(watchData)
 	if code != codeOK {
 		return nil, code
-	}
-	if watch {
-		r.srv.watches.add(watchData, path, r.c)
 	}
 	return func(e *encoder) {
 		e.buffer(n.data)
@@ -174,16 +180,9 @@ func runGetData(r request) (body, errCode) {
 }
 
 func runGetChildren(r request) (body, errCode) {
-	path, watch := r.d.String(), r.d.Bool()
-	if r.d.Err != nil {
-		return nil, codeMarshalling
-	}
-	n, code := r.node(path, permRead)
+	n, code := r.read(watchChild)
 	if code != codeOK {
 		return nil, code
-	}
-	if watch {
-		r.srv.watches.add(watchChild, path, r.c)
 	}
 	return func(e *encoder) {
 		e.strings(n.childNames())

@@ -133,16 +133,19 @@ type missed struct {
 // restore sets watches again. Those of changed nodes fire at once instead; a persistent watch stays
 // silent about it.
 func (w *watches) restore(t *tree, c *conn, m missed) {
-	for _, path := range m.data {
-		switch n := t.get(path); {
-		case n == nil:
-			c.notify(nodeDeleted, path)
-		case n.mzxid > m.since:
-			c.notify(nodeDataChanged, path)
-		default:
-			w.add(watchData, path, c)
+	again := func(watch watchKind, paths []string, at func(*node) int64, changed eventType) {
+		for _, path := range paths {
+			switch n := t.get(path); {
+			case n == nil:
+				c.notify(nodeDeleted, path)
+			case at(n) > m.since:
+				c.notify(changed, path)
+			default:
+				w.add(watch, path, c)
+			}
 		}
 	}
+	again(watchData, m.data, func(n *node) int64 { return n.mzxid }, nodeDataChanged)
 	for _, path := range m.exist {
 		if t.get(path) != nil {
 			c.notify(nodeCreated, path)
@@ -150,16 +153,7 @@ func (w *watches) restore(t *tree, c *conn, m missed) {
 			w.add(watchData, path, c)
 		}
 	}
-	for _, path := range m.child {
-		switch n := t.get(path); {
-		case n == nil:
-			c.notify(nodeDeleted, path)
-		case n.pzxid > m.since:
-			c.notify(nodeChildrenChanged, path)
-		default:
-			w.add(watchChild, path, c)
-		}
-	}
+	again(watchChild, m.child, func(n *node) int64 { return n.pzxid }, nodeChildrenChanged)
 	for _, path := range m.persistent {
 		w.add(watchPersistent, path, c)
 	}
