@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // WriteCSV writes rows as in RFC 4180; the first has the heads.
@@ -31,62 +32,68 @@ func csvText(text string) string {
 // LocksCSV returns a row for each lock. Unknown is empty; times are UTC by the backend's clock,
 // spans are milliseconds.
 func LocksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
-	rows := [][]string{{
-		"id", "state", "kind", "library", "confidence", "holders", "holder", "client", "session", "held_since",
-		"held_ms", "ttl_ms",
-		"waiters", "waiters_known", "longest_wait_ms", "votes", "masters", "finding", "severity", "grants",
-		"ages_known",
-	}}
-	view := describe.View{Snapshot: s, Now: s.TakenAt}
-	for _, l := range locks {
-		row := []string{
-			csvText(l.ID.String()), string(l.State), string(l.Kind), l.Recipe, string(l.Confidence),
-			fmt.Sprint(len(l.Holders)),
-		}
-		row = append(row, holderCSV(view, l)...)
-		wait := ""
-		if d, ok := view.LongestWait(l); ok {
-			wait = millis(d.Duration)
-		}
-		row = append(row, fmt.Sprint(l.Waiting()),
-			fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters)), wait)
-		if len(l.Masters) > 0 {
-			row = append(row, fmt.Sprint(l.Votes()), fmt.Sprint(len(l.Masters)))
-		} else {
-			row = append(row, "", "")
-		}
-		if f := describe.Worst(l.Findings); f != nil {
-			row = append(row, f.Rule, string(f.Severity))
-		} else {
-			row = append(row, "", "")
-		}
-		rows = append(rows, append(row, grants(s, l), agesKnown(view, l)))
-	}
-	return rows
+	columns := csvColumns(viewOf(s))
+	rows := [][]string{each.Of(columns, func(c csvColumn) string { return c.head })}
+	return append(rows, each.Of(locks, func(l *inspect.Lock) []string {
+		return each.Of(columns, func(c csvColumn) string { return c.cell(l) })
+	})...)
 }
 
-// holderCSV returns the cells of a lock's first holder.
-func holderCSV(view describe.View, l *inspect.Lock) []string {
-	if len(l.Holders) == 0 {
-		return make([]string, 6)
+type csvColumn struct {
+	head string
+	cell func(*inspect.Lock) string
+}
+
+func csvColumns(view describe.View) []csvColumn {
+	return []csvColumn{
+		{"id", func(l *inspect.Lock) string { return csvText(l.ID.String()) }},
+		{"state", func(l *inspect.Lock) string { return string(l.State) }},
+		{"kind", func(l *inspect.Lock) string { return string(l.Kind) }},
+		{"library", func(l *inspect.Lock) string { return l.Recipe }},
+		{"confidence", func(l *inspect.Lock) string { return string(l.Confidence) }},
+		{"holders", func(l *inspect.Lock) string { return fmt.Sprint(len(l.Holders)) }},
+		{"holder", ofHolder(func(_ *inspect.Lock, h *inspect.Contender) string { return csvText(h.Who().String()) })},
+		{"client", ofHolder(func(_ *inspect.Lock, h *inspect.Contender) string {
+			return csvText(inspect.Escape(h.Owner.Client))
+		})},
+		{"session", ofHolder(session)},
+		{"held_since", ofHolder(func(_ *inspect.Lock, h *inspect.Contender) string { return instant(h.Since) })},
+		{"held_ms", ofHolder(func(l *inspect.Lock, h *inspect.Contender) string { return millis(view.Since(l, h)) })},
+		{"ttl_ms", ofHolder(func(_ *inspect.Lock, h *inspect.Contender) string {
+			if h.NoExpiry {
+				return "-1"
+			}
+			return millis(inspect.Age{Duration: h.ExpiresAt.Sub(view.Now)}, !h.ExpiresAt.IsZero())
+		})},
+		{"waiters", func(l *inspect.Lock) string { return fmt.Sprint(l.Waiting()) }},
+		{"waiters_known", func(l *inspect.Lock) string {
+			return fmt.Sprint(l.WaitersAtLeast == 0 && !l.Unknown(inspect.AspectWaiters))
+		}},
+		{"longest_wait_ms", func(l *inspect.Lock) string { return millis(view.LongestWait(l)) }},
+		{"votes", ofMasters((*inspect.Lock).Votes)},
+		{"masters", ofMasters(func(l *inspect.Lock) int { return len(l.Masters) })},
+		{"finding", ofWorst(func(f *inspect.Finding) string { return f.Rule })},
+		{"severity", ofWorst(func(f *inspect.Finding) string { return string(f.Severity) })},
+		{"grants", func(l *inspect.Lock) string { return grants(view.Snapshot, l) }},
+		{"ages_known", func(l *inspect.Lock) string { return agesKnown(view, l) }},
 	}
-	c := &l.Holders[0]
-	since, held, ttl := "", "", ""
-	if !c.Since.IsZero() {
-		since = c.Since.UTC().Format(time.RFC3339Nano)
+}
+
+func ofMasters(f func(*inspect.Lock) int) func(*inspect.Lock) string {
+	return func(l *inspect.Lock) string {
+		if len(l.Masters) == 0 {
+			return ""
+		}
+		return fmt.Sprint(f(l))
 	}
-	if d, ok := view.Since(l, c); ok {
-		held = millis(d.Duration)
-	}
-	switch {
-	case c.NoExpiry:
-		ttl = "-1"
-	case !c.ExpiresAt.IsZero():
-		ttl = millis(c.ExpiresAt.Sub(view.Now))
-	}
-	return []string{
-		csvText(c.Who().String()), csvText(inspect.Escape(c.Owner.Client)),
-		inspect.SessionID(c.Owner.Session), since, held, ttl,
+}
+
+func ofWorst(f func(*inspect.Finding) string) func(*inspect.Lock) string {
+	return func(l *inspect.Lock) string {
+		if worst := describe.Worst(l.Findings); worst != nil {
+			return f(worst)
+		}
+		return ""
 	}
 }
 
@@ -108,7 +115,19 @@ func agesKnown(view describe.View, l *inspect.Lock) string {
 	return fmt.Sprint(known)
 }
 
-func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+func millis(d inspect.Age, known bool) string {
+	if !known {
+		return ""
+	}
+	return fmt.Sprint(d.Milliseconds())
+}
+
+func instant(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339Nano)
+}
 
 // DiagnosisCSV returns a row for each finding on each lock or backend, the worst first.
 func DiagnosisCSV(s *inspect.Snapshot, found []Complaint) [][]string {

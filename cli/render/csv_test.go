@@ -31,7 +31,8 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 		}
 	}
 	guessed := s.Lock(inspect.ID{Backend: "guessed", Path: "/l"})
-	if held, wait := holderAge(s, guessed), longestWait(s, guessed); held != "~1h00m" || wait != "~1h00m" {
+	view := viewOf(s)
+	if held, wait := age(view, guessed, &guessed.Holders[0]), longestWait(view, guessed); held != "~1h00m" || wait != "~1h00m" {
 		t.Errorf("held %s, wait %s", held, wait)
 	}
 }

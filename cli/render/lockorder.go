@@ -33,7 +33,7 @@ func lockOrders() []lockOrder {
 			if len(l.Holders) == 0 {
 				return 0, false
 			}
-			d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).Since(l, &l.Holders[0])
+			d, ok := viewOf(s).Since(l, &l.Holders[0])
 			return int64(d.Least), ok
 		}},
 		{"queue", func(_ *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
@@ -41,7 +41,7 @@ func lockOrders() []lockOrder {
 			return int64(n), n > 0 || describe.QueueLength(l) != "?"
 		}},
 		{"wait", func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l)
+			d, ok := viewOf(s).LongestWait(l)
 			return int64(d.Least), ok
 		}},
 		{ByGrants, func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
@@ -12,55 +13,66 @@ import (
 
 // LockTable returns the table of ls, at most width cells wide; 0 means no limit.
 func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
-	columns := lockColumns(wide)
+	columns := lockColumns(viewOf(s), wide)
 	if order == ByGrants {
 		at := slices.IndexFunc(columns, func(c lockColumn) bool { return c.head == "QUEUE" })
-		columns = slices.Insert(columns, at,
-			lockColumn{column: column{head: "GRANTS", right: true, worth: 10}, cell: grants})
+		cell := func(l *inspect.Lock) string { return grants(s, l) }
+		columns = slices.Insert(columns, at, lockColumn{column{head: "GRANTS", right: true, worth: 10}, false, cell})
 	}
 	return table{
 		columns: each.Of(columns, func(c lockColumn) column { return c.column }),
 		rows: each.Of(InOrder(s, order), func(l *inspect.Lock) []string {
-			return each.Of(columns, func(c lockColumn) string { return cmp.Or(c.cell(s, l), "–") })
+			return each.Of(columns, func(c lockColumn) string { return dash(c.cell(l)) })
 		}),
 	}.render(width)
 }
+
+func viewOf(s *inspect.Snapshot) describe.View { return describe.View{Snapshot: s, Now: s.TakenAt} }
 
 // lockColumn is a column of the table of locks: its head and room, and what it says of a lock;
 // empty: nothing.
 type lockColumn struct {
 	column
 	wide bool // only in the wide table
-	cell func(*inspect.Snapshot, *inspect.Lock) string
+	cell func(*inspect.Lock) string
 }
 
 // lockColumns returns the columns of the table, or of the wide one.
-func lockColumns(wide bool) []lockColumn {
+func lockColumns(view describe.View, wide bool) []lockColumn {
+	held := func(l *inspect.Lock, h *inspect.Contender) string { return age(view, l, h) }
+	ttl := func(_ *inspect.Lock, h *inspect.Contender) string {
+		if h.NoExpiry {
+			return "none"
+		}
+		return until(view, h.ExpiresAt)
+	}
 	all := []lockColumn{
-		{column: column{head: "LOCK", least: 24}, cell: of(func(l *inspect.Lock) string { return l.ID.String() })},
-		{column: column{head: "STATE"}, cell: of(describe.State)},
-		{column: column{head: "KIND", worth: 3}, cell: of(describe.KindOf)},
-		{column: column{head: "LIBRARY", worth: 4}, cell: of(func(l *inspect.Lock) string { return l.Recipe })},
-		{column: column{head: "HOLDER", least: 16}, cell: of(Holder)},
-		{column: column{head: "HELD", right: true, worth: 9}, cell: holderAge},
-		{column: column{head: "QUEUE", right: true, worth: 8}, cell: of(describe.QueueLength)},
-		{column: column{head: "TTL", worth: 5}, cell: holderTTL},
-		{wide: true, column: column{head: "VOTES", right: true, worth: 6}, cell: of(votes)},
-		{wide: true, column: column{head: "VALID", worth: 2}, cell: validity},
-		{wide: true, column: column{head: "SESSION", right: true, worth: 2}, cell: of(session)},
-		{wide: true, column: column{head: "WAIT", right: true, worth: 2}, cell: longestWait},
-		{
-			wide: true, column: column{head: "SURE", worth: 1},
-			cell: of(func(l *inspect.Lock) string { return string(l.Confidence) }),
-		},
-		{wide: true, column: column{head: "FINDING", worth: 7}, cell: of(worst)},
+		{column{head: "LOCK", least: 24}, false, func(l *inspect.Lock) string { return l.ID.String() }},
+		{column{head: "STATE"}, false, describe.State},
+		{column{head: "KIND", worth: 3}, false, describe.KindOf},
+		{column{head: "LIBRARY", worth: 4}, false, func(l *inspect.Lock) string { return l.Recipe }},
+		{column{head: "HOLDER", least: 16}, false, Holder},
+		{column{head: "HELD", right: true, worth: 9}, false, ofHolder(held)},
+		{column{head: "QUEUE", right: true, worth: 8}, false, describe.QueueLength},
+		{column{head: "TTL", worth: 5}, false, ofHolder(ttl)},
+		{column{head: "VOTES", right: true, worth: 6}, true, votes},
+		{column{head: "VALID", worth: 2}, true, func(l *inspect.Lock) string { return until(view, l.ValidUntil) }},
+		{column{head: "SESSION", right: true, worth: 2}, true, ofHolder(session)},
+		{column{head: "WAIT", right: true, worth: 2}, true, func(l *inspect.Lock) string { return longestWait(view, l) }},
+		{column{head: "SURE", worth: 1}, true, func(l *inspect.Lock) string { return string(l.Confidence) }},
+		{column{head: "FINDING", worth: 7}, true, worst},
 	}
 	return slices.DeleteFunc(all, func(c lockColumn) bool { return c.wide && !wide })
 }
 
-// of is a cell that is the same whatever the time.
-func of(f func(*inspect.Lock) string) func(*inspect.Snapshot, *inspect.Lock) string {
-	return func(_ *inspect.Snapshot, l *inspect.Lock) string { return f(l) }
+// ofHolder is a cell about a lock's first holder; empty without one.
+func ofHolder(f func(*inspect.Lock, *inspect.Contender) string) func(*inspect.Lock) string {
+	return func(l *inspect.Lock) string {
+		if len(l.Holders) == 0 {
+			return ""
+		}
+		return f(l, &l.Holders[0])
+	}
 }
 
 // Holder names the holder of a lock, or says briefly why it is not held.
@@ -81,31 +93,19 @@ func worst(l *inspect.Lock) string {
 	return fmt.Sprintf("%s: %s", f.Severity, f.Rule)
 }
 
-func holderAge(s *inspect.Snapshot, l *inspect.Lock) string {
-	if len(l.Holders) == 0 {
-		return ""
-	}
-	return age(s, l, &l.Holders[0])
-}
-
-func age(s *inspect.Snapshot, l *inspect.Lock, c *inspect.Contender) string {
-	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).Since(l, c); ok {
+func age(view describe.View, l *inspect.Lock, c *inspect.Contender) string {
+	if d, ok := view.Since(l, c); ok {
 		return describe.SignOf(d) + describe.Span(d.Duration)
 	}
 	return "–"
 }
 
-func holderTTL(s *inspect.Snapshot, l *inspect.Lock) string {
-	switch {
-	case len(l.Holders) == 0:
+// until is the time until an instant; empty where that is unknown.
+func until(view describe.View, at time.Time) string {
+	if at.IsZero() {
 		return ""
-	case l.Holders[0].NoExpiry:
-		return "none"
-	case l.Holders[0].ExpiresAt.IsZero():
-		return ""
-	default:
-		return describe.Span(l.Holders[0].ExpiresAt.Sub(s.TakenAt))
 	}
+	return describe.Span(at.Sub(view.Now))
 }
 
 func votes(l *inspect.Lock) string {
@@ -115,25 +115,15 @@ func votes(l *inspect.Lock) string {
 	return fmt.Sprintf("%d/%d", l.Votes(), len(l.Masters))
 }
 
-func validity(s *inspect.Snapshot, l *inspect.Lock) string {
-	if l.ValidUntil.IsZero() {
-		return ""
-	}
-	return describe.Span(l.ValidUntil.Sub(s.TakenAt))
-}
-
-func session(l *inspect.Lock) string {
-	if len(l.Holders) == 0 {
-		return ""
-	}
-	return inspect.SessionID(l.Holders[0].Owner.Session)
-}
+func session(_ *inspect.Lock, c *inspect.Contender) string { return inspect.SessionID(c.Owner.Session) }
 
 // longestWait is the wait of the earliest waiter. In an unfair queue it need not be the first in
 // line.
-func longestWait(s *inspect.Snapshot, l *inspect.Lock) string {
-	if d, ok := (describe.View{Snapshot: s, Now: s.TakenAt}).LongestWait(l); ok {
+func longestWait(view describe.View, l *inspect.Lock) string {
+	if d, ok := view.LongestWait(l); ok {
 		return describe.SignOf(d) + describe.Span(d.Duration)
 	}
 	return ""
 }
+
+func dash(s string) string { return cmp.Or(s, "–") }

@@ -20,15 +20,15 @@ func TestCellsOfLocks(t *testing.T) {
 	}
 	s := inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected}}, []*inspect.Lock{unfair})
 	got := make(map[string]string)
-	for _, c := range lockColumns(true) {
-		got[c.head] = c.cell(s, unfair)
+	for _, c := range lockColumns(viewOf(s), true) {
+		got[c.head] = c.cell(unfair)
 	}
 	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "QUEUE": "2", "WAIT": "1m00s", "VOTES": "", "SESSION": ""} {
 		if got[head] != want {
 			t.Errorf("%s is %q, want %q", head, got[head], want)
 		}
 	}
-	if plain := lockColumns(false); len(plain) != 8 {
+	if plain := lockColumns(viewOf(s), false); len(plain) != 8 {
 		t.Errorf("%d columns that are always there", len(plain))
 	}
 }

@@ -18,7 +18,7 @@ func LockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.Owner
 	var b strings.Builder
 	name := cmp.Or(l.Recipe, "no known library")
 	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, describe.KindOf(l), name, l.Confidence, describe.State(l))
-	fmt.Fprintln(&b, describe.View{Snapshot: s, Now: s.TakenAt}.Verdict(l))
+	fmt.Fprintln(&b, viewOf(s).Verdict(l))
 	for i := range l.Holders {
 		if command, ok := look.Fill(OwnerFields(l, &l.Holders[i])); ok {
 			fmt.Fprintf(&b, "look: %s\n", command)
@@ -57,7 +57,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		{head: "BLOCKS", right: true, worth: 1},
 		{head: "WATCHES", worth: 5},
 	}}
-	view := describe.View{Snapshot: s, Now: s.TakenAt}
+	view := viewOf(s)
 	if slices.ContainsFunc(slices.Concat(l.Holders, l.Waiters),
 		func(c inspect.Contender) bool { return view.HostName(&c.Owner) != "" }) {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
@@ -80,7 +80,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 			}
 			row := []string{
 				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-				age(s, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
+				age(view, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
 			}
 			t.rows = append(t.rows, row[:len(t.columns)])
 		}

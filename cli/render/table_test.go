@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lockscope/lockscope/inspect/describe"
 )
 
 func TestTableFitsItsWidth(t *testing.T) {
 	var tab table
-	for _, c := range lockColumns(true) {
+	for _, c := range lockColumns(describe.View{}, true) {
 		tab.columns = append(tab.columns, c.column)
 	}
 	tab.rows = [][]string{
