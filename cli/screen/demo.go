@@ -198,7 +198,7 @@ func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) 
 	}
 	observer := d.Diagnosing(d.Now, sources...)
 	observer.Advise(s.Reach())
-	observer.Focus(each.Of(scenes, func(s sandbox.Scene) inspect.ID { return s.Lock })...)
+	observer.Focus(each.Of(scenes, func(s tui.Scene) inspect.ID { return s.Lock })...)
 	if err := observer.Run(ctx); err != nil {
 		return nil, err
 	}
