@@ -22,7 +22,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
 	m := servertest.StartRedis(t)
 	byClock := func(o *redisOptions) { o.clock.now = now }
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
+	s = must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
 	t.Cleanup(s.Close)
 	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
 		t.Fatalf("no messages: %v", err)

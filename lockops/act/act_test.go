@@ -205,7 +205,7 @@ func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
 		// As seen on a screen, too: the preview is refused as changed.
 		old := *p.Seen
 		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
-		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
+		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 	})

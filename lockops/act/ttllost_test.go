@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that
