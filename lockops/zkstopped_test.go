@@ -156,6 +156,6 @@ func (h *holderProcess) ended(t *testing.T) (at int64, lost bool) {
 	if len(words) != 3 || words[0] != "ended" {
 		t.Fatalf("the holder says %q", words)
 	}
-	at := must.Have(strconv.ParseInt(words[1], 10, 64))(t)
+	at = must.Have(strconv.ParseInt(words[1], 10, 64))(t)
 	return at, words[2] == "true"
 }

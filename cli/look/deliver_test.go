@@ -142,7 +142,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 	server.Close()
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
-	err = send(ctx, message{}, func(error) { giveUp() })
+	err := send(ctx, message{}, func(error) { giveUp() })
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("no server: %v", err)
 	}
