@@ -55,17 +55,15 @@ func rootCommand(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lockscope [TARGET…]",
 		Short: "See who holds a distributed lock in ZooKeeper or Redis, who waits, and why",
-		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which " +
-			"order, and\n" +
-			"what is wrong. Without a command it opens the screen on its targets:\n\n" +
+		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which\n" +
+			"order, and what is wrong. Without a command it opens the screen on its targets:\n\n" +
 			"  zk://host:2181[,host:2181…][/root]      a ZooKeeper ensemble\n" +
 			"  redis://host:6379[,host:6379…][/db]     one Redis, or independent masters that share locks (Redlock)\n" +
 			"  redis+sentinel://host,host/MASTER  redis+cluster://host,host  redis+unix:///path/to.sock\n" +
 			"  zks:// rediss:// rediss+sentinel:// rediss+cluster://  with TLS: " +
 			"?ca=FILE&cert=FILE&key=FILE&server_name=NAME\n\n" +
-			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper admin=http://host:8080 " +
-			"(AdminServers) and chroot=/path,\n" +
-			"of Redis match=GLOB.",
+			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper\n" +
+			"admin=http://host:8080 (AdminServers) and chroot=/path, of Redis match=GLOB.",
 		Example: "  lockscope demo                                    nothing installed? start here\n" +
 			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
 			"  lockscope ls redis://r1:6379,r2:6379,r3:6379      list the locks of three masters\n" +

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 const (
@@ -95,10 +96,7 @@ func readQueue(children []Znode, created int64) queue {
 	if !slices.IsSortedFunc(children, byName) { // a source gives them sorted
 		q.nodes = slices.SortedFunc(slices.Values(children), byName)
 	}
-	names := make([]string, len(children))
-	for i := range q.nodes {
-		names[i] = q.nodes[i].Name
-	}
+	names := each.Of(q.nodes, func(z Znode) string { return z.Name })
 	q.writer, q.entries = recipe.Read(names)
 	owned := q.prove()
 	var foreign []string // prefixes of numbers that the server did not give
@@ -137,12 +135,11 @@ func (q *queue) node(e *recipe.Entry) *Znode {
 
 // named returns the node of that name, or nil.
 func (q *queue) named(name string) *Znode {
-	i, found := slices.BinarySearchFunc(q.nodes, name,
-		func(z Znode, name string) int { return strings.Compare(z.Name, name) })
-	if !found {
-		return nil
+	compare := func(z Znode, name string) int { return strings.Compare(z.Name, name) }
+	if i, found := slices.BinarySearchFunc(q.nodes, name, compare); found {
+		return &q.nodes[i]
 	}
-	return &q.nodes[i]
+	return nil
 }
 
 // leaveOut takes nodes out that are no contenders, and nothing strange either.

@@ -24,11 +24,10 @@ func Ask(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",
 		Short: "Ask a lock's holder to let go, and watch whether it does",
-		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. Milder than " +
-			"a release: its\n" +
-			"program hears of it, and decides. Only Curator knows such a request, and only a lock that its program " +
-			"made revocable\n" +
-			"(makeRevocable) hears it: (recognised by the node's empty data).",
+		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. Milder\n" +
+			"than a release: its program hears of it, and decides. Only Curator knows such a request, and only\n" +
+			"a lock that its program made revocable (makeRevocable) hears it: (recognised by the node's empty\n" +
+			"data).",
 		Example: "  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --wait 1m --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
