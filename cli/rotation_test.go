@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -46,12 +47,12 @@ func TestARotatedPasswordNeedsNoRestart(t *testing.T) {
 		return err == nil && strings.Contains(list, "user=ops")
 	}
 	scrape := exporting(t, t.TempDir(), "--config", config, "-p", "p")
-	eventually(t, "it is logged in", connected)
+	must.Become(t, "it is logged in", connected)
 	give(marked + "new")
 	redisDo(t, server.Addr, "ACL", "SETUSER", "ops", "resetpass", ">"+marked+"new")
 	redisDo(t, server.Addr, "CLIENT", "KILL", "USER", "ops")
-	eventually(t, "it is logged in with the new password", connected)
-	eventually(t, "the view is whole again", func() bool {
+	must.Become(t, "it is logged in with the new password", connected)
+	must.Become(t, "the view is whole again", func() bool {
 		_, text := scrape("/metrics")
 		return strings.Contains(text, `lockscope_backend_state{backend="redis",service="redis",state="connected"} 1`)
 	})

@@ -254,7 +254,8 @@ func (o *Observer) publishAsOf(now time.Time) {
 	}
 	s := &Snapshot{
 		TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, hosts: o.hosts,
-		sessions: make(map[string]map[int64]Session, len(o.backends)), watched: make(map[string]time.Time, len(o.backends)),
+		sessions: make(map[string]map[int64]Session, len(o.backends)),
+		watched:  make(map[string]time.Time, len(o.backends)),
 	}
 	for _, p := range o.backends {
 		if p.shown != nil {

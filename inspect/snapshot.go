@@ -57,7 +57,8 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 
 // Where is the same moment with only the locks that keep accepts.
 func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
-	rest := NewSnapshot(s.TakenAt, s.Backends, slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
+	rest := NewSnapshot(s.TakenAt, s.Backends,
+		slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
 	rest.sessions, rest.watched, rest.hosts, rest.cycles = s.sessions, s.watched, s.hosts, s.cycles
 	return rest
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/jsonform"
-	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Diff is the command diff.
@@ -85,7 +84,8 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 // differenceText is the answer, then a line for each thing that changed.
 func differenceText(from, to *inspect.Snapshot) string {
 	head, lines := describe.Differences(from, to)
-	text := fmt.Sprintf("%s from %s to %s\n", head, from.TakenAt.UTC().Format(time.RFC3339), to.TakenAt.UTC().Format(time.RFC3339))
+	at := func(s *inspect.Snapshot) string { return s.TakenAt.UTC().Format(time.RFC3339) }
+	text := fmt.Sprintf("%s from %s to %s\n", head, at(from), at(to))
 	for _, line := range lines {
 		text += line + "\n"
 	}

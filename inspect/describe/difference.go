@@ -32,7 +32,8 @@ func Differences(from, to *inspect.Snapshot) (head string, lines []string) {
 			list []*inspect.Finding
 		}{{"new ", d.New}, {"gone", d.Gone}} {
 			for _, f := range group.list {
-				lines = append(lines, fmt.Sprintf("  %s finding  %s: %s: %s", group.word, f.Severity, f.Rule, Printable(f.Message)))
+				lines = append(lines, fmt.Sprintf("  %s finding  %s: %s: %s",
+					group.word, f.Severity, f.Rule, Printable(f.Message)))
 			}
 		}
 	}
