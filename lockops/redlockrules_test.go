@@ -209,7 +209,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 			time.Sleep(time.Millisecond) // it holds, so that the others have to wait
 		})
 		// Without the release's message it is six of ten: those who look on their own send some, too.
-		eventually(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
+		must.Become(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
 		if err := woken.Close(); err != nil {
 			t.Error(err)
 		}
