@@ -34,6 +34,14 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// wants demands an exit code, and a text of what was printed; empty: any.
+func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
+	t.Helper()
+	if o.code != code || !strings.Contains(o.stdout, stdout) || !strings.Contains(o.stderr, stderr) {
+		t.Errorf("want %d, %q and %q: %+v", code, stdout, stderr, o)
+	}
+}
+
 // run runs one command line in this process, with its own empty home.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
