@@ -63,7 +63,7 @@ func TestAnEnsemble(t *testing.T) {
 
 	servers[1].Kill(t)
 	for _, c := range []*zk.Conn{first, second} { // it may have been the leader: until there is another one, no server serves
-		await(t, "the others serve", func() bool {
+		must.Become(t, "the others serve", func() bool {
 			_, err := c.Sync("/l")
 			return err == nil
 		})

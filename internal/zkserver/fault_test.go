@@ -139,7 +139,7 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	good, _ := dialZK(t, server.Addr, 30*time.Second)
-	must[string](t)(good.Create("/big", make([]byte, 900_000), 0, open))
+	must.Have(good.Create("/big", make([]byte, 900_000), 0, open))(t)
 	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 	c := w.client("deaf")
 	for i := range int32(200) {
