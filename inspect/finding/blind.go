@@ -23,8 +23,7 @@ import (
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
-		means: "Something could not be read: a right is missing, or a server did not answer. What depends on it is " +
-			"unknown, never free.",
+		means:    "A right is missing, or a server did not answer. What depends on it is unknown, never free.",
 		sure:     "`doctor --access` prints what the account sees, and the missing right.",
 		do:       "Grant the right, or treat it as unknown.",
 		not:      "Do not act on a lock whose holder is unknown.",

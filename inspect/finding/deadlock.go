@@ -27,14 +27,12 @@ func deadlock() rule {
 		means: "Owners wait for each other in a circle, and none of its locks has changed hands for a second. Info " +
 			"in a single look, and where one session may be several threads. A warning where a ZooKeeper session " +
 			"and a Redis client are only possibly one program.",
-		sure: "Look again: the same owners still wait. jstack or py-spy shows what their threads wait for. If " +
-			"`evidence.ties` joins two clients, check that they are one program.",
+		sure: "Look again: the same owners still wait. jstack or py-spy shows what their threads wait for.",
 		do: "Stop one of the clients, or release the cheapest lock. Then have all clients take these locks in " +
 			"one order.",
 		not: "Do not release more than one lock: each released holder keeps running.",
-		evidence: "locks (ids), owners (each waits for the next, the last for the first), contender (this lock's " +
-			"holder), cheapest (the lock whose release costs the least), ties (why a session and a Redis client " +
-			"count as one program)",
+		evidence: "locks, owners (each waits for the next, the last for the first), contender (this lock's holder), " +
+			"cheapest (lock to release), ties (why a session and a Redis client count as one program)",
 		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {

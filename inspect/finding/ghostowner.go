@@ -40,12 +40,11 @@ func ghostOwner() rule {
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "The owner is connected to no server, or what its library keeps alive for the entry is gone. Info " +
 			"while the session has not timed out.",
-		sure: "Look for the process on the host that `show` names.",
-		do:   "Wait for the session to time out. Release the entry only if it stays although the process is gone.",
-		not:  "Do not release it while its client may reconnect.",
-		evidence: "contender, state, count, last_contact, session_timeout_ms, missing_since and ends_by of a watched " +
-			"session",
-		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}, asOf: sessionsRead,
+		sure:     "Look for the process on the host that `show` names.",
+		do:       "Wait for the session to time out. Release the entry only if it stays although the process is gone.",
+		not:      "Do not release it while its client may reconnect.",
+		evidence: "contender, state, count, last_contact, session_timeout_ms, missing_since, ends_by",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}, asOf: sessionsRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0

@@ -20,12 +20,11 @@ func lostWakeUp() rule {
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "A contender watches a node that is gone, and not the one it waits for, so it may not learn that its " +
 			"turn has come. Info where its library may have looked again.",
-		sure: "Check whether the client works under the lock or still waits.",
-		do:   "Restart it if it hangs, so that it queues again.",
-		not:  "Do not remove its znode while it runs.",
-		evidence: "contender, watches_gone, or instead (a waiter behind it that the first in line watches), " +
-			"blocked_below",
-		restsOn: []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
+		sure:     "Check whether the client works under the lock or still waits.",
+		do:       "Restart it if it hangs, so that it queues again.",
+		not:      "Do not remove its znode while it runs.",
+		evidence: "contender, watches_gone, or instead (a waiter behind it that it watches), blocked_below",
+		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Holders) == 0 || c.Watches == nil {

@@ -27,8 +27,8 @@ func missingWatch() rule {
 		sure: "Look again: a client that is about to watch does so within a second.",
 		do:   "Restart that client, so that it queues again.",
 		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",
-		evidence: "contender, expected, instead (another contender that it watches), watches_gone (a gone node that it " +
-			"watches), blocked_below, right (missing, so it is unknown whether its client is connected)",
+		evidence: "contender, expected, instead (its watched contender), watches_gone (its watched node), " +
+			"blocked_below, right (missing to see whether it is connected)",
 		restsOn: []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

@@ -24,10 +24,9 @@ func noQuorum() rule {
 	return rule{
 		name: "no-quorum", severity: inspect.Critical, sometimes: inspect.Warning,
 		means: "Too few servers can be used, so no lock can be taken. A warning while one more failure would do it.",
-		sure: "The finding says how each server is lost. Try one of them from a host that uses the locks: the " +
-			"problem may be our network.",
-		do:  "Bring one of them back.",
-		not: "Do not stop or restart another server.",
+		sure:  "Try the lost servers from a host that uses the locks: the problem may be our network.",
+		do:    "Bring one of them back.",
+		not:   "Do not stop or restart another server.",
 		evidence: "servers (addr, says), members, usable (at most), quorum, unseen (addresses that may serve others " +
 			"but not us)",
 	}.ofBackends(func(b *inspect.Backend, now time.Time) []inspect.Finding {

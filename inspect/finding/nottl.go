@@ -24,10 +24,9 @@ func noTTL() rule {
 		sure: "`PTTL` of the key is -1 on these masters.",
 		do: "Give it a TTL longer than its work takes (`ttl`), or release it once its client is gone. Set value " +
 			"and expiry in one command (SET NX PX).",
-		not: "Do not set a TTL shorter than the work.",
-		evidence: "contender or value, masters (on which it never expires), until (the end in its value, if that has " +
-			"passed)",
-		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
+		not:      "Do not set a TTL shorter than the work.",
+		evidence: "contender or value, masters, until (the end in its value, if that has passed)",
+		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		nameless := (l.Recipe == "token" || l.Recipe == "") && !recipe.NamesLock(l.ID.Path)

@@ -52,7 +52,7 @@ func entry(r *rule) string {
 			name += string([]rune(" ¹ ² ³")[2*i : 2*i+2])
 		}
 	}
-	return fmt.Sprintf("\n### %s\n\n%s\n\n- Be sure: %s\n- Do: %s\n- Not: %s\n- Evidence: %s.\n", name, r.means, r.sure, r.do, r.not, r.evidence)
+	return fmt.Sprintf("\n### %s\n\n%s\n\n- Check: %s\n- Do: %s\n- Do not %s\n- Evidence: %s.\n", name, r.means, r.sure, r.do, strings.TrimPrefix(r.not, "Do not "), r.evidence)
 }
 
 func TestThePageIsMadeFromTheRules(t *testing.T) {

@@ -18,7 +18,7 @@ func persistentContender() rule {
 	return rule{
 		name: "persistent-contender", severity: inspect.Critical,
 		means:    "A contender that no session owns. It stays after its client is gone, and blocks everyone behind it.",
-		sure:     "Check that its client is gone. `show` has the host and label, if the client wrote them.",
+		sure:     "`show` has the client's host and label, if it wrote them.",
 		do:       "Release it once its client is gone. Have clients create ephemeral nodes.",
 		not:      "Do not release it while its client may still work.",
 		evidence: "contender, state, count, blocked_below",

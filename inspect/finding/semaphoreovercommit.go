@@ -17,7 +17,7 @@ func semaphoreOvercommit() rule {
 	return rule{
 		name: "semaphore-overcommit", severity: inspect.Critical,
 		means:    "More leases are granted than the semaphore has permits.",
-		sure:     "Compare the number of permits in the clients' configurations: each client uses its own.",
+		sure:     "Compare the clients' configurations: each uses its own number of permits.",
 		do:       "Give all clients the same number, and restart those that use more.",
 		not:      "Do not release leases: their owners keep working.",
 		evidence: "holders, held, limit",

@@ -38,11 +38,11 @@ func serversDisagree() rule {
 		means: "Servers given as one ensemble are not one, or a member is far behind its leader or has other data. " +
 			"Info in a single look.",
 		sure: "Look again after half a minute. `srvr` on each server shows its role, zxid and number of nodes.",
-		do: "Give each ensemble its own target. Restart a member that stays behind. Have one with other data " +
-			"load everything from its leader.",
+		do: "Give each ensemble its own target. Restart a member that stays behind. Let one with other data load " +
+			"everything from its leader.",
 		not: "Do not trust a lock that only this member shows.",
-		evidence: "servers (addr, role); for a member server, role, zxid, lag_ms (at least), nodes_apart (znodes more " +
-			"than its leader has)",
+		evidence: "servers (addr, role); or server, role, zxid, lag_ms (at least), nodes_apart (znodes more than its " +
+			"leader has)",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.ZooKeeper {
 			return nil

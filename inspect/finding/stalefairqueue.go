@@ -23,7 +23,7 @@ func staleFairQueue() rule {
 		sure:     "Look for their processes on the hosts that `show` names.",
 		do:       "Wait until the library drops them. Release a waiter whose client is gone.",
 		not:      "Do not delete the queue's keys: live waiters are in them.",
-		evidence: "contenders, stale (how many), waiters, head (the next in turn is stale), lapsed_since of the first",
+		evidence: "contenders, stale (how many), waiters, head (the next is stale), lapsed_since",
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

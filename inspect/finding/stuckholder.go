@@ -37,16 +37,14 @@ func stuckHolder() rule {
 		means: "Held for too long while others wait: longer than `--stuck-after`, ten times the usual hold, or " +
 			"twice the expected one. Info where it may be an election. No release is advised if the servers' " +
 			"clock is unchecked.",
-		sure: "Look at the holder's process: is it working, waiting, or gone? `show` has its host, process and " +
-			"session.",
+		sure: "Look at the holder's process: is it working, waiting, or gone?",
 		do: "Let it finish, fix what it waits for, or stop it. Release the lock only if it hangs for good. If " +
-			"long holds are normal, say so in the configuration (`expect`).",
+			"long holds are normal, configure `expect`.",
 		not: "Do not release it while the holder works: a release does not stop the holder, and two may work at " +
 			"once.",
-		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked: by a clock that could not be " +
-			"compared with ours), held_at_least_ms if unchecked, held_over, limit_ms, hold_p99_ms or expected_ms " +
-			"(where the limit comes from), waiters, kind if it may be an election, watched_since if no handoff " +
-			"was seen since",
+		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked), held_at_least_ms, " +
+			"held_over, limit_ms, hold_p99_ms or expected_ms, waiters, kind if it may be an election, " +
+			"watched_since if no handoff was seen since",
 		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

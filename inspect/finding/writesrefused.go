@@ -26,11 +26,10 @@ func writesRefused() rule {
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
 		means: "A Redis master answers reads but refuses writes. No lock can be taken on it, or hardly any if its " +
 			"memory is full. A warning while the other masters are a quorum.",
-		sure: "The master's log and INFO give the reason: disk, append-only file, replicas or memory.",
-		do:   "Free disk space, restore a replica, or add memory.",
-		not:  "Do not delete lock keys to make room: their holders keep working.",
-		evidence: "servers (addr, maxmemory if full), reason (save, aof, replicas, memory), unusable and quorum of " +
-			"independent masters",
+		sure:     "The master's log and INFO give the reason: disk, append-only file, replicas or memory.",
+		do:       "Free disk space, restore a replica, or add memory.",
+		not:      "Do not delete lock keys to make room: their holders keep working.",
+		evidence: "servers (addr, maxmemory), reason (save, aof, replicas, memory), unusable, quorum",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var found []inspect.Finding
 		if !slices.ContainsFunc(b.Servers, refusing) {

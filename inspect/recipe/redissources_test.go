@@ -67,7 +67,7 @@ var keySources = []written{
 	},
 	{
 		library: "redis-semaphore (npm): Semaphore, MultiSemaphore", recipe: redisSemaphoreName, read: "5.8.0 run", file: "lib/semaphore/acquire/lua.js", function: "acquireLua",
-		proof: "`semaphore:NAME`, a sorted set of UUIDs scored scored by when they came, with a TTL", alike: "other sets of times", sure: Likely,
+		proof: "`semaphore:NAME`, a sorted set of UUIDs scored by when they came, with a TTL", alike: "other sets of times", sure: Likely,
 		is:   keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)),
 		near: []found{keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), "worker-7")), keyed("seen:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)), keyed("semaphore:a", forever(zset(float64(sourcesNow.UnixMilli()-1), uuid)))},
 	},
