@@ -36,7 +36,7 @@ func ExampleDo_redis() {
 	lock := lockops.NewRedisMutex(session, "lock:report", lockops.WithoutToken())
 	err := lockops.Do(ctx, lock, func(context.Context) error {
 		_, err := lock.TryAcquire(ctx)
-		fmt.Println("somebody else:", errors.Is(err, lockops.ErrHeld))
+		fmt.Println("another client:", errors.Is(err, lockops.ErrHeld))
 		return nil
 	})
 	fmt.Println(err, server.Keys())

@@ -53,7 +53,7 @@ func Release(a *app.App) *cobra.Command {
 	flags.IntVar(&r.max, "max", 0, "with --match: release at most this many locks; if more match, release none")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false,
-		"allow forcing out a leader that does not notice: it leads on until it is restarted")
+		"allow forcing out a leader that does not notice: it still leads until it is restarted")
 	return command
 }
 

@@ -21,7 +21,7 @@ func Ls(a *app.App) *cobra.Command {
 		Short: "List the locks with holder, age and queue length",
 		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
 			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. Instead of\n" +
-			"targets it takes a recording, and lists its last state. --sort has the locks with the most first, grants only of a recording.",
+			"targets it takes a recording, and lists its last state. --sort puts the most first; grants needs a recording.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide --sort wait\n" +
 			"  lockscope ls -p prod --filter 'lib=redsync token=9f3a'\n" +

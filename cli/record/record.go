@@ -38,7 +38,7 @@ func Record(a *app.App) *cobra.Command {
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
 			"names, values and addresses as the servers report them, but no credentials. FILE is compressed to a tenth of the size,\n" +
-			"unless its name ends in .jsonl, or it is a pipe; replay and the others read both as they are. A file ends at 1 GiB (--max-mib).",
+			"unless its name ends in .jsonl, or it is a pipe; all commands read both. A file ends at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",

@@ -53,7 +53,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 			var b *inspect.Backend
 			v.Await("all", func() bool { b = v.Backend; return whole() && b.FirstPass })
 			old := cfg.WithoutMultiRead || cfg.WithoutAddWatch
-			if strings.Contains(b.Reading, "again and again") != old || strings.Contains(b.Reading, "one watch per root") == old {
+			if strings.Contains(b.Reading, "polled") != old || strings.Contains(b.Reading, "one watch per root") == old {
 				t.Errorf("reading: %q", b.Reading)
 			}
 			if below := b.Cost.Watches == 1; below == old || b.Lost > 0 || b.State != inspect.Connected {
