@@ -25,9 +25,8 @@ func Ask(a *app.App) *cobra.Command {
 		Use:   "ask LOCK [TARGET…] --owner NAME",
 		Short: "Ask a lock's holder to let go, and watch whether it does",
 		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. Milder\n" +
-			"than a release: its program hears of it, and decides. Only Curator knows such a request, and only\n" +
-			"a lock that its program made revocable (makeRevocable) hears it: (recognised by the node's empty\n" +
-			"data).",
+			"than a release: its program is notified, and decides. Only Curator has such a request, and only\n" +
+			"locks that their program made revocable (makeRevocable, recognised by the node's empty data) listen.",
 		Example: "  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --wait 1m --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
