@@ -48,8 +48,10 @@ func Release(a *app.App) *cobra.Command {
 	}
 	flags := command.Flags()
 	r.flags(command)
-	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, a SCAN pattern")
-	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and the contender it names")
+	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, a SCAN "+
+		"pattern")
+	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and the "+
+		"contender it names")
 	flags.IntVar(&r.max, "max", 0, "with --match: release at most this many locks; if more match, release none")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false,

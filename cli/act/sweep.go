@@ -43,9 +43,10 @@ func Sweep(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "sweep ROOT [TARGET…]",
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
-		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have none now, have no data, and have not\n" +
-			"changed for --idle, each only if unchanged since it was checked. ROOT itself stays, and so do directories that this\n" +
-			"empties. For what failed attempts left on some Redis masters: release --match --finding minority-leftover.",
+		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have none now, have no\n" +
+			"data, and have not changed for --idle, each only if unchanged since it was checked. ROOT itself\n" +
+			"stays, and so do directories that this empties. For what failed attempts left on some Redis masters:\n" +
+			"release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,

@@ -117,8 +117,10 @@ func (a *App) CompleteOwner(
 
 // CompleteTarget completes the scheme of a target.
 func CompleteTarget(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://",
-			"redis+unix:///"},
+	return []cobra.Completion{
+			"zk://", "zks://", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://",
+			"redis+unix:///",
+		},
 		cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 

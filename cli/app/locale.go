@@ -67,7 +67,8 @@ func (e Environment) ForPeople(w io.Writer) io.Writer {
 var texts = []string{"text", "table", "wide", "tree"}
 
 func makesFile(cmd *cobra.Command) bool {
-	return slices.Contains([]string{"man", "example", "completion"}, cmd.Name()) || cmd.HasParent() && cmd.Parent().Name() == "completion"
+	return slices.Contains([]string{"man", "example", "completion"}, cmd.Name()) ||
+		cmd.HasParent() && cmd.Parent().Name() == "completion"
 }
 
 // SpeakLocale makes a command print ASCII for people if the locale is not UTF-8.

@@ -56,7 +56,8 @@ func isFile(arg string) bool {
 func NoTarget(arg string) error {
 	switch {
 	case arg == "demo":
-		return Usagef("target %q: demo is a command, not a target (write: lockscope demo, or lockscope demo --headless for a list)", arg)
+		return Usagef("target %q: demo is a command, not a target (write: lockscope demo, or lockscope demo "+
+			"--headless for a list)", arg)
 	case isFile(arg):
 		return Usagef("target %q is a file: only ls, show, doctor and replay read recordings, one at a time (write: "+
 			"lockscope replay %s)", arg, arg)

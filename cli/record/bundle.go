@@ -45,11 +45,12 @@ func Bundle(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
 		Short: "Put all that is known about a lock into one file, for a ticket",
-		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a directory: a summary\n" +
-			"with the findings (README.md), the lock as JSON, its queue as Mermaid, all of the backend as JSON, the\n" +
-			"recording, and versions. Instead of targets it takes a recording, such as the past that R saves on the screen.\n\n" +
-			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value of a Redis lock\n" +
-			"can release it.",
+		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a\n" +
+			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, all of\n" +
+			"the backend as JSON, the recording, and versions. Instead of targets it takes a recording, such as\n" +
+			"the past that R saves on the screen.\n\n" +
+			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value\n" +
+			"of a Redis lock can release it.",
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope bundle redis:lock:orders -p prod --for 1m --to ticket-7.tar.gz\n" +
 			"  lockscope bundle zk:/locks/orders incident.jsonl --to ticket-7",
@@ -57,7 +58,8 @@ func Bundle(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
 	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for this long after the initial scan")
-	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive if it ends in .tar.gz, else a new directory")
+	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive if it ends in .tar.gz, else a new "+
+		"directory")
 	return command
 }
 

@@ -20,9 +20,10 @@ func Diff(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show what changed between two recordings, or two moments of one",
-		Long: "diff compares two moments: which locks appeared or disappeared, who acquired, released, queued or left, and which\n" +
-			"findings are new or gone. A and B are recordings, at their end, or FILE@TIME: at this time since its beginning. What happened in\n" +
-			"between and was undone again does not show. Backends that were not seen at one of them are named, not compared.",
+		Long: "diff compares two moments: which locks appeared or disappeared, who acquired, released, queued or\n" +
+			"left, and which findings are new or gone. A and B are recordings, at their end, or FILE@TIME: at\n" +
+			"this time since its beginning. What happened in between and was undone again does not show. Backends\n" +
+			"that were not seen at one of them are named, not compared.",
 		Example: "  lockscope diff before.jsonl after.jsonl\n" +
 			"  lockscope diff incident.jsonl@0s incident.jsonl@10m -o json",
 		Args: func(_ *cobra.Command, args []string) error {

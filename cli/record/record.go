@@ -36,9 +36,10 @@ func Record(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
-		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its owner may read:\n" +
-			"names, values and addresses as the servers report them, but no credentials. FILE is compressed to a tenth of the size,\n" +
-			"unless its name ends in .jsonl, or it is a pipe; all commands read both. A file ends at 1 GiB (--max-mib).",
+		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its\n" +
+			"owner may read: names, values and addresses as the servers report them, but no credentials. FILE is\n" +
+			"compressed to a tenth of the size, unless its name ends in .jsonl, or it is a pipe; all commands\n" +
+			"read both. A file ends at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
@@ -48,7 +49,9 @@ func Record(a *app.App) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(
+			cmd *cobra.Command, args []string, start string,
+		) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
@@ -117,7 +120,8 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return app.Exitf(app.ExitNo, "%s: ended early at %d MiB (--max-mib; unless its name ends in .jsonl, .json or .ndjson a file is compressed to a tenth of the size)", path, r.most)
+		return app.Exitf(app.ExitNo, "%s: ended early at %d MiB (--max-mib; unless its name ends in .jsonl, .json or "+
+			".ndjson a file is compressed to a tenth of the size)", path, r.most)
 	}
 	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err

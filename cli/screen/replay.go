@@ -20,10 +20,11 @@ func Replay(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Open the screen on a recording",
-		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space plays or stops,\n" +
-			"[ ] { } seek, < > change the speed, backspace goes to the end. FILE may be compressed (gzip, zstd). ls, show and doctor take\n" +
-			"a recording, too, instead of a target.",
-		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope replay incident.jsonl --at 4m30s",
+		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space\n" +
+			"plays or stops, [ ] { } seek, < > change the speed, backspace goes to the end. FILE may be\n" +
+			"compressed (gzip, zstd). ls, show and doctor take a recording, too, instead of a target.",
+		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope " +
+			"replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return app.Usagef("%s needs one FILE, made by lockscope record", app.NameOf(cmd))
@@ -65,7 +66,8 @@ func showMoment(ctx context.Context, a *app.App, path string, at time.Duration) 
 		return err
 	}
 	past := inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)
-	if err := observer.Film(inspect.PastStep, func(emit func(inspect.Update)) error { return played.To(at, emit) }, past.Add); err != nil {
+	play := func(emit func(inspect.Update)) error { return played.To(at, emit) }
+	if err := observer.Film(inspect.PastStep, play, past.Add); err != nil {
 		return err
 	}
 	return showScreen(ctx, &screen, observer, app.Setup{}, screenOptions{

@@ -111,14 +111,16 @@ var ErrInvalid = errors.New("not a usable configuration")
 const Example = `# lockscope configuration
 default: dev
 theme: auto                     # dark, light, high-contrast or colour-blind; the key T shows them all
-# Colours of your own, by role: muted, faint, holding, waiting, critical, warning, unknown, badge, badge_text, selected, changed.
+# Colours of your own, by role: muted, faint, holding, waiting, critical, warning, unknown, badge, badge_text,
+# selected, changed.
 skin:
   holding: "#5fd7a7"
 # Filters of the list of locks, to be chosen by name with the key ":".
 filters:
   stuck: held>10m waiting
   mine: holder~^worker-[0-9]+$ or label=nightly
-# Views of it, chosen in the same way: a filter, the column to sort by (- before it: in reverse), columns; "y" below the key "C" copies one.
+# Views of it, chosen in the same way: a filter, the column to sort by (- before it: in reverse), columns;
+# "y" below the key "C" copies one.
 views:
   redis-ttl:
     filter: backend=redis held
@@ -155,7 +157,8 @@ profiles:
         hold: 2h                # usually at most: stuck-holder speaks at twice that, in place of --stuck-after
       - match: zk:/locks/*/leader
         kind: election          # its holder leads, and is meant to hold
-# Names for the hosts of clients: by address or network, or by the host that a program writes of itself (all of it, groups by name).
+# Names for the hosts of clients: by address or network, or by the host that a program writes of itself (all of it,
+# groups by name).
 hosts:
   - address: 10.0.3.7
     name: billing-1
@@ -165,9 +168,10 @@ hosts:
     name: pod {app}/{id}
 # Shown by "lockscope show" below a holder of whom all these fields are known; never run.
 owner_command: ssh {host} jstack {pid}
-# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id, mode,
-# since and until (instants), uuid1 (its time and MAC address) and count (a number of holders). {uuid}, {uuid4} and {instant}
-# stand for these. Keys of Redis are looked for by these patterns too, where a target has no match=; paths below those of the targets.
+# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id,
+# mode, since and until (instants), uuid1 (its time and MAC address) and count (a number of holders). {uuid}, {uuid4}
+# and {instant} stand for these. Keys of Redis are looked for by these patterns too, where a target has no match=;
+# paths below those of the targets.
 recipes:
   acme:
     backend: zookeeper          # or redis: lock is then the key, and contender the value

@@ -91,7 +91,8 @@ func (p Profile) checkAccounts() error {
 		unused = unused && (at.Service == connect.ZooKeeper || !t.isEmpty())
 	}
 	if unused {
-		return errors.New("its username and password are for Redis, and no target would use them (write them below the target: " +
+		return errors.New("its username and password are for Redis, and no target would use them (write them below " +
+			"the target: " +
 			"a mapping of url, username and password_file)")
 	}
 	return p.Account.check()
@@ -190,8 +191,11 @@ func (p Profile) own(at connect.Target) (own Target) {
 		if err != nil || !one[0].SameServers(at) {
 			continue // it was checked before
 		}
-		for _, a := range []struct{ from, to *Account }{{&t.Account, &own.Account}, {&t.Sentinel, &own.Sentinel},
-			{&t.Admin, &own.Admin}} {
+		for _, a := range []struct{ from, to *Account }{
+			{&t.Account, &own.Account},
+			{&t.Sentinel, &own.Sentinel},
+			{&t.Admin, &own.Admin},
+		} {
 			if a.to.isEmpty() {
 				*a.to = *a.from
 			}
