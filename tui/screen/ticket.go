@@ -142,7 +142,9 @@ func (d *Ticket) Actions() []Action {
 		return []Action{{Shown: "enter", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
 	}
 	return []Action{
-		{Shown: "enter", Hint: "copy"}, {Shown: "1 2", Hint: "copy that"}, {Shown: "w", Hint: "to a file"},
+		{Shown: "enter", Hint: "copy"},
+		{Shown: "1 2", Hint: "copy that"},
+		{Shown: "w", Hint: "to a file"},
 		{Shown: "esc", Hint: "close"},
 	}
 }

@@ -29,7 +29,8 @@ func (s *Screen) figures() []widget.Line {
 	}
 	watched := s.Now().Sub(h.Since)
 	second := widget.Line{
-		{"   ", t.Text}, {describe.Count(h.Grants, "grant"), t.Strong},
+		{"   ", t.Text},
+		{describe.Count(h.Grants, "grant"), t.Strong},
 		{", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text},
 	}
 	if watched >= 10*time.Second {
