@@ -34,11 +34,8 @@ func noTTL() rule {
 			return nil
 		}
 		var holder *inspect.Contender
-		for i := range l.Holders {
-			if l.Holders[i].NoExpiry {
-				holder = &l.Holders[i]
-				break
-			}
+		if i := slices.IndexFunc(l.Holders, func(h inspect.Contender) bool { return h.NoExpiry }); i >= 0 {
+			holder = &l.Holders[i]
 		}
 		vote := forever(l)
 		if holder == nil && vote == nil {
