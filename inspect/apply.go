@@ -314,8 +314,10 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	o.reportFindings(before.Findings, nil, Event{At: now, Lock: id})
 	if !p.once() {
 		gone := &Lock{ID: id, ReadAt: now, Masters: was.Masters}
-		o.remember(p, change{was: was, is: gone, events: events, offset: p.state.ClockOffset(),
-			blind: !blindFrom.IsZero()}, now)
+		o.remember(p, change{
+			was: was, is: gone, events: events, offset: p.state.ClockOffset(),
+			blind: !blindFrom.IsZero(),
+		}, now)
 		o.retire(id)
 	}
 	delete(o.hidden, id)

@@ -88,8 +88,10 @@ func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties
 	if len(candidates) == 0 {
 		return nil
 	}
-	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner,
-		isShared: s.learn(all, repeated, ties, now)}
+	g := graph{
+		nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner,
+		isShared: s.learn(all, repeated, ties, now),
+	}
 	known := make(map[ID]*Lock)
 	for _, l := range candidates {
 		known[l.ID] = l

@@ -139,8 +139,10 @@ func (t *track) forget(is *Lock) {
 
 func (t *track) ended(c change, e *Event) {
 	h := e.Contender
-	s := Span{Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince,
-		Ended: c.is.ReadAt.Add(c.offset)}
+	s := Span{
+		Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince,
+		Ended: c.is.ReadAt.Add(c.offset),
+	}
 	switch {
 	case e.Kind == EventEnded && e.Unseen():
 		s.Ended = time.Time{} // some time while we could not look

@@ -113,8 +113,10 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 		l.Holders = []Contender{{
 			Name: Untrusted(n.Name), Special: Special{Place: ".."}, State: Holding, Count: 1, Since: entered(n),
 			ExpiresAt: s.Until,
-			Owner: Owner{Session: n.EphemeralOwner, Label: Untrusted(s.Label),
-				Process: Process{Host: Untrusted(s.Host)}},
+			Owner: Owner{
+				Session: n.EphemeralOwner, Label: Untrusted(s.Label),
+				Process: Process{Host: Untrusted(s.Host)},
+			},
 			Czxid: n.Czxid, Version: n.Version, Persistent: n.EphemeralOwner == 0,
 		}}
 	}

@@ -39,8 +39,10 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	}
 	var events []Event
 	report := func(what ChangeKind, from, to string) {
-		events = append(events, Event{Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain,
-			Change: &Change{what, from, to}})
+		events = append(events, Event{
+			Kind: EventChanged, At: at, Backend: b, Certainty: recipe.Certain,
+			Change: &Change{what, from, to},
+		})
 	}
 	if b.Kind == ZooKeeper {
 		if before := k.leader; k.follow(newestLeader(b.Servers)) && before != "" {

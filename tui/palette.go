@@ -263,7 +263,9 @@ func (p *palette) run() (tea.Cmd, bool) {
 
 func (p *palette) Actions() []screen.Action {
 	return []screen.Action{
-		{Shown: "enter", Hint: "go"}, {Shown: "tab", Hint: "complete"}, {Shown: "up/down", Hint: "choose"},
+		{Shown: "enter", Hint: "go"},
+		{Shown: "tab", Hint: "complete"},
+		{Shown: "up/down", Hint: "choose"},
 		{Shown: "esc", Hint: "close"},
 	}
 }

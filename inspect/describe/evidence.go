@@ -42,8 +42,10 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	var facts []Fact
 	for _, name := range names {
 		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
-			facts = append(facts, Fact{Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")),
-				values})
+			facts = append(facts, Fact{
+				Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")),
+				values,
+			})
 		}
 	}
 	return facts

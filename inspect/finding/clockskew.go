@@ -101,8 +101,10 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	return inspect.Finding{
 		Confidence: confidence,
 		Message:    skew(short, len(servers), apart, behind, ours) + ": " + harm,
-		Evidence: evidence{"servers": servers, "between": between, "apart_ms": apart.Milliseconds(),
-			"cause": "NTP is off, or it steps the clock"},
+		Evidence: evidence{
+			"servers": servers, "between": between, "apart_ms": apart.Milliseconds(),
+			"cause": "NTP is off, or it steps the clock",
+		},
 		Steps: do(configure("run chronyc tracking on these hosts and here, and let the clock slew: " +
 			"a stepped clock frees locks early or keeps them too long")),
 	}

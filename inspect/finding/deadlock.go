@@ -49,8 +49,10 @@ func deadlock() rule {
 		if len(c.Cycle.Ties) > 0 {
 			e["ties"] = tiesOf(c.Cycle)
 		}
-		f := inspect.Finding{Confidence: c.Cycle.Certainty(), Evidence: e,
-			Subject: inspect.Subject{Locks: c.Cycle.Locks}}
+		f := inspect.Finding{
+			Confidence: c.Cycle.Certainty(), Evidence: e,
+			Subject: inspect.Subject{Locks: c.Cycle.Locks},
+		}
 		possibly := ""
 		switch {
 		case c.Cycle.OneLook:

@@ -46,8 +46,10 @@ func emptyLocks() rule {
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message, Evidence: found,
-			Steps: do(by(inspect.Step{Verb: inspect.VerbSweep, Lock: under,
-				Why: "see which of them nothing has used for a day"},
+			Steps: do(by(inspect.Step{
+				Verb: inspect.VerbSweep, Lock: under,
+				Why: "see which of them nothing has used for a day",
+			},
 				describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"))),
 		})
 	})

@@ -66,8 +66,10 @@ func herd() rule {
 			Message: fmt.Sprintf("%d sessions watch %s: all of them wake up at once when it changes",
 				len(worst), name),
 			Subject: inspect.Subject{Node: inspect.Untrusted(node)},
-			Evidence: evidence{"node": inspect.Escape(node), "watchers": len(worst), "sessions": ids,
-				"cause": "clients that watch the holder instead of the contender before them"},
+			Evidence: evidence{
+				"node": inspect.Escape(node), "watchers": len(worst), "sessions": ids,
+				"cause": "clients that watch the holder instead of the contender before them",
+			},
 			Steps: do(configure("change the clients of these sessions: each waiter should watch only the " +
 				"contender before it, as Curator does")),
 		})

@@ -48,9 +48,11 @@ func outlierClient() rule {
 			most.Peers, most.Usual)
 		return one(inspect.Finding{
 			Confidence: recipe.Certain, Message: message,
-			Evidence: evidence{"clients": clients,
+			Evidence: evidence{
+				"clients": clients,
 				"cause": "locks that are taken again and again and not given back; " +
-					"or a service that is meant to have so many"},
+					"or a service that is meant to have so many",
+			},
 			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, " +
 				"unless it is meant to have so many, " +
 				"restart its program, which gives back what it leaked")),

@@ -53,8 +53,10 @@ func replicaFailover() rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    first + ": after a failover the newest locks may be held twice",
-			Evidence: evidence{"masters": masters,
-				"cause": "replication is asynchronous, and min-replicas-to-write is 0, as it is by default"},
+			Evidence: evidence{
+				"masters": masters,
+				"cause":   "replication is asynchronous, and min-replicas-to-write is 0, as it is by default",
+			},
 			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants none; " +
 				"whether fencing tokens or Redlock are needed a person has to decide")),
 		})

@@ -46,8 +46,10 @@ func sequenceWrap() rule {
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
 			Message:    message,
-			Evidence: evidence{"sequence": w.Sequence, "left": left,
-				"cause": "the parent's counter is an int32 that counts every attempt"},
+			Evidence: evidence{
+				"sequence": w.Sequence, "left": left,
+				"cause": "the parent's counter is an int32 that counts every attempt",
+			},
 			Steps: do(by(restart("at a quiet time stop the clients, delete the empty directory"),
 				zkCLI(c, "delete", c.Lock.ID.Path)),
 				restart("start them again: it counts from 0")),

@@ -128,8 +128,10 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 			Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 			Confidence: recipe.Certain,
 			Message:    at(s.Addr) + " is a replica: it repeats its master's vote and has none of its own",
-			Evidence: evidence{"master": inspect.Escape(s.Addr), "role": "replica",
-				"cause": "a replica was given as one of several masters"},
+			Evidence: evidence{
+				"master": inspect.Escape(s.Addr), "role": "replica",
+				"cause": "a replica was given as one of several masters",
+			},
 			Steps: do(configure("leave it out of the target: name masters only")),
 		})
 	}
@@ -143,8 +145,10 @@ func activeReplica(s *inspect.Server) inspect.Finding {
 		Confidence: recipe.Certain,
 		Message: at(s.Addr) + " is an active replica (KeyDB): it copies the keys of others, " +
 			"so it is no independent master and has no vote of its own",
-		Evidence: evidence{"master": inspect.Escape(s.Addr), "role": "active-replica",
-			"cause": "servers that copy each other were given as the masters of one Redlock"},
+		Evidence: evidence{
+			"master": inspect.Escape(s.Addr), "role": "active-replica",
+			"cause": "servers that copy each other were given as the masters of one Redlock",
+		},
 		Steps: do(configure("give one server of each group that copies; a Redlock needs masters that do not")),
 	}
 }

@@ -248,8 +248,10 @@ func backendJSON(b *inspect.Backend) jsonBackend {
 		Findings: findings(b.Findings),
 	}
 	for _, s := range b.Servers {
-		server := jsonServer{Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role),
-			Lagging: s.Lagging}
+		server := jsonServer{
+			Addr: inspect.Escape(s.Addr), State: s.State, Role: inspect.Escape(s.Role),
+			Lagging: s.Lagging,
+		}
 		if s.Latency >= 0 && s.State == inspect.ServerUp {
 			server.LatencyMS = fraction(s.Latency)
 		}
@@ -301,8 +303,10 @@ func lockJSON(s *inspect.Snapshot, l *inspect.Lock) jsonLock {
 }
 
 func masterJSON(m inspect.Vote, at time.Time) jsonMaster {
-	j := jsonMaster{Addr: inspect.Escape(m.Addr), State: inspect.ServerDown, Vote: m.Agrees, Value: m.Value.String(),
-		Digest: m.Digest}
+	j := jsonMaster{
+		Addr: inspect.Escape(m.Addr), State: inspect.ServerDown, Vote: m.Agrees, Value: m.Value.String(),
+		Digest: m.Digest,
+	}
 	if !m.Up {
 		return j
 	}

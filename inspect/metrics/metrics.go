@@ -33,8 +33,10 @@ type Collector struct {
 
 // New makes a Collector. At most lockSeries locks, the worst first, get their own series; 0 means none.
 func New(now func() time.Time, eachLock int) *Collector {
-	return &Collector{now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64),
-		reached: make(map[string]bool)}
+	return &Collector{
+		now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64),
+		reached: make(map[string]bool),
+	}
 }
 
 // Observe stores the newest snapshot, and counts its events.
@@ -179,8 +181,10 @@ type tally struct {
 func (o samples) locks(s *inspect.Snapshot, now time.Time, each int) {
 	tallies := make(map[string]*tally)
 	for _, b := range s.Backends {
-		t := &tally{states: map[[2]string]int{}, findings: map[[3]string]int{}, unknown: map[string]int{},
-			buckets: map[float64]uint64{}}
+		t := &tally{
+			states: map[[2]string]int{}, findings: map[[3]string]int{}, unknown: map[string]int{},
+			buckets: map[float64]uint64{},
+		}
 		for _, le := range queueBuckets {
 			t.buckets[le] = 0
 		}

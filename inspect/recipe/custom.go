@@ -83,8 +83,11 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	for _, p := range []struct {
 		field, text string
 		into        **matcher
-	}{{"lock", patterns.Lock, &c.lock}, {"contender", patterns.Contender, &c.contender},
-		{"data", patterns.Data, &c.data}} {
+	}{
+		{"lock", patterns.Lock, &c.lock},
+		{"contender", patterns.Contender, &c.contender},
+		{"data", patterns.Data, &c.data},
+	} {
 		if p.text == "" {
 			continue
 		}

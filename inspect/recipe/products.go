@@ -30,7 +30,8 @@ func parseZKRuby(child string) (Entry, bool) {
 // read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java, RecoverableZooKeeper.java
 // createSequential).
 func hbase() Queue {
-	return Queue{Name: "hbase", Parse: parseHBase, Owner: hbaseOwner,
+	return Queue{
+		Name: "hbase", Parse: parseHBase, Owner: hbaseOwner,
 		Proof: func(e Entry, data []byte, sealed bool) Confidence {
 			switch {
 			case sealed:
@@ -40,7 +41,8 @@ func hbase() Queue {
 				return Certain
 			}
 			return ""
-		}}
+		},
+	}
 }
 
 func parseHBase(child string) (Entry, bool) {
@@ -70,7 +72,8 @@ func hbaseOwner(e Entry, _ []byte) (host, label string) {
 // conflict it deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE
 // makes persistent nodes. Its data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
 func hive() Queue {
-	return Queue{Name: "hive", Parse: parseHive, Owner: hiveOwner,
+	return Queue{
+		Name: "hive", Parse: parseHive, Owner: hiveOwner,
 		Proof: func(e Entry, data []byte, sealed bool) Confidence {
 			fields := strings.Split(string(data), ":")
 			switch {
@@ -80,7 +83,8 @@ func hive() Queue {
 				return Certain
 			}
 			return ""
-		}}
+		},
+	}
 }
 
 func parseHive(child string) (Entry, bool) {

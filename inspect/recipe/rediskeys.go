@@ -170,8 +170,10 @@ type Shape struct {
 // shapes are the recipes of locks with structure, the surest first. Libraries of plain strings are
 // in the catalogue. They are made once, since every key that is read is matched against all of them.
 var shapes = sync.OnceValue(func() []Shape {
-	return []Shape{redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(),
-		rubySemaphore(), lockscopeShape()}
+	return []Shape{
+		redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(),
+		rubySemaphore(), lockscopeShape(),
+	}
 })
 
 // Queries returns what else to read to know the lock of a key; nothing for a plain string.

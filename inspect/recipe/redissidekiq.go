@@ -127,8 +127,10 @@ func sidekiqDecode(k Keys) (Record, bool) {
 		if !ok {
 			return Record{}, false
 		}
-		c := Claim{Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker,
-			Since: epoch(info.Time)}
+		c := Claim{
+			Name: f.Name, ExpiresAt: k.Main.ExpiresAt, NoExpiry: k.Main.NoExpiry, Label: info.Worker,
+			Since: epoch(info.Time),
+		}
 		if c.Label == "" && c.Since.IsZero() {
 			if !usual {
 				return Record{}, false

@@ -15,8 +15,10 @@ const redissonName = "redisson"
 // their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
 // lock a mode and a key for each read hold; semaphores and latches are counters.
 func redisson() Shape {
-	return Shape{Name: redissonName, Clients: []string{"redisson"}, LockOf: redissonLockOf, Queries: redissonAsks,
-		Decode: redissonDecode}
+	return Shape{
+		Name: redissonName, Clients: []string{"redisson"}, LockOf: redissonLockOf, Queries: redissonAsks,
+		Decode: redissonDecode,
+	}
 }
 
 func redissonLockOf(key string) ([]string, bool) {

@@ -14,8 +14,10 @@ const rueidisValue = 24
 // holds it with two of them (rueidislock/lock.go: KeyMajority 2). The lock is named by the first. Other majorities and
 // prefixes are settings of the client that the server does not know.
 func rueidislock() Shape {
-	return Shape{Name: "rueidislock", Clients: []string{"rueidis"}, LockOf: rueidisLockOf, Queries: rueidisAsks,
-		Decode: rueidisDecode}
+	return Shape{
+		Name: "rueidislock", Clients: []string{"rueidis"}, LockOf: rueidisLockOf, Queries: rueidisAsks,
+		Decode: rueidisDecode,
+	}
 }
 
 func rueidisLockOf(key string) ([]string, bool) {

@@ -88,8 +88,10 @@ const sequentialName = "sequential"
 func Generalise(entries []Entry, recipe string) {
 	for i := range entries {
 		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered && e.Confidence != Certain {
-			*e = Entry{Name: e.Name, Sequence: e.Sequence, Recipe: sequentialName, Confidence: Possible,
-				Session: e.Session, Czxid: e.Czxid, Index: e.Index}
+			*e = Entry{
+				Name: e.Name, Sequence: e.Sequence, Recipe: sequentialName, Confidence: Possible,
+				Session: e.Session, Czxid: e.Czxid, Index: e.Index,
+			}
 		}
 	}
 	guessModes(entries)

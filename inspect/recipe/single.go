@@ -46,8 +46,10 @@ func ReadSingle(node string, data []byte, ephemeral, alone bool) (Single, bool) 
 			continue
 		}
 		if t, ok := l.custom.read(node, name, string(data)); ok {
-			return Single{Recipe: t.Recipe, Confidence: t.Confidence, Kind: t.Kind, Until: t.Until, Label: t.Label,
-				Host: t.Host}, true
+			return Single{
+				Recipe: t.Recipe, Confidence: t.Confidence, Kind: t.Kind, Until: t.Until, Label: t.Label,
+				Host: t.Host,
+			}, true
 		}
 	}
 	return Single{Recipe: "ephemeral", Confidence: Possible, Label: string(data)}, ephemeral && alone

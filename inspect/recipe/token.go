@@ -70,8 +70,10 @@ func (t *Token) set(group, text string) (ok bool) {
 		t.Count, t.Mode, t.HasMode = n, Shared, true
 		return err == nil && n > 0 && n <= math.MaxInt32
 	}
-	fields := map[string]*string{"host": &t.Host, "pid": &t.PID, "thread": &t.Thread, "label": &t.Label,
-		"library_id": &t.LibraryID}
+	fields := map[string]*string{
+		"host": &t.Host, "pid": &t.PID, "thread": &t.Thread, "label": &t.Label,
+		"library_id": &t.LibraryID,
+	}
 	*fields[group] = text
 	return true
 }
@@ -82,8 +84,10 @@ func instant(text string) (time.Time, bool) {
 		return at.UTC(), true
 	}
 	whole, _, _ := strings.Cut(text, ".")
-	unit := map[int]time.Duration{10: time.Second, 13: time.Millisecond, 16: time.Microsecond,
-		19: time.Nanosecond}[len(whole)]
+	unit := map[int]time.Duration{
+		10: time.Second, 13: time.Millisecond, 16: time.Microsecond,
+		19: time.Nanosecond,
+	}[len(whole)]
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || unit == 0 {
 		return time.Time{}, false

@@ -21,8 +21,10 @@ type naming struct {
 
 func newNaming(cfg Config) naming {
 	if cfg.explicit {
-		return naming{only: cfg.Only, explicit: true,
-			operator: node.NewMatcher(slices.DeleteFunc(slices.Clone(cfg.Match), matchesAll), nil)}
+		return naming{
+			only: cfg.Only, explicit: true,
+			operator: node.NewMatcher(slices.DeleteFunc(slices.Clone(cfg.Match), matchesAll), nil),
+		}
 	}
 	return naming{
 		only: cfg.Only, operator: node.NewMatcher(nil, cfg.Custom),

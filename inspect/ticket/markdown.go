@@ -205,15 +205,19 @@ func (t Ticket) who(c *inspect.Contender) []string {
 	}
 	owner := c.Owner.Label.String()
 	for _, more := range []struct{ name, text string }{
-		{describe.Host(&c.Owner), c.Owner.Host.String()}, {"pid", c.Owner.PID.String()},
-		{"thread", c.Owner.Thread.String()}, {"instance", c.Owner.LibraryID.String()},
+		{describe.Host(&c.Owner), c.Owner.Host.String()},
+		{"pid", c.Owner.PID.String()},
+		{"thread", c.Owner.Thread.String()},
+		{"instance", c.Owner.LibraryID.String()},
 	} {
 		if more.text != "" {
 			owner = strings.TrimSpace(owner + " " + more.name + " " + more.text)
 		}
 	}
-	return []string{entry, orUnknown(owner), orUnknown(inspect.Escape(c.Owner.Client)),
-		orUnknown(inspect.SessionID(c.Owner.Session))}
+	return []string{
+		entry, orUnknown(owner), orUnknown(inspect.Escape(c.Owner.Client)),
+		orUnknown(inspect.SessionID(c.Owner.Session)),
+	}
 }
 
 func orUnknown(text string) string {

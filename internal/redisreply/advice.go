@@ -7,18 +7,24 @@ import "strings"
 var answers = []struct{ text, word, do string }{
 	{"LOADING", "LOADING", "it reads its data into memory: wait until it has"},
 	{"BUSY ", "BUSY", "a script runs on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
-	{"MASTERDOWN", "MASTERDOWN",
-		"it is a replica without a link to its master: look after that link, or give the master instead"},
+	{
+		"MASTERDOWN", "MASTERDOWN",
+		"it is a replica without a link to its master: look after that link, or give the master instead",
+	},
 	{"CLUSTERDOWN", "CLUSTERDOWN", "its Cluster serves no keys: see redis-cli CLUSTER INFO on it"},
 	{"NOAUTH", "NOAUTH", "it wants a user or a password: see the profile, or LOCKSCOPE_REDIS_USERNAME and " +
 		"LOCKSCOPE_REDIS_PASSWORD"},
-	{"WRONGPASS", "WRONGPASS",
-		"the user or the password is wrong: see the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD"},
+	{
+		"WRONGPASS", "WRONGPASS",
+		"the user or the password is wrong: see the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD",
+	},
 	{"NOPERM", "NOPERM", "its ACL denies that to this user: see lockscope doctor --access"},
 	{"DENIED", "DENIED", "protected mode lets in only clients of its own host: a person decides whether to set a " +
 		"password and bind"},
-	{"ERR max number of clients", "that it has too many clients",
-		"its connections are used up: see who has them (CLIENT LIST), or raise maxclients"},
+	{
+		"ERR max number of clients", "that it has too many clients",
+		"its connections are used up: see who has them (CLIENT LIST), or raise maxclients",
+	},
 }
 
 // Advice returns the word for an error with which a Redis server answers everything, and what to do about it.

@@ -284,8 +284,10 @@ func tryZooKeeper(dir, more string, options []string) (*ZooKeeper, error) {
 	if err := configure(dir, port, adminPort, more); err != nil {
 		return nil, err
 	}
-	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir,
-		options: options}
+	zk := &ZooKeeper{
+		Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir,
+		options: options,
+	}
 	if zk.proc, err = runZooKeeper(dir, zk.Addr, options...); err != nil {
 		return nil, err
 	}

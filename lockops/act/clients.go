@@ -143,11 +143,13 @@ func (p *ClientPreview) Lines() []string {
 
 // PreviewEnd implements Ender: no ZooKeeper server offers to end another client's session.
 func (z *ZooKeeper) PreviewEnd(_ context.Context, r ClientRequest) (ClientPreview, error) {
-	return ClientPreview{Request: r, Refused: Unsupported,
+	return ClientPreview{
+		Request: r, Refused: Unsupported,
 		Detail: "only a client can close its ZooKeeper session: closing it needs the session's password, " +
 			"which its client " +
 			"alone has, and AdminServer has no such command; on the server's own host JMX has one " +
-			"(ConnectionMXBean.terminateSession). Stop the client's process, or release its lock"}, nil
+			"(ConnectionMXBean.terminateSession). Stop the client's process, or release its lock",
+	}, nil
 }
 
 // EndClient implements Ender.

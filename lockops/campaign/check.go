@@ -180,8 +180,10 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
-		ops = append(ops, porcupine.Operation{ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called,
-			Return: hold.Granted})
+		ops = append(ops, porcupine.Operation{
+			ClientId: 2 * i, Input: step{hold: i, take: true}, Call: hold.Called,
+			Return: hold.Granted,
+		})
 		end := porcupine.Operation{ClientId: 2*i + 1, Input: step{hold: i}, Call: hold.Granted, Return: never}
 		switch {
 		case hold.Released < hold.Ended:

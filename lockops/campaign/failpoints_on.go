@@ -18,8 +18,10 @@ func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end fun
 	var standing sync.WaitGroup
 	over, goOn := false, make(chan struct{})
 	random := rand.New(rand.NewPCG(seed, 4))
-	oneOf := map[string]int{failpoint.Created: 200, failpoint.Granted: 200, failpoint.Renewing: 10,
-		failpoint.Renewed: 10, failpoint.Deleting: 3}
+	oneOf := map[string]int{
+		failpoint.Created: 200, failpoint.Granted: 200, failpoint.Renewing: 10,
+		failpoint.Renewed: 10, failpoint.Deleting: 3,
+	}
 	failpoint.Stop(func(place string) {
 		mu.Lock()
 		stands := !over && random.IntN(oneOf[place]) == 0

@@ -61,8 +61,10 @@ func cutsMembers(fault string) bool {
 // NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what
 // they held they held until then.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
-	h := &History{Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{},
-		forced: map[string][]Record{}}
+	h := &History{
+		Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{},
+		forced: map[string][]Record{},
+	}
 	for _, r := range reports {
 		h.Records = append(h.Records, r...)
 	}

@@ -80,8 +80,11 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 		style, mark, text = t.Warning, t.Glyphs.Warning+" ", text+", nearly all"
 	}
 	d.lines = append(d.lines, widget.Line{
-		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {full, style}, {rest, t.Faint},
-		{"  " + mark, style}, {text, t.Text},
+		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted},
+		{full, style},
+		{rest, t.Faint},
+		{"  " + mark, style},
+		{text, t.Text},
 	})
 }
 
@@ -97,7 +100,8 @@ func (d *backendFacts) trend(
 	}
 	sparks := strings.Repeat(" ", known) + t.Sparks(values[known:], most)
 	d.lines = append(d.lines, widget.Line{
-		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted}, {sparks, t.Waiting},
+		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted},
+		{sparks, t.Waiting},
 		{"  most " + words(most), t.Muted},
 	})
 }

@@ -171,7 +171,10 @@ func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 	mark := screen.BackendSign(t, b.State)
 	name := widget.Line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []widget.Line{
-		name, {{string(b.State), mark.Style}}, {{"by " + string(b.Mode), t.Text}}, nil, nil, nil, nil,
+		name,
+		{{string(b.State), mark.Style}},
+		{{"by " + string(b.Mode), t.Text}},
+		nil, nil, nil, nil,
 		{{s.brief(b), t.Muted}},
 	}
 }
@@ -225,7 +228,9 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 		note = widget.Line{{describe.Cause(v.Error, v.Addr), mark.Style}}
 	}
 	return mark, []widget.Line{
-		{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}}, {{string(v.State), mark.Style}}, role, version, latency,
+		{{"  ", t.Text}, {describe.Printable(v.Addr), t.Text}},
+		{{string(v.State), mark.Style}},
+		role, version, latency,
 		clock, up, note,
 	}
 }

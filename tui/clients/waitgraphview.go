@@ -243,8 +243,11 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 	}
 	since := d.since(l.wants)
 	return widget.Line{
-		{t.Glyphs.Waiting, t.Waiting}, {" waits for  ", t.Waiting}, {d.path(l.wants, since+words), t.Text},
-		{since, t.Muted}, {words, t.Text},
+		{t.Glyphs.Waiting, t.Waiting},
+		{" waits for  ", t.Waiting},
+		{d.path(l.wants, since+words), t.Text},
+		{since, t.Muted},
+		{words, t.Text},
 	}
 }
 

@@ -73,7 +73,8 @@ func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths 
 			stood = widget.Line{{describe.Seconds(c.stood), t.Muted}}
 		}
 		cells := []widget.Line{
-			{{describe.Printable(f.Rule), t.Muted}}, on, stood,
+			{{describe.Printable(f.Rule), t.Muted}},
+			on, stood,
 			{{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}},
 		}
 		out = append(out,

@@ -83,7 +83,8 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 	for _, n := range numbers {
 		e, note := f.Log().At(n)
 		l := widget.Line{
-			{" " + describe.Clock(e.At) + " ", t.Muted}, screen.EventSign(t, e),
+			{" " + describe.Clock(e.At) + " ", t.Muted},
+			screen.EventSign(t, e),
 			{" " + screen.EventWord(e) + "  ", screen.EventSign(t, e).Style},
 		}
 		switch {

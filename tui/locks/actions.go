@@ -85,7 +85,7 @@ func (s *Screen) tableActions(none, noLock func() string) []screen.Action {
 			Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again",
 			Run: screen.Do(s.toggleNames),
 		},
-		screen.Action{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
+		{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},
 		{
 			Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: none,
 			Run: screen.Do(func() { s.sortBy(s.Want.Order.column()) }),

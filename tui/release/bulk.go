@@ -294,7 +294,8 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		next = "then " + describe.Owner(n)
 	}
 	line := widget.Line{
-		{"    ", t.Text}, {text.Middle(who, 30, t.Glyphs.Ellipsis), style},
+		{"    ", t.Text},
+		{text.Middle(who, 30, t.Glyphs.Ellipsis), style},
 		{"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted},
 	}
 	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}

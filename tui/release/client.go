@@ -186,7 +186,8 @@ func (d *Client) resultLines(width int) []widget.Line {
 	switch {
 	case len(r.Ended) > 0:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Holding + " Ended: ", t.Holding}, {describe.Count(len(r.Ended), "connection"), t.Strong},
+			{t.Glyphs.Holding + " Ended: ", t.Holding},
+			{describe.Count(len(r.Ended), "connection"), t.Strong},
 			{" of " + d.name + ".", t.Text},
 		})
 		for i := range r.Again {

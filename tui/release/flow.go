@@ -161,7 +161,8 @@ func (f *flow) consentLines() []widget.Line {
 	t := f.Theme()
 	if why := f.MayAct(); why != "" {
 		return []widget.Line{
-			{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}}, nil,
+			{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}},
+			nil,
 			{{"[ Close ]", t.Strong.Reverse(true)}},
 		}
 	}

@@ -186,12 +186,14 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	switch {
 	case r.Released:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Holding + " Released: ", t.Holding}, {describe.Owner(&d.target), t.Strong},
+			{t.Glyphs.Holding + " Released: ", t.Holding},
+			{describe.Owner(&d.target), t.Strong},
 			{" no longer has it.", t.Text},
 		})
 	case r.LetGo:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Holding + " It let go: ", t.Holding}, {describe.Owner(&d.target), t.Strong},
+			{t.Glyphs.Holding + " It let go: ", t.Holding},
+			{describe.Owner(&d.target), t.Strong},
 			{" no longer holds it.", t.Text},
 		})
 	case r.Asked && r.Unknown:
@@ -233,32 +235,38 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	switch {
 	case m.Ended == act.EndedItself:
 		return widget.Line{
-			{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Free + " ", t.Free},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{m.Ended.Words(), t.Muted},
 		}
 	case m.Ended != "":
 		return widget.Line{
-			{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Unknown + " ", t.Unknown},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{m.Ended.Words(), t.Unknown},
 		}
 	case m.Err != nil:
 		return widget.Line{
-			{"  " + t.Glyphs.Unknown + " ", t.Unknown}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Unknown + " ", t.Unknown},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{describe.OneLine(m.Err), t.Unknown},
 		}
 	case m.Set:
 		return widget.Line{
-			{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Holding + " ", t.Holding},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{"set; " + describe.Expiry(&m.After, d.Clock()), t.Text},
 		}
 	case m.Deleted:
 		return widget.Line{
-			{"  " + t.Glyphs.Holding + " ", t.Holding}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Holding + " ", t.Holding},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{"deleted", t.Text},
 		}
 	default:
 		return widget.Line{
-			{"  " + t.Glyphs.Free + " ", t.Free}, {describe.Printable(m.Addr) + "  ", t.Text},
+			{"  " + t.Glyphs.Free + " ", t.Free},
+			{describe.Printable(m.Addr) + "  ", t.Text},
 			{"held something else or nothing", t.Muted},
 		}
 	}

@@ -127,7 +127,8 @@ func ToClipboard(host Context, text, done string) tea.Cmd {
 
 func (d *Copying) Actions() []Action {
 	return []Action{
-		{Shown: "enter", Hint: "copy"}, {Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"},
+		{Shown: "enter", Hint: "copy"},
+		{Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"},
 		{Shown: "esc", Hint: "close"},
 	}
 }
@@ -143,7 +144,8 @@ func (d *Copying) View(width, height int) string {
 	lines := []widget.Line{{{"Copy of ", t.Strong}, {d.Id.String(), t.Text}}, nil}
 	for i, c := range d.Choices {
 		l := widget.Line{
-			{" ", t.Text}, {string(rune('1' + i)), t.Key},
+			{" ", t.Text},
+			{string(rune('1' + i)), t.Key},
 			{"  " + c.Name + strings.Repeat(" ", names-ansi.StringWidth(c.Name)+2), t.Muted},
 		}
 		if i > 8 {

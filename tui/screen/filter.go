@@ -242,7 +242,8 @@ func textFields() map[string]textField {
 		"rule":    finding,
 		"finding": finding,
 		"kind": {texts: func(p FilterSubject,
-			f func(string) bool) bool {
+			f func(string) bool,
+		) bool {
 			return f(string(p.Kind))
 		}, is: strings.HasPrefix},
 		"backend": {

@@ -73,6 +73,8 @@ func (d *Dir) was() *inspect.Lock {
 	if s == nil {
 		return nil
 	}
-	return &inspect.Lock{Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence,
-		Limit: s.limit}
+	return &inspect.Lock{
+		Kind: s.kind, KindConfidence: s.kindSure, Recipe: s.recipe, Confidence: s.confidence,
+		Limit: s.limit,
+	}
 }
