@@ -15,10 +15,6 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
-
 // entangled are the queues of two clients that each hold the lock that the other waits for.
 type entangled struct {
 	*testing.T

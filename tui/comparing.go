@@ -19,16 +19,17 @@ import (
 const changesOf = 2 * time.Minute
 
 // changesAction opens the comparison of two moments.
-func (m *Model) changesAction(none func() string) screen.Action {
+func changesAction(m *Model, none func() string) screen.Action {
 	return screen.Action{
-		Keys: []string{"D"}, Shown: "D", Hint: "changes", Late: true, Disabled: none, Run: m.compare,
+		Keys: []string{"D"}, Shown: "D", Hint: "changes", Late: true, Disabled: none,
+		Run:  func() tea.Cmd { return compare(m) },
 		Help: "what changed: in 2 minutes, or since then",
 	}
 }
 
 // compare opens the comparison of the moment that is drawn with now or, where that is now or in a recording, of the
 // last minutes with it.
-func (m *Model) compare() tea.Cmd {
+func compare(m *Model) tea.Cmd {
 	at, to := m.playhead.at, m.present()
 	if !m.inPast() || m.filmed() {
 		at, to = m.now.Add(-changesOf), m.snapshot

@@ -70,7 +70,7 @@ func (m *Model) pastActions() []screen.Action {
 	by := func(step time.Duration) func() tea.Cmd {
 		return func() tea.Cmd { return m.step(step) }
 	}
-	faster := func(by float64) func() tea.Cmd { return screen.Do(func() { m.changeSpeed(by) }) }
+	faster := func(by float64) func() tea.Cmd { return screen.Do(func() { m.Flash(m.playhead.changeSpeed(by)) }) }
 	toNow := "from the past to now"
 	if m.filmed() {
 		toNow = "to the end of the recording"
@@ -103,7 +103,7 @@ func (m *Model) pastActions() []screen.Action {
 		},
 		Run: func() tea.Cmd { return m.seek(m.moment().Add(inspect.PastStep)) },
 	})
-	return append(list, m.changesAction(none), m.saveAction())
+	return append(list, changesAction(m, none), m.saveAction())
 }
 
 // moment is when the selected event happened, or the selected contender or the lock's holder was granted it.
@@ -239,14 +239,12 @@ func (m *Model) advance() tea.Cmd {
 }
 
 // changeSpeed doubles or halves the speed, and says so: while paused, nothing else shows it.
-func (m *Model) changeSpeed(by float64) {
-	p := &m.playhead
+func (p *playhead) changeSpeed(by float64) (said string) {
 	if to := p.speed * by; to < slowest && by < 1 || to > fastest && by > 1 {
-		m.Flash(p.speedWords() + " is as far as it goes")
-		return
+		return p.speedWords() + " is as far as it goes"
 	}
 	p.speed *= by
-	m.Flash("the past plays " + p.speedWords())
+	return "the past plays " + p.speedWords()
 }
 
 // speedWords are x1, x4 or x1/2.
