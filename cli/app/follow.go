@@ -17,12 +17,12 @@ import (
 // service, SIGHUP makes it read the passwords again instead of ending it.
 func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := a.SetUp(cmd.Context(), args)
+		ctx, hangups, stop := a.untilEnded(cmd.Context())
+		defer stop()
+		s, err := a.SetUp(ctx, args)
 		if err != nil {
 			return err
 		}
-		ctx, hangups, stop := a.untilEnded(cmd.Context())
-		defer stop()
 		defer a.RenewSecrets(ctx, &s, args, hangups)()
 		observer, err := a.Observer(s, false, "")
 		if err != nil {

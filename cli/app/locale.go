@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -20,10 +21,13 @@ var asciiSigns = map[rune]byte{
 // inspect.Escape does with what a terminal cannot show.
 type asciiWriter struct {
 	io.Writer
+	mu  sync.Mutex
 	cut []byte // the beginning of a character that the last write ended in
 }
 
 func (w *asciiWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	text := slices.Concat(w.cut, p)
 	var b strings.Builder
 	for len(text) > 0 && utf8.FullRune(text) {

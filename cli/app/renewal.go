@@ -30,7 +30,9 @@ type renewal struct {
 // the end.
 func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups <-chan os.Signal) (stop func()) {
 	r := &renewal{App: a, refused: make(chan struct{}, 1)}
-	r.read = func(ctx context.Context) (Setup, error) { return a.SetUp(ctx, args) }
+	same := *a
+	same.Profile = s.ProfileName // the configuration may have another default by then
+	r.read = func(ctx context.Context) (Setup, error) { return same.SetUp(ctx, args) }
 	if s.ProfileName != "" {
 		for i := range s.Targets {
 			s.Targets[i].Renewal = connect.NewRenewal(s.Targets[i].Secrets, r.ask)
@@ -54,13 +56,14 @@ func (r *renewal) ask() {
 func (r *renewal) run(ctx context.Context, hangups <-chan os.Signal) {
 	last, pause := time.Now(), renewEvery
 	for {
-		hangup := false
+		hangup, quiet := false, false
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
 			hangup = true
 		case <-r.refused:
+			quiet = time.Since(last) > renewSeldom
 			rest := time.NewTimer(time.Until(last.Add(pause)))
 			select {
 			case <-ctx.Done():
@@ -74,9 +77,10 @@ func (r *renewal) run(ctx context.Context, hangups <-chan os.Signal) {
 			return
 		}
 		changed := r.again(ctx, hangup)
-		if changed || time.Since(last) > renewSeldom {
+		switch {
+		case changed || quiet:
 			pause = renewEvery
-		} else {
+		case !hangup:
 			pause = min(2*pause, renewSeldom)
 		}
 		last = time.Now()
@@ -101,12 +105,14 @@ func (r *renewal) again(ctx context.Context, hangup bool) (changed bool) {
 		i := slices.IndexFunc(fresh.Targets, func(other connect.Target) bool { return same(t, other) })
 		changed = i >= 0 && t.Renewal.Set(fresh.Targets[i].Secrets) || changed
 	}
-	switch {
-	case hangup && !slices.EqualFunc(r.setup.Targets, fresh.Targets, same):
+	others := hangup && !slices.EqualFunc(r.setup.Targets, fresh.Targets, same)
+	if others {
 		r.Say("profile %q has other targets now: restart to look at them", r.setup.ProfileName)
+	}
+	switch {
 	case changed:
 		r.Say("profile %q has new passwords", r.setup.ProfileName)
-	case hangup:
+	case hangup && !others:
 		r.Say("profile %q has the same passwords as before", r.setup.ProfileName)
 	}
 	return changed

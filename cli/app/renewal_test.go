@@ -22,8 +22,9 @@ func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
 		r.setup.Targets[0].Renewal = connect.NewRenewal(connect.Secrets{}, r.ask)
 		r.read = func(context.Context) (Setup, error) {
 			reads = append(reads, time.Since(start))
+			time.Sleep(time.Second)
 			fresh := Setup{ProfileName: "p", Targets: []connect.Target{{Name: "redis"}}}
-			if len(reads) == 6 {
+			if len(reads) == 8 {
 				fresh.Targets[0].Secrets.Login.Password = "new"
 			}
 			return fresh, nil
@@ -31,13 +32,13 @@ func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); r.run(ctx, nil) }()
-		for time.Since(start) < 621*time.Second {
+		for time.Since(start) < 1230*time.Second {
 			r.ask()
 			time.Sleep(time.Second)
 		}
 		stop()
 		<-ended
-		want := []time.Duration{10, 30, 70, 150, 310, 610, 620}
+		want := []time.Duration{10, 31, 72, 153, 314, 615, 916, 1217, 1228}
 		for i := range want {
 			want[i] *= time.Second
 		}

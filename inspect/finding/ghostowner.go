@@ -38,7 +38,7 @@ const (
 func ghostOwner() rule {
 	return rule{
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "The owner is connected to no server, or what its library keeps alive for the entry is gone. Info " +
+		means: "The owner is connected to no server, or the key or node that its library renews for it is gone. Info " +
 			"while the session has not timed out.",
 		sure:     "Look for the process on the host that `show` names.",
 		do:       "Wait for the session to time out. Release the entry only if it stays although the process is gone.",

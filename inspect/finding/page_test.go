@@ -25,7 +25,7 @@ func page() string {
 
 What lockscope diagnoses: the names and evidence are those of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
-- ¹ Not reported for keys and nodes that may not be locks. Other findings about those are info, and only advise to find out.
+- ¹ Not reported for keys and nodes that may not be locks. Other findings about them are info; their only advice is to find out whether it is a lock.
 - ² Reported only if a second look, a second later, finds the same.
 - ³ Needs to have watched the lock for a while: one-shot commands do not report it.
 - If something that a rule needs could not be read, its findings are only possible, and no action is advised.

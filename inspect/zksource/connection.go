@@ -19,7 +19,7 @@ type connection struct {
 	watched []string // roots with a watch of all below
 
 	auth      []byte    // the credentials for the next session
-	refusedAt time.Time // the newest refusal of a read or login; zero once that is long past
+	refusedAt time.Time // the newest refusal of a login, or of a read that was allowed before; zero once that is long past
 	renewedAt time.Time // when NewAuth was asked last
 
 	retryAt  time.Time

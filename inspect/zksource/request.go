@@ -71,8 +71,8 @@ func (r *run) result(res result) {
 	default:
 		r.progress = res.At
 		r.pacing.answered(res.At.Sub(res.Sent))
-		if errors.Is(res.Err, tree.ErrDenied) {
-			r.conn.refusedAt = res.At
+		if errors.Is(res.Err, tree.ErrDenied) && res.Kind == tree.JobList && (res.Dir.Root() || res.Dir.WasListed()) {
+			r.conn.refusedAt = res.At // other nodes may be out of reach for good
 		}
 		r.apply(&res.Reply)
 	}

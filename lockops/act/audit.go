@@ -276,18 +276,22 @@ func (a *Audit) write(l line) error {
 	if cut {
 		text = append([]byte{'\n'}, text...)
 	}
+	var copied error
+	if a.copy != nil {
+		if _, copied = a.copy.Write(bytes.TrimSpace(text)); copied != nil {
+			copied = fmt.Errorf("audit: a copy of the line: %w", copied)
+		}
+	}
+	if copied != nil && l.Phase == phaseIntent { // no action follows, so the file has none either
+		return copied
+	}
 	if _, err := a.file.Write(text); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	if err := a.file.Sync(); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	if a.copy != nil {
-		if _, err := a.copy.Write(bytes.TrimSpace(text)); err != nil {
-			return fmt.Errorf("audit: a copy of the line: %w", err)
-		}
-	}
-	return nil
+	return copied
 }
 
 // CopyTo writes each later line to another place, too, and closes that with the file. A failure is one of the audit: no

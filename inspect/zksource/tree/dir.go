@@ -105,6 +105,9 @@ type Dir struct {
 	due     time.Time // when it may be listed again; zero: it need not
 }
 
+// WasListed reports whether its children were read before.
+func (d *Dir) WasListed() bool { return !d.readAt.IsZero() }
+
 // Count is the number of children by the newest Stat; below zero when it is not known.
 func (d *Dir) Count() int { return int(d.count) }
 
