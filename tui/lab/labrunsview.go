@@ -131,9 +131,9 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	var lines []widget.Line
 	if n < room {
 		axis := w
-		axis.Cells-- // the last column's title is wider than its numbers
+		axis.Cells -= 2 // the last column's title is wider than its numbers
 		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "")
-		lines = append(lines, title.Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{})+"GRANTS"))
+		lines = append(lines, title.Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{})+" GRANTS"))
 	}
 	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
