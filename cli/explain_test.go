@@ -57,7 +57,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)
 	shown["column"] = whatIsShown(t, "../tui", `Title: +"([A-Z0-9# ]+)"`)
-	maps.Copy(shown["column"], whatIsShown(t, "../tui", `t.Header, (?:fmt.Sprintf\(.*?|.*?\+)?"([A-Z]{4,})"`))
+	maps.Copy(shown["column"], whatIsShown(t, "../tui", `t.Header, (?:fmt.Sprintf\(.*?|.*?\+)?" ?([A-Z]{4,})"`))
 	maps.Copy(shown["column"], whatIsShown(t, "../tui", `trendTitle = .*"([A-Z0-9 ]+)"`))
 	shown["state"] = make(map[string]string)
 	for _, s := range describe.States() {
