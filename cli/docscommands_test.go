@@ -59,7 +59,7 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 	return all
 }
 
-// Readers copy these lines: each of them runs, against servers in place of those it names.
+// Readers copy these lines: each of them runs, with our own servers instead of those named.
 func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	servertest.Slow(t)
 	if runtime.GOOS == "windows" {

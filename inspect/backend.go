@@ -70,7 +70,7 @@ type Backend struct {
 	// Empty counts the unused lock directories, as of the last slow beat; zero for Redis and before
 	// the first pass.
 	Empty EmptyDirs
-	// Reach says how to reach it from a command line, as the Observer was told.
+	// Reach says how to reach it from a command line, as it was configured.
 	Reach Reach
 	// Spread of its locks over its masters, as counted by the Observer.
 	Spread Spread

@@ -20,6 +20,9 @@ func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) 
 		ctx, hangups, stop := a.untilEnded(cmd.Context())
 		defer stop()
 		s, err := a.SetUp(ctx, args)
+		if ctx.Err() != nil { // interrupted while a password was read
+			return nil
+		}
 		if err != nil {
 			return err
 		}
