@@ -36,7 +36,8 @@ const (
 	ModeOnce  Mode = "once"  // a one-shot command
 )
 
-// Backend is the state of one place where locks live.
+// Backend is the state of one place where locks live. It has many fields, as Server, Lock and Contender do: each is one
+// fact that rules, screens and JSON use.
 type Backend struct {
 	Name  string
 	Kind  BackendKind

@@ -7,7 +7,7 @@ import (
 )
 
 // backendState is the Observer's knowledge of one backend besides its locks. A source reports one, a recording of
-// several.
+// several. Most of its many fields are two versions of a table, newest and former, with their times.
 type backendState struct {
 	source int
 	name   string

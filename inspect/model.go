@@ -36,7 +36,8 @@ const (
 	StateUnknown   State = "unknown"
 )
 
-// Lock is one resource name on one backend. A published *Lock is never changed; a newer one replaces it.
+// Lock is one resource name on one backend. A published *Lock is never changed; a newer one replaces it. Its many
+// fields are one fact each, see Backend.
 type Lock struct {
 	ID   ID
 	Kind Kind

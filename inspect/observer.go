@@ -19,7 +19,8 @@ import (
 const publishEvery = 15 * time.Millisecond
 
 // Observer joins what several sources see into snapshots: it keeps every lock's newest version, joins the identity
-// and watch tables, and remembers when it saw a contender being granted.
+// and watch tables, and remembers when it saw a contender being granted. It has many fields since all of this is one
+// goroutine's; what can be judged alone is in types of its own (table, track, cycling, suspicions).
 type Observer struct {
 	sources []Source
 	now     func() time.Time

@@ -52,7 +52,7 @@ func (o Options) Next() Options {
 // onLight reports whether the theme is one for a light background.
 func (o Options) onLight() bool { return o.Name == Light || o.Name != Dark && o.Light }
 
-// Theme is a set of styles and glyphs. It is built once and not changed.
+// Theme is a set of styles and glyphs, a field for each thing that is drawn. It is built once and not changed.
 type Theme struct {
 	Options Options
 	Glyphs  Glyphs

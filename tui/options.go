@@ -20,7 +20,7 @@ type Feed interface {
 	Next(ctx context.Context) (*inspect.Snapshot, error)
 }
 
-// Options of the program. Only Feed is needed, or Film.
+// Options of the program. Only Feed is needed, or Film; each of the many others is a flag or a seam for tests.
 type Options struct {
 	Feed Feed
 	// Film is a recording, which is played instead of a feed. Speed is its initial speed; 0: the

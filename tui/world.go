@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// world is the Context of all screens and dialogs, and what the root changes of it.
+// world is the Context of all screens and dialogs, and what the root changes of it: many fields, since screens share
+// all that is not theirs alone.
 type world struct {
 	options Options
 	theme   *theme.Theme

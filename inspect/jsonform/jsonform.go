@@ -148,6 +148,7 @@ type jsonServer struct {
 	Lagging       bool                `json:"lagging,omitempty"`
 }
 
+// jsonLock has a field for each key of a lock.
 type jsonLock struct {
 	ID         string            `json:"id"`
 	Backend    string            `json:"backend"`

@@ -17,7 +17,8 @@ import (
 
 // link is one connection to the ensemble. When it breaks it is thrown away and a new one is made: our session owns
 // nothing that would be worth resuming, a connection lost, a session expired and a server that hangs are one case,
-// and go-zookeeper's own way of resuming reads a field while another goroutine writes it.
+// and go-zookeeper's own way of resuming reads a field while another goroutine writes it. Many of its fields are what
+// go-zookeeper's goroutines report of it, under mu.
 type link struct {
 	tap      *zkwire.Tap
 	now      func() time.Time

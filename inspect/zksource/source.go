@@ -61,7 +61,8 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	}
 }
 
-// run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results.
+// run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results. Each
+// of its many fields is a part of the wheel that it turns.
 type run struct {
 	cfg     Config
 	beats   beats

@@ -17,7 +17,8 @@ const (
 	lingerTime   = time.Second      // for a client to close after its last answer
 )
 
-// conn is one TCP connection. Its reader executes requests; its writer sends the queue.
+// conn is one TCP connection. Its reader executes requests; its writer sends the queue. Many of its fields are what the
+// four-letter word cons prints.
 type conn struct {
 	srv    *Server
 	nc     net.Conn

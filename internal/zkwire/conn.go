@@ -16,7 +16,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// tapConn is a connection that is read along. Its state is guarded by the tap's mutex.
+// tapConn is a connection that is read along. Its state is guarded by the tap's mutex. It has many fields: both
+// directions, and the time of each thing that can be late.
 type tapConn struct {
 	net.Conn
 	tap    *Tap

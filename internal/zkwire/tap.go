@@ -19,7 +19,7 @@ import (
 // sent, and dial errors. It also leaves a server that accepts and then hangs, on which
 // go-zookeeper alone would wait for several session timeouts. Give each connection (zk.Connect) its
 // own Tap, with Dial as the zk.Dialer. Methods may be called by any goroutine. The fields must not
-// change after the first Dial.
+// change after the first Dial. Each of its many fields is one thing that the frames tell.
 type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the
 	// host dialled: use a ServerList, since go-zookeeper's own host provider dials addresses, never names.

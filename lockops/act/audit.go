@@ -85,7 +85,7 @@ const (
 	phaseLost     phase = "lost"
 )
 
-// line is one line of the file.
+// line is one line of the file, with a field for each key that any action writes.
 type line struct {
 	At    time.Time `json:"at"`
 	Phase phase     `json:"phase"`

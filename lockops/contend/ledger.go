@@ -8,7 +8,7 @@ import (
 )
 
 // ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or
-// lock: the caller gives the times, and calls one method after another.
+// lock: the caller gives the times, and calls one method after another. Many of its fields are counts.
 type ledger struct {
 	permits int
 	lanes   []lane

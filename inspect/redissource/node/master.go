@@ -20,7 +20,8 @@ import (
 // connections to one master, at most.
 const connections = 2
 
-// Master is one Redis master and our connections to it.
+// Master is one Redis master and our connections to it. Half of its many fields are about which client is in use:
+// clients come and go with Sentinel, Cluster and reconnects.
 type Master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
