@@ -54,6 +54,10 @@ races: ## race each guarded action with the holder's own release, renewal and en
 mutants: ## break the locks on purpose, one change at a time (internal/mutants/table): a test must notice each
 	LOCKSCOPE_REAL=require LOCKSCOPE_LONG=1 $(GO) run ./internal/mutants
 
+.PHONY: mutants-random
+mutants-random: ## make N random changes in a package: do its own tests notice? make mutants-random N=24 PKG=./inspect/metrics SEED=1
+	@ulimit -v 8000000; LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) run ./internal/mutants -random $(or $(N),24) -pkg $(PKG) -seed $(SEED)
+
 # How long to soak, the seed of the first round, targets (zookeeper,redis,redlock,cluster,replica; empty: all), and how many schedules
 # of a minute each to run in one process.
 D ?= 10m

@@ -84,8 +84,7 @@ func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, test
 	if out, err := build(ctx, program, overlay, m.pkg); ctx.Err() != nil {
 		return "", "", 0, context.Cause(ctx)
 	} else if err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n", out)
-		return unbuilt, "", 0, nil
+		return unbuilt, string(out), 0, nil
 	}
 	began := time.Now()
 	passed, out, err := test(ctx, program, m)
@@ -140,7 +139,7 @@ func build(ctx context.Context, program, overlay, pkg string) ([]byte, error) {
 
 // test runs a mutant's tests in their package's directory; one that hangs has not passed.
 func test(ctx context.Context, program string, m *mutant) (passed bool, out []byte, err error) {
-	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", limit.String(), "-test.run",
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", m.limit.String(), "-test.run",
 		m.pattern())
 	cmd.Dir = m.pkg
 	out, err = cmd.CombinedOutput()

@@ -11,6 +11,10 @@
 // Several runs, each of a part, make one table:
 //
 //	go run ./internal/mutants -summary RUN…
+//
+// Beside the table, it makes random changes in one package, and shows which of them the package's own tests notice:
+//
+//	go run ./internal/mutants -random N [-seed SEED] -pkg ./inspect/metrics
 package main
 
 import (
@@ -33,10 +37,16 @@ func main() {
 	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
 	summary := flag.Bool("summary", false,
 		"run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
+	random := flag.Int("random", 0, "make so many random changes instead of those in the table")
+	pkg := flag.String("pkg", "", "the package for random changes, such as ./inspect/metrics")
+	seed := flag.Uint64("seed", 1, "seed of the random changes: the same makes the same changes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	work := func() error { return run(ctx, *only, *list, *parallel) }
+	if *random > 0 {
+		work = func() error { return runRandom(ctx, *pkg, *random, *seed) }
+	}
 	if *summary {
 		work = func() error {
 			all, err := readTable(tableDir)

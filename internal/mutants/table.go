@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // mutant is one change and the tests that are to notice it. In the table it is a block of lines, and blocks
@@ -24,8 +25,12 @@ type mutant struct {
 	pkg        string
 	tests      string
 	equivalent string
-	where      string // in the table
+	where      string        // in the table
+	limit      time.Duration // on its tests
 }
+
+// allTests in the place of names are all tests of the package.
+const allTests = "*"
 
 // readTable reads all files of a directory.
 func readTable(dir string) ([]*mutant, error) {
@@ -63,7 +68,7 @@ func readTable(dir string) ([]*mutant, error) {
 
 func parse(block string) (*mutant, error) {
 	name, rest, _ := strings.Cut(block, "\n")
-	m := &mutant{name: name}
+	m := &mutant{name: name, limit: limit}
 	var old, new []string
 	for line := range strings.SplitSeq(rest, "\n") {
 		key, value, _ := strings.Cut(line, " ")
@@ -106,6 +111,9 @@ func (m *mutant) key() string { return m.pkg + " " + m.tests }
 
 // pattern returns the argument of go test -run: each test by its whole name, or by its path.
 func (m *mutant) pattern() string {
+	if m.tests == allTests {
+		return "."
+	}
 	tests := strings.Fields(m.tests)
 	name, sub, _ := strings.Cut(tests[0], "/")
 	if len(tests) == 1 && sub != "" {
