@@ -39,7 +39,7 @@ var (
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted finding of severity warning or critical, for the worst locks only.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
-	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, as in oldest_hold_seconds.", "lock")
+	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, as in lockscope_oldest_hold_seconds.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding that have no series of their own.")
 
 	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None where that is unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
@@ -47,7 +47,7 @@ var (
 	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
 
 	requestsTotal   = describe("counter", "requests_total", "Requests that lockscope sent to the backend's servers.", "backend")
-	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent; requests_total does not count them.", "backend")
+	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent; lockscope_requests_total does not count them.", "backend")
 	bytesTotal      = describe("counter", "read_bytes_total", "Bytes of replies to requests for many nodes.", "backend")
 	watchesSet      = describe("gauge", "watches", "Watches that lockscope has set on the servers.", "backend")
 	slowed          = describe("gauge", "slowed", "1 while lockscope halves its pace because the servers answer slowly.", "backend")

@@ -1,52 +1,276 @@
 package metrics
 
 import (
-	"maps"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A muted finding is counted separately, and its lock gets no series: it raises no alert.
-func TestAMutedFindingIsCountedApart(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	id := inspect.ID{Backend: "redis", Path: "lock:a"}
-	for _, muted := range []*inspect.Muted{nil, {Until: now.Add(time.Hour)}} {
-		l := &inspect.Lock{ID: id, State: inspect.StateHeld, Findings: []inspect.Finding{{Rule: "no-ttl", Severity: inspect.Warning, Muted: muted}}}
-		b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
-		c := New(func() time.Time { return now }, 10)
-		c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))
-		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(c)
-		families := must.Have(registry.Gather())(t)
-		label, series := "", 0
-		for _, f := range families {
-			switch f.GetName() {
-			case "lockscope_findings":
-				for _, l := range f.Metric[0].Label {
-					if l.GetName() == "muted" {
-						label = l.GetValue()
-					}
-				}
-			case "lockscope_lock_finding":
-				series = len(f.Metric)
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(seconds int) time.Time { return noon.Add(-time.Duration(seconds) * time.Second) }
+
+// collected has observed snapshots, the newest last.
+func collected(eachLock int, snapshots ...*inspect.Snapshot) *Collector {
+	c := New(func() time.Time { return noon }, eachLock)
+	for _, s := range snapshots {
+		c.Observe(s)
+	}
+	return c
+}
+
+// exposed are the samples of a collector as Prometheus shows them, without lockscope_ before each.
+func exposed(t *testing.T, c *Collector) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	var b strings.Builder
+	for _, f := range must.Have(registry.Gather())(t) {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			fmt.Fprintf(&b, "%s{%s} ", strings.TrimPrefix(f.GetName(), "lockscope_"), strings.Join(labels, " "))
+			h := m.GetHistogram()
+			for _, bucket := range h.GetBucket() {
+				fmt.Fprintf(&b, "≤%v:%d ", bucket.GetUpperBound(), bucket.GetCumulativeCount())
+			}
+			if h != nil {
+				fmt.Fprintf(&b, "count %d sum ", h.GetSampleCount())
+			}
+			fmt.Fprintln(&b, m.GetGauge().GetValue()+m.GetCounter().GetValue()+h.GetSampleSum())
+		}
+	}
+	return b.String()
+}
+
+func expect(t *testing.T, c *Collector, want string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(exposed(t, c)), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of a server that does not let us in, or was not asked yet, it is not known whether it is up.
+func TestBackendsAreExposed(t *testing.T) {
+	b := &inspect.Backend{
+		Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Degraded, FirstPass: true, Lost: 2,
+		Cost: inspect.Cost{Requests: 7, Heartbeats: 3, Bytes: 900, Watches: 4, Slowed: true},
+		Servers: []inspect.Server{
+			{Addr: "up", State: inspect.ServerUp, Latency: 2 * time.Millisecond, ClockKnown: true, ClockOffset: -time.Second},
+			{Addr: "up", State: inspect.ServerDown}, // named twice
+			{Addr: "quick", State: inspect.ServerUp},
+			{Addr: "unmeasured", State: inspect.ServerUp, Latency: -1},
+			{Addr: "down", State: inspect.ServerDown, ClockOffset: time.Second},
+			{Addr: "refuses us", State: inspect.ServerDown, Fault: inspect.FaultOurs},
+			{Addr: "not asked", State: inspect.ServerUnknown},
+		},
+		Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}, {Aspect: inspect.AspectHolders}, {Aspect: inspect.AspectSessions}},
+	}
+	expect(t, collected(10, inspect.NewSnapshot(noon, []*inspect.Backend{b}, nil)), `
+backend_outages_total{backend=zk} 2
+backend_ready{backend=zk} 1
+backend_state{backend=zk service=zookeeper state=connected} 0
+backend_state{backend=zk service=zookeeper state=degraded} 1
+backend_state{backend=zk service=zookeeper state=down} 0
+backend_unseen{aspect=holders backend=zk} 2
+backend_unseen{aspect=sessions backend=zk} 1
+events_dropped_total{} 0
+grants_total{backend=zk} 0
+heartbeats_total{backend=zk} 3
+holds_undated{backend=zk} 0
+lock_series_omitted{} 0
+queue_length{backend=zk} ≤0:0 ≤1:0 ≤2:0 ≤5:0 ≤10:0 ≤20:0 ≤50:0 ≤100:0 ≤1000:0 count 0 sum 0
+read_bytes_total{backend=zk} 900
+requests_total{backend=zk} 7
+server_clock_offset_seconds{backend=zk server=up} -1
+server_latency_seconds{backend=zk server=quick} 0
+server_latency_seconds{backend=zk server=up} 0.002
+server_up{backend=zk server=down} 0
+server_up{backend=zk server=quick} 1
+server_up{backend=zk server=unmeasured} 1
+server_up{backend=zk server=up} 1
+slowed{backend=zk} 1
+watches{backend=zk} 4
+`)
+}
+
+// lockMetrics are those of locks: the others are of every backend.
+func lockMetrics(t *testing.T, c *Collector) (list []string) {
+	t.Helper()
+	for line := range strings.Lines(exposed(t, c)) {
+		for _, prefix := range []string{"lock", "oldest", "holds_un", "longest", "queue", "findings"} {
+			if strings.HasPrefix(line, prefix) {
+				list = append(list, strings.TrimSpace(line))
 			}
 		}
-		if want := muted == nil; label != map[bool]string{true: "false", false: "true"}[want] || (series == 1) != want {
-			t.Errorf("muted %v: label %q, %d series", muted != nil, label, series)
+	}
+	return list
+}
+
+// Ages by a clock that was not compared with ours, waiters that are gone, and muted findings raise no alert.
+func TestLocksAreExposed(t *testing.T) {
+	zk := &inspect.Backend{
+		Name: "zk", State: inspect.Connected, FirstPass: true, Clock: inspect.LeaderClock{Known: true, From: 10},
+		Findings: []inspect.Finding{{Rule: "no-spare", Severity: inspect.Info}},
+	}
+	id := func(path string) inspect.ID { return inspect.ID{Backend: "zk", Path: path} }
+	stuck := inspect.Finding{Rule: "stuck", Severity: inspect.Warning}
+	muted := inspect.Finding{Rule: "stuck", Severity: inspect.Critical, Muted: &inspect.Muted{Until: noon}}
+	c := collected(2, inspect.NewSnapshot(noon, []*inspect.Backend{zk}, []*inspect.Lock{
+		{
+			ID: id("/stuck"), Kind: inspect.KindMutex, State: inspect.StateContended,
+			Findings: []inspect.Finding{{Rule: "herd", Severity: inspect.Info}, stuck, stuck, muted},
+			Holders:  []inspect.Contender{{HeldSince: ago(60), Czxid: 11}, {HeldSince: ago(50), Czxid: 12}},
+			Waiters:  []inspect.Contender{{Since: ago(30), Czxid: 12}, {Since: ago(20), Czxid: 13}, {Since: ago(90), Czxid: 14, Dead: true}},
+		},
+		{
+			ID: id("/undated"), Kind: inspect.KindMutex, State: inspect.StateContended,
+			Findings: []inspect.Finding{{Rule: "deadlock", Severity: inspect.Critical}},
+			Holders:  []inspect.Contender{{Since: ago(3600), HeldSince: ago(3600), Czxid: 2}},
+			Waiters:  []inspect.Contender{{Since: ago(3500), Czxid: 3}},
+		},
+		{ID: id("/less"), Kind: inspect.KindRW, State: inspect.StateFree, Findings: []inspect.Finding{stuck}},
+		{ID: id("/muted"), Kind: inspect.KindRW, State: inspect.StateFree, Findings: []inspect.Finding{muted}},
+		{ID: id("/fifth"), Kind: inspect.KindRW, State: inspect.StateFree, WaitersAtLeast: 6},
+		{ID: id("/dark"), State: inspect.StateUnknown, Unseen: []inspect.Unseen{{Aspect: inspect.AspectKind}}},
+		{ID: id("/blind"), State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}, {Aspect: inspect.AspectWaiters}}},
+	}))
+	want := []string{
+		"findings{backend=zk muted=false rule=deadlock severity=critical} 1",
+		"findings{backend=zk muted=false rule=herd severity=info} 1",
+		"findings{backend=zk muted=false rule=no-spare severity=info} 1",
+		"findings{backend=zk muted=false rule=stuck severity=warning} 3",
+		"findings{backend=zk muted=true rule=stuck severity=critical} 2",
+		"holds_undated{backend=zk} 1",
+		"lock_finding{lock=zk:/stuck rule=stuck severity=warning} 1",
+		"lock_finding{lock=zk:/undated rule=deadlock severity=critical} 1",
+		"lock_held_seconds{lock=zk:/stuck} 60",
+		"lock_series_omitted{} 1",
+		"lock_waiters{lock=zk:/stuck} 2",
+		"lock_waiters{lock=zk:/undated} 1",
+		"locks{backend=zk kind= state=held} 1",
+		"locks{backend=zk kind= state=unknown} 1",
+		"locks{backend=zk kind=mutex state=contended} 2",
+		"locks{backend=zk kind=rw state=free} 3",
+		"locks_unknown{aspect=holders backend=zk} 1",
+		"locks_unknown{aspect=kind backend=zk} 1",
+		"locks_unknown{aspect=waiters backend=zk} 1",
+		"longest_wait_seconds{backend=zk} 30",
+		"oldest_hold_seconds{backend=zk} 60",
+		"queue_length{backend=zk} ≤0:2 ≤1:3 ≤2:4 ≤5:4 ≤10:5 ≤20:5 ≤50:5 ≤100:5 ≤1000:5 count 5 sum 9",
+	}
+	if diff := cmp.Diff(want, lockMetrics(t, c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of a backend that is down its own findings are known, and of one that was not read yet nothing; a lock whose
+// waiters are not known has no number of them.
+func TestUnknownsHaveNoSamples(t *testing.T) {
+	backends := []*inspect.Backend{
+		{Name: "down", State: inspect.Down, FirstPass: true, Findings: []inspect.Finding{{Rule: "no-quorum", Severity: inspect.Critical}}},
+		{Name: "new", State: inspect.Connected},
+		{Name: "zk", State: inspect.Connected, FirstPass: true},
+	}
+	var locks []*inspect.Lock
+	for _, b := range backends {
+		for path, waiters := range map[string][]inspect.Unseen{"/blind": {{Aspect: inspect.AspectWaiters}}, "/dark": nil} {
+			l := &inspect.Lock{ID: inspect.ID{Backend: b.Name, Path: path}, State: inspect.StateHeld, Unseen: waiters}
+			if l.Findings = []inspect.Finding{{Rule: "stuck", Severity: inspect.Warning}}; path == "/dark" {
+				l.State = inspect.StateUnknown
+			}
+			locks = append(locks, l)
+		}
+	}
+	want := []string{
+		"findings{backend=down muted=false rule=no-quorum severity=critical} 1",
+		"findings{backend=zk muted=false rule=stuck severity=warning} 2",
+		"holds_undated{backend=zk} 0",
+		"lock_finding{lock=new:/blind rule=stuck severity=warning} 1",
+		"lock_finding{lock=new:/dark rule=stuck severity=warning} 1",
+		"lock_finding{lock=zk:/blind rule=stuck severity=warning} 1",
+		"lock_finding{lock=zk:/dark rule=stuck severity=warning} 1",
+		"lock_series_omitted{} 0",
+		"locks{backend=zk kind= state=held} 1",
+		"locks{backend=zk kind= state=unknown} 1",
+		"locks_unknown{aspect=holders backend=zk} 1",
+		"locks_unknown{aspect=waiters backend=zk} 1",
+		"queue_length{backend=zk} ≤0:0 ≤1:0 ≤2:0 ≤5:0 ≤10:0 ≤20:0 ≤50:0 ≤100:0 ≤1000:0 count 0 sum 0",
+	}
+	if diff := cmp.Diff(want, lockMetrics(t, collected(9, inspect.NewSnapshot(noon, backends, locks)))); diff != "" {
+		t.Error(diff)
+	}
+	expect(t, collected(9), "") // before the first snapshot
+}
+
+// The locks with series of their own are the worst, of these the ones with most waiters, of these the first by name.
+func TestTheWorstLocksHaveSeries(t *testing.T) {
+	b := &inspect.Backend{Name: "zk", State: inspect.Connected, FirstPass: true}
+	lock := func(path string, s inspect.Severity, waiters int) *inspect.Lock {
+		return &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: path}, WaitersAtLeast: waiters, Findings: []inspect.Finding{{Rule: "r", Severity: s}}}
+	}
+	s := inspect.NewSnapshot(noon, []*inspect.Backend{b}, []*inspect.Lock{
+		lock("/3", inspect.Warning, 5), lock("/4", inspect.Warning, 1), lock("/5", inspect.Warning, 1),
+		lock("/2", inspect.Critical, 0), lock("/1", inspect.Critical, 1), lock("/6", inspect.Info, 9),
+	})
+	for n := range 7 {
+		got := exposed(t, collected(n, s))
+		if want := fmt.Sprintf("lock_series_omitted{} %d\n", max(0, 5-n)); !strings.Contains(got, want) {
+			t.Errorf("%d: %s lacks %s", n, got, want)
+		}
+		for i := 1; i <= 6; i++ {
+			if has := strings.Contains(got, fmt.Sprintf("lock_waiters{lock=zk:/%d}", i)); has != (i <= min(n, 5)) {
+				t.Errorf("of %d locks with series /%d is one: %v", n, i, has)
+			}
+		}
+	}
+}
+
+// Events are counted over all snapshots, and a backend that was read once keeps its count while it is down.
+func TestEventsAreCounted(t *testing.T) {
+	up := &inspect.Backend{Name: "zk", State: inspect.Connected, FirstPass: true}
+	down := &inspect.Backend{Name: "zk", State: inspect.Down}
+	away := &inspect.Backend{Name: "away", State: inspect.Down, FirstPass: true}
+	unread := &inspect.Backend{Name: "unread", State: inspect.Connected}
+	first := inspect.NewSnapshot(noon, []*inspect.Backend{up, away, unread}, nil)
+	for _, kind := range []inspect.EventKind{
+		inspect.EventAcquired, inspect.EventHandover, inspect.EventReleased, inspect.EventExpired, inspect.EventForced, inspect.EventEnded,
+	} {
+		first.Events = append(first.Events, inspect.Event{Kind: kind, Lock: inspect.ID{Backend: "zk", Path: "/a"}})
+	}
+	first.Dropped = 3
+	second := inspect.NewSnapshot(noon, []*inspect.Backend{down, away, unread}, nil)
+	second.Events, second.Dropped = first.Events[:3], 1
+	got := exposed(t, collected(0, first, second))
+	for want, has := range map[string]bool{
+		"events_dropped_total{} 4\n": true, "grants_total{backend=zk} 4\n": true,
+		"holds_ended_total{backend=zk how=released} 2\n": true, "holds_ended_total{backend=zk how=expired} 1\n": true,
+		"holds_ended_total{backend=zk how=forced} 1\n": true, "holds_ended_total{backend=zk how=ended} 1\n": true,
+		"grants_total{backend=away}": false, "grants_total{backend=unread}": false,
+	} {
+		if strings.Contains(got, want) != has {
+			t.Errorf("%q: %v, in\n%s", want, !has, got)
 		}
 	}
 }
 
 // One backend is down and the other was not reached yet: not everything was read.
 func TestNotReadyWhileABackendIsMissing(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	gone := &inspect.Backend{Name: "gone", State: inspect.Down}
-	c := New(func() time.Time { return now }, 10)
+	c := New(func() time.Time { return noon }, 10)
+	if c.Ready(0) {
+		t.Error("ready before the first snapshot")
+	}
 	for _, step := range []struct {
 		backends []*inspect.Backend
 		ready    bool
@@ -56,57 +280,35 @@ func TestNotReadyWhileABackendIsMissing(t *testing.T) {
 		{[]*inspect.Backend{{Name: "redis", State: inspect.Connected}, gone}, false},
 		{[]*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}, gone}, true},
 	} {
-		c.Observe(inspect.NewSnapshot(now, step.backends, nil))
+		c.Observe(inspect.NewSnapshot(noon, step.backends, nil))
 		if got := c.Ready(2); got != step.ready {
 			t.Errorf("%d backends: %v", len(step.backends), got)
 		}
 	}
 }
 
-// sampled are the values of a metric of one backend, by the value of a label.
-func sampled(t *testing.T, b *inspect.Backend, metric, label string) map[string]float64 {
-	t.Helper()
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	c := New(func() time.Time { return now }, 10)
-	c.Observe(inspect.NewSnapshot(now, []*inspect.Backend{b}, nil))
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(c)
-	families := must.Have(registry.Gather())(t)
-	values := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			for _, l := range m.Label {
-				if f.GetName() == metric && l.GetName() == label {
-					values[l.GetValue()] = m.GetGauge().GetValue()
-				}
-			}
+func TestLongNamesStayApart(t *testing.T) {
+	short := strings.Repeat("a", 198) + "é"
+	if got := label(short); got != short {
+		t.Errorf("%q", got)
+	}
+	if got, want := label("a"+short), "a"+short[:198]+"…"; !strings.HasPrefix(got, want) || len(got) != len(want)+16 {
+		t.Errorf("%q", got)
+	}
+	if label(short+"1") == label(short+"2") {
+		t.Error("two names have one label")
+	}
+}
+
+func TestEveryMetricIsDocumented(t *testing.T) {
+	page := strings.ReplaceAll(string(must.Have(os.ReadFile("../../docs/monitoring.md"))(t)), "`", "")
+	for _, d := range descriptions {
+		labels := ""
+		if len(d.labels) > 0 {
+			labels = "; " + strings.Join(d.labels, ", ")
 		}
-	}
-	return values
-}
-
-// A server that answers is up, one that does not is down, and of one that does not let us in neither is known.
-func TestServersAreUpOrDown(t *testing.T) {
-	b := &inspect.Backend{Name: "redis", State: inspect.Degraded, FirstPass: true, Servers: []inspect.Server{
-		{Addr: "up", State: inspect.ServerUp},
-		{Addr: "down", State: inspect.ServerDown},
-		{Addr: "refuses us", State: inspect.ServerDown, Fault: inspect.FaultOurs},
-		{Addr: "without a quorum", State: inspect.ServerDown, Fault: inspect.FaultNoQuorum},
-		{Addr: "not asked", State: inspect.ServerUnknown},
-	}}
-	want := map[string]float64{"up": 1, "down": 0, "without a quorum": 0}
-	if got := sampled(t, b, "lockscope_server_up", "server"); !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// A backend that is down has its own findings, such as that it has no quorum, and no figures of locks.
-func TestADownBackendHasItsOwnFindings(t *testing.T) {
-	b := &inspect.Backend{Name: "zk", State: inspect.Down, Findings: []inspect.Finding{{Rule: "no-quorum", Severity: inspect.Critical}}}
-	if got := sampled(t, b, "lockscope_findings", "rule"); got["no-quorum"] != 1 {
-		t.Errorf("findings: %v", got)
-	}
-	if got := sampled(t, b, "lockscope_holds_undated", "backend"); len(got) > 0 {
-		t.Errorf("holds: %v", got)
+		if line := fmt.Sprintf("- %s (%s%s): %s\n", d.name, d.kind, labels, d.help); !strings.Contains(page, line) {
+			t.Errorf("docs/monitoring.md lacks %s", line)
+		}
 	}
 }
