@@ -28,3 +28,61 @@ func TestNamesAreInFullOrNot(t *testing.T) {
 		}
 	}
 }
+
+func TestTablesAreDrawn(t *testing.T) {
+	columns := []Column{{Title: "NAME", Middle: true}, {Title: "N", Right: true}, {Title: "OFF"}, {Title: "AT", Domain: ".x.org"}, {Title: "LAST"}}
+	widths := []int{7, 3, 0, 6, 4}
+	for _, test := range []struct {
+		row  []string
+		want string
+	}{
+		{[]string{"a", "1", "hidden", "b", "c"}, "a          1  b       c"},
+		{[]string{"abcdefghij", "12", "", "app1.x.org", "d"}, "ab~ghij   12  app1    d"},
+		{[]string{"abcdefghij", "", "", "app1.x.net", "longer"}, "abcdefghij    app1.~  lon~"},
+		{[]string{"a", "12345", "", "0123456789abc", ""}, "a        12~  0123456789a~"},
+		{[]string{"a", "", "", "", ""}, "a"},
+	} {
+		row := make([]Line, len(test.row))
+		for i, text := range test.row {
+			if text != "" {
+				row[i] = words(text)
+			}
+		}
+		if got := drawn(Join(columns, widths, row, "~")); got != test.want {
+			t.Errorf("%q: %q, want %q", test.row, got, test.want)
+		}
+	}
+	if got := drawn(Titles(columns, widths, plain.Text)); got != "NAME       N  AT      LAST" {
+		t.Errorf("%q", got)
+	}
+	for x, want := range map[int]int{-1: -1, 0: 0, 8: 0, 9: 1, 13: 1, 14: 3, 21: 3, 22: 4, 27: 4, 28: -1} {
+		if got := ColumnAt(widths, x); got != want {
+			t.Errorf("column at %d: %d, want %d", x, got, want)
+		}
+	}
+	for need, want := range map[int][2]int{0: {10, 40}, 5: {6, 6}, 8: {8, 8}, 30: {10, 30}} {
+		c := Column{Title: "NAME", Width: 10, Most: 40}
+		if c.Fit(need); [2]int{c.Width, c.Most} != want {
+			t.Errorf("fit %d: %+v", need, c)
+		}
+	}
+}
+
+func TestRoomIsShared(t *testing.T) {
+	for _, test := range []struct {
+		what    string
+		columns []Column
+		width   int
+		want    []int
+	}{
+		{"by their shares", []Column{{Width: 5, Grow: 1, Most: 99}, {Width: 5, Grow: 3, Most: 99}}, 20, []int{7, 11}},
+		{"what one cannot take is the other's", []Column{{Width: 5, Grow: 1, Most: 6}, {Width: 5, Grow: 1, Most: 99}}, 20, []int{6, 12}},
+		{"from a width on", []Column{{Width: 5}, {Width: 5, From: 20}, {Width: 5, From: 21}}, 20, []int{5, 5, 0}},
+		{"without growth", []Column{{Width: 5}, {Width: 5}}, 40, []int{5, 5}},
+		{"the first stays", []Column{{Width: 9}, {Width: 9}}, 9, []int{9, 0}},
+	} {
+		if got := Lay(test.columns, test.width); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.what, got, test.want)
+		}
+	}
+}
