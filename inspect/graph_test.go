@@ -184,6 +184,20 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 	}
 }
 
+// The threads of a session are told apart by their labels: the wait of one does not hold up what another holds.
+func TestCulpritsAreThreads(t *testing.T) {
+	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "y")}
+	locks[1].Waiters[0].Owner.Session = locks[0].Holders[0].Owner.Session
+	s := NewSnapshot(now, nil, locks)
+	if e, ok := s.Culprit(locks[0]); !ok || e.Lock != locks[0] {
+		t.Errorf("the culprit of a lock whose holder runs is on %v", e.Lock.ID)
+	}
+	locks[1].Waiters[0].Owner.Label = locks[0].Holders[0].Owner.Label
+	if e, ok := NewSnapshot(now, nil, locks).Culprit(locks[0]); !ok || e.Lock != locks[1] {
+		t.Errorf("the culprit of a lock whose holder waits is on %v", e.Lock.ID)
+	}
+}
+
 // The observer finds a deadlock once it has lasted for a second, hands it to the rules, and sees it end. A
 // lock that changes hands all the time is in none.
 func TestAnObserverFindsADeadlockThatStands(t *testing.T) {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
@@ -140,11 +141,39 @@ func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	}
 }
 
+// Threads divides an owner's entries by their labels where a session has several: each is a thread that waits and
+// holds by itself.
+func Threads(entries []Entry) [][]Entry {
+	if !severalLabels(entries) {
+		return [][]Entry{entries}
+	}
+	var list [][]Entry
+	place := make(map[Untrusted]int)
+	for _, e := range entries {
+		at, ok := place[e.Contender.Owner.Label]
+		if !ok {
+			at = len(list)
+			place[e.Contender.Owner.Label], list = at, append(list, nil)
+		}
+		list[at] = append(list[at], e)
+	}
+	return list
+}
+
+// thread are the entries of the owner of an entry, or of its thread.
+func (s *Snapshot) thread(at Entry) []Entry {
+	threads := Threads(s.Of(at.Lock, at.Contender))
+	i := slices.IndexFunc(threads, func(list []Entry) bool {
+		return len(list) > 0 && list[0].Contender.Owner.Label == at.Contender.Owner.Label
+	})
+	return threads[max(0, i)]
+}
+
 // blocked is the first holder of a lock that the owner of an entry waits for and that was not seen yet: of several, the
 // one that blocks the most.
 func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {
 	var best Entry
-	for _, e := range s.Of(at.Lock, at.Contender) {
+	for _, e := range s.thread(at) {
 		if e.Contender.State == Holding || e.Contender.Dead || seen[e.Lock.ID] || len(e.Lock.Holders) == 0 ||
 			!e.Lock.Blocks() {
 			continue

@@ -86,7 +86,7 @@ func TestRootCause(t *testing.T) {
 	other.Kind = inspect.KindMutex
 	other.Holders = other.Holders[:1]
 	other.Waiters = other.Waiters[:1]
-	other.Waiters[0].Owner.Session = orders.Holders[0].Owner.Session
+	other.Waiters[0].Owner.Session, other.Waiters[0].Owner.Label = orders.Holders[0].Owner.Session, orders.Holders[0].Owner.Label
 	other.Waiters[0].Watches = other.Holders[0].Name
 	other.Holders[0].HeldSince = fixture.Ago(3 * time.Minute)
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, other})

@@ -125,27 +125,9 @@ func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling ma
 // dependents has for each lock the contended locks whose first holder waits for it, the most contended first.
 func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	children := make(map[inspect.ID][]*inspect.Lock)
-	for who, entries := range s.Owners() {
-		best, next := obstacles(entries)
-		if best.Lock == nil {
-			continue
-		}
-		for _, e := range entries {
-			l := e.Lock
-			if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !l.Blocks() {
-				continue
-			}
-			in := best
-			if l == in.Lock {
-				in = next
-			}
-			if in.Lock == nil {
-				continue
-			}
-			// Else no other holds it up.
-			if holder, known := in.Contender.Identity(in.Lock.ID.Backend); !known || holder != who {
-				children[in.Lock.ID] = append(children[in.Lock.ID], l)
-			}
+	for _, entries := range s.Owners() {
+		for _, own := range inspect.Threads(entries) {
+			heldUp(own, children)
 		}
 	}
 	for _, list := range children {
@@ -154,6 +136,29 @@ func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 		})
 	}
 	return children
+}
+
+// heldUp adds the locks that one owner holds while it waits for another's.
+func heldUp(own []inspect.Entry, children map[inspect.ID][]*inspect.Lock) {
+	best, next := obstacles(own)
+	if best.Lock == nil {
+		return
+	}
+	mine := func(c *inspect.Contender) bool {
+		return slices.ContainsFunc(own, func(e inspect.Entry) bool { return e.Contender == c })
+	}
+	for _, e := range own {
+		l, in := e.Lock, best
+		if len(l.Holders) == 0 || e.Contender != &l.Holders[0] || !l.Blocks() {
+			continue
+		}
+		if l == in.Lock {
+			in = next
+		}
+		if in.Lock != nil && !mine(in.Contender) { // else no other holds it up
+			children[in.Lock.ID] = append(children[in.Lock.ID], l)
+		}
+	}
 }
 
 // obstacles are the first holders of two locks that an owner waits for. The first blocks the most
