@@ -154,6 +154,9 @@ func TestEventsFilter(t *testing.T) {
 		if test.want == 0 {
 			wantText(t, m, "No event matches the filter.")
 		}
+		if test.filter == "kind=nothing" {
+			wantText(t, m, `no kind "nothing"; there are: acquired passed handover`, "cleared backend blind changed")
+		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))
 		if got := len(eventsOf(m).Shown); got != 2*test.want {

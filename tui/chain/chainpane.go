@@ -365,7 +365,7 @@ func (p *Pane) strip(room int) []widget.Line {
 	all := p.lanes.Of(p.id)
 	p.length = max(p.length, lanes.Fitting(all, p.Now(), leastStrip))
 	v := lanes.NewView(&p.lanes, p.id, time.Time{}, p.length, p.width)
-	shown := lanes.Fold(v.In(all), p.id.Backend)
+	shown := p.lanes.Folded(&v, v.In(all))
 	if p.heights.lanes.KeepLines(len(shown), p.Now()) == 0 {
 		return nil
 	}

@@ -188,7 +188,9 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 }
 
 func (s *Screen) emptyWords() (text, more string) {
-	switch {
+	switch problem := kindProblem(s.input.Text()); {
+	case problem != "":
+		return "No event matches the filter.", problem
 	case s.input.Text() != "" && s.Only != inspect.ID{}:
 		return "No event of " + s.Only.String() +
 			" matches the filter.", "esc clears the filter, o shows the events of all locks."

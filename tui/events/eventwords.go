@@ -2,6 +2,7 @@ package events
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -47,9 +48,29 @@ func eventKinds(text string) []string {
 
 // newEventWords are the words of a filter's text that name no kinds.
 func newEventWords(text string) screen.Filter {
-	return screen.NewWords(strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+	words := screen.NewWords(strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
 		return strings.HasPrefix(strings.ToLower(word), kindField)
 	}), " "))
+	if problem := kindProblem(text); problem != "" {
+		return words.Refused(problem)
+	}
+	return words
+}
+
+// kindNames are what kind= may name, as the rows and the JSON of watch have them.
+const kindNames = "acquired passed handover released expired ended forced waiting left lock appeared gone finding " +
+	"cleared backend blind changed"
+
+// kindProblem says which kinds there are, where a filter's text names another one; empty: it does not.
+func kindProblem(text string) string {
+	for _, kind := range eventKinds(text) {
+		if !slices.ContainsFunc(strings.Fields(kindNames), func(name string) bool {
+			return strings.HasPrefix(name, strings.TrimSuffix(kind, "?"))
+		}) {
+			return "no kind " + strconv.Quote(kind) + "; there are: " + kindNames
+		}
+	}
+	return ""
 }
 
 // matchesEvent reports whether an event has the words and one of the kinds. The start of a kind's name,

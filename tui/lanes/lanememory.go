@@ -1,6 +1,9 @@
 package lanes
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -74,6 +77,60 @@ type Source struct {
 	// names is the room for the names of namesOf's contenders.
 	names   widget.Widest
 	namesOf inspect.ID
+	// places are those of the clients in the list that was drawn last, in the window placesOf.
+	places   map[client]int
+	placesOf window
+}
+
+// client is who has a lane; a label tells the threads of a session apart.
+type client struct {
+	who         inspect.Identity
+	label, name inspect.Untrusted // name: of a contender without an identity
+}
+
+// window is what one looks at.
+type window struct {
+	lock   inspect.ID
+	length time.Duration
+	end    time.Time // zero: now
+}
+
+// Folded merges the attempts of each client into one lane, and keeps the lanes where they were when they were drawn
+// last, so that they can be read: new ones come last. In another window they are in the order of arrival.
+func (s *Source) Folded(v *View, list []*Lane) []*Lane {
+	folded := Fold(list, v.id.Backend)
+	if v.Window.Cells <= 0 {
+		return folded // nothing is drawn yet
+	}
+	now := window{lock: v.id, length: v.Length}
+	if !v.Live {
+		now.end = v.Window.End()
+	}
+	if now != s.placesOf {
+		s.places, s.placesOf = nil, now
+	}
+	of := func(l *Lane) client {
+		who, ok := l.Contender.Identity(v.id.Backend)
+		if !ok {
+			return client{name: l.Contender.Name}
+		}
+		return client{who: who, label: l.Contender.Owner.Label}
+	}
+	place := func(l *Lane) int {
+		if at, ok := s.places[of(l)]; ok {
+			return at
+		}
+		return math.MaxInt
+	}
+	slices.SortStableFunc(folded, func(a, b *Lane) int { return cmp.Compare(place(a), place(b)) })
+	places := make(map[client]int, len(folded))
+	for i, l := range folded {
+		if _, again := places[of(l)]; !again {
+			places[of(l)] = i
+		}
+	}
+	s.places = places
+	return folded
 }
 
 func NewSource(host screen.Context) Source { return Source{Context: host, Started: host.Now()} }

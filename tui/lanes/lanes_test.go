@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -277,5 +278,37 @@ func TestAttemptsAreFolded(t *testing.T) {
 	soon := attempt(2, 40*time.Second+300*time.Millisecond, 35*time.Second) // the end before it was seen late
 	if list := Fold([]*Lane{other, soon}, "zk"); len(list) != 1 || list[0].Contender != soon.Contender {
 		t.Errorf("a client that comes again at once has %d lanes", len(list))
+	}
+}
+
+// A client's lane stays where it was while its first attempts leave the window; a new client comes last.
+func TestLanesKeepTheirPlaces(t *testing.T) {
+	lane := func(session int64, at time.Duration) *Lane {
+		return &Lane{
+			Contender: &inspect.Contender{Name: inspect.Untrusted(fmt.Sprint(session, at)), Owner: inspect.Owner{Session: session}},
+			Queued:    fixture.Noon.Add(at), Granted: fixture.Noon.Add(at), Ended: fixture.Noon.Add(at + time.Second),
+		}
+	}
+	first, second, again := lane(1, 0), lane(2, 10*time.Second), lane(1, 20*time.Second)
+	s, minute := &Source{}, View{id: fixture.Id("zk:/a"), Length: time.Minute, Live: true, Window: Window{Cells: 60}}
+	order := func(v View, lanes ...*Lane) (sessions []int64) {
+		for _, l := range s.Folded(&v, lanes) {
+			sessions = append(sessions, l.Contender.Owner.Session)
+		}
+		return sessions
+	}
+	hour := minute
+	hour.Length = time.Hour
+	for _, step := range []struct {
+		got, want []int64
+	}{
+		{order(minute, first, second, again), []int64{1, 2}},
+		{order(minute, second, again), []int64{1, 2}},
+		{order(minute, lane(3, 5*time.Second), second, again), []int64{1, 2, 3}},
+		{order(hour, second, again), []int64{2, 1}},
+	} {
+		if !slices.Equal(step.got, step.want) {
+			t.Errorf("lanes of %v, want %v", step.got, step.want)
+		}
 	}
 }

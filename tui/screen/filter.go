@@ -121,6 +121,12 @@ func pattern(text string) (func(string) bool, error) {
 // Problem is the filter's syntax errors, for people; empty without any.
 func (f Filter) Problem() string { return strings.Join(f.problems, "; ") }
 
+// Refused is the filter with one more error.
+func (f Filter) Refused(problem string) Filter {
+	f.problems = append(slices.Clip(f.problems), problem)
+	return f
+}
+
 // Empty reports whether everything matches.
 func (f Filter) Empty() bool { return len(f.alternatives) == 0 }
 

@@ -24,10 +24,11 @@ type Screen struct {
 	id            inspect.ID
 	width, height int
 	drawn         string
-	// length of the window; 0: fitted to the lock's lanes. end of the window by our clock; zero: now.
-	length time.Duration
-	end    time.Time
-	list   widget.Scroller // of the lanes in the window
+	// length of the window; 0: fitted to the lock's lanes, and then never shorter than before. end of the window by our
+	// clock; zero: now.
+	length, fitted time.Duration
+	end            time.Time
+	list           widget.Scroller // of the lanes in the window
 	// selected is the lane under the cursor; follow: it follows the lock's holder.
 	selected lanes.Key
 	follow   bool
@@ -45,7 +46,8 @@ func New(host screen.Context) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
-		s.id, s.length, s.end, s.list.Top, s.follow = p.Lock, 0, time.Time{}, 0, true
+		s.id, s.length, s.fitted = p.Lock, 0, 0
+		s.end, s.list.Top, s.follow = time.Time{}, 0, true
 	}
 	return nil
 }
@@ -69,9 +71,9 @@ func (s *Screen) lanes() []lanes.Lane { return s.source.Of(s.id) }
 
 func (s *Screen) LaneView() lanes.View {
 	if s.length == 0 {
-		return lanes.NewView(&s.source, s.id, s.end, lanes.Fitting(s.lanes(), s.Now(), leastWindow), s.width)
+		s.fitted = max(s.fitted, lanes.Fitting(s.lanes(), s.Now(), leastWindow))
 	}
-	return lanes.NewView(&s.source, s.id, s.end, s.length, s.width)
+	return lanes.NewView(&s.source, s.id, s.end, cmp.Or(s.length, s.fitted), s.width)
 }
 
 // shown are the lanes in the window; the cursor is put on the selected one.
@@ -79,7 +81,7 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	v := s.LaneView()
 	list := v.In(s.lanes())
 	if !s.unfolded {
-		list = lanes.Fold(list, s.id.Backend)
+		list = s.source.Folded(&v, list)
 	}
 	s.list.At = min(s.list.At, max(0, len(list)-1))
 	if s.follow {
@@ -218,10 +220,7 @@ func (s *Screen) first() time.Time {
 
 // zoom takes the next shorter or longer window, around the same middle unless it ends now.
 func (s *Screen) zoom(by int) {
-	before := s.length
-	if before == 0 {
-		before = lanes.Fitting(s.lanes(), s.Now(), leastWindow)
-	}
+	before := s.LaneView().Length
 	all, at := lanes.Lengths(), 0
 	for i, d := range all {
 		if d <= before {
@@ -245,7 +244,7 @@ func (s *Screen) live() {
 	if s.end.IsZero() && s.follow {
 		s.Flash("this is now")
 	}
-	s.end, s.follow = time.Time{}, true
+	s.end, s.follow, s.fitted = time.Time{}, true, 0
 }
 
 // View is exactly as high as the screen, as SetSize drew it.
