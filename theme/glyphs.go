@@ -44,7 +44,7 @@ func (g *Glyphs) Translate(text string) string {
 func unicodeGlyphs() Glyphs {
 	return Glyphs{
 		Holding: "●", Waiting: "○", Pending: "◐", Critical: "✖", Warning: "▲", Info: "i", Free: "·", Unknown: "?",
-		WatchConfirmed: "⇢", WatchExpected: "⇠?", WatchMissing: "⇥✖",
+		WatchConfirmed: "⇢", WatchExpected: "⇠", WatchMissing: "⇥✖",
 		Branch: "├─", LastBranch: "└─",
 		Breadcrumb: "▸", Dot: "·", Rule: "─", Cursor: "▌", Ellipsis: "…", Dash: "–", Arrow: "→", Wall: "│", AtMost: "≤", AtLeast: "≥",
 		Bar: "▇", BarFull: "━", BarHalf: "╸", BarRest: "╌",
@@ -59,9 +59,9 @@ func unicodeGlyphs() Glyphs {
 func asciiGlyphs() Glyphs {
 	return Glyphs{
 		Holding: "*", Waiting: "o", Pending: "%", Critical: "X", Warning: "!", Info: "i", Free: ".", Unknown: "?",
-		WatchConfirmed: "->", WatchExpected: "-?", WatchMissing: "-X",
+		WatchConfirmed: "->", WatchExpected: "~>", WatchMissing: "-X",
 		Branch: "|-", LastBranch: "`-",
-		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<", AtLeast: ">",
+		Breadcrumb: ">", Dot: "-", Rule: "-", Cursor: ">", Ellipsis: "~", Dash: "-", Arrow: "->", Wall: "|", AtMost: "<=", AtLeast: ">=",
 		Bar: "=", BarFull: "=", BarHalf: "=", BarRest: "-",
 		Lane:  LaneGlyphs{Wait: "-", Hold: "#", Unclear: ":", Open: "<", Left: "x", Start: "|"},
 		Steps: [8]string{"_", "-", "-", "=", "=", "+", "#", "#"},

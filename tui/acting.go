@@ -29,7 +29,7 @@ func actingKeys() []actingKey {
 	return []actingKey{
 		{inspect.VerbAsk, "A", "ask", "ask the holder to let go", release.NewBulkAsk},
 		{inspect.VerbTTL, "X", "set TTL", "set a TTL of the lock's key", release.NewBulkTTL},
-		{inspect.VerbRelease, "x", "release", "force-release the selected contender", release.NewBulk},
+		{inspect.VerbRelease, "x", "force-release", "force-release the selected contender", release.NewBulk},
 	}
 }
 
@@ -90,7 +90,7 @@ func (a acting) hint() []screen.Action {
 		if a.options.Release != nil && a.MayAct() != "" && !a.Past() {
 			return offer(inspect.VerbRelease, "preview")
 		}
-		return offer(inspect.VerbRelease, "force-release")
+		return offer(inspect.VerbRelease, "")
 	}
 	if a.inFront == screen.Locks && a.MayAct() == "" {
 		return offer(inspect.VerbRelease, "")

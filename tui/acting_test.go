@@ -286,25 +286,28 @@ func TestMuteFromTheScreen(t *testing.T) {
 		f.kept = nil
 		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 		press(m, way...)
-		wantText(t, m, "Acknowledge  stuck-holder on zk:/locks/a", "does not set the lock's severity")
-		if press(m, "tab", "enter"); len(f.kept) != 0 {
-			t.Error("muted without a reason")
-		}
-		wantText(t, m, "give a reason")
-		press(m, "up")
+		wantText(t, m, "Mute  stuck-holder on zk:/locks/a", "does not set the lock's severity", "enter MUTE")
 		typeText(m, "OPS-7")
-		run(t, m, press(m, "tab", "enter"))
+		run(t, m, press(m, "enter"))
 		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(2 * time.Hour), Reason: "OPS-7"}}
 		if len(f.kept) != 1 || f.kept[0] != want || m.HasDialog() {
 			t.Errorf("%v: kept %+v", way, f.kept)
 		}
 		wantText(t, m, "muted for 2h")
 	}
+	m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
+	press(m, "m", "up", "right")
+	wantText(t, m, "[8h]")
+	run(t, m, press(m, "enter", "enter"))
+	if until := f.kept[len(f.kept)-1].Until; until != fixture.In(8*time.Hour) {
+		t.Errorf("without a reason, until %v", until)
+	}
+	f.kept = nil
 	s := heldLocks("a")
 	for l := range s.Locks() {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 	}
-	m := model(t, Options{Mutes: f}, 120, 36, s)
+	m = model(t, Options{Mutes: f}, 120, 36, s)
 	press(m, "m")
 	wantText(t, m, "it is muted already")
 	run(t, m, press(m, "M"))

@@ -26,7 +26,7 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 		name, want string
 		steps      []inspect.Step
 	}{
-		{"a release", "x release", []inspect.Step{step(inspect.VerbRelease)}},
+		{"a release", "x force-release", []inspect.Step{step(inspect.VerbRelease)}},
 		{"a TTL or a release", "X set TTL", []inspect.Step{onKey(inspect.VerbRelease), onKey(inspect.VerbTTL)}},
 		{"to ask or to release", "A ask", []inspect.Step{step(inspect.VerbAsk), step(inspect.VerbRelease)}},
 		{"another lock", "", []inspect.Step{fixture.Act(inspect.VerbRelease, "do", fixture.Id("zk:/locks/a"), holder)}},
@@ -70,7 +70,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	if got := m.front().Selected().Lock; got != first.ID {
 		t.Fatalf("the finding stands on %v", got)
 	}
-	wantText(t, m, "x release")
+	wantText(t, m, "x force-release")
 	run(t, m, press(m, "x"))
 	if len(f.requests) != 1 || f.requests[0].ID != second.ID || f.requests[0].Owner != named.Name {
 		t.Errorf("x leads to %v", f.requests)
@@ -103,7 +103,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
 		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), tt.after))
 		press(m, "f", "j")
-		wantNoText(t, m, "x release")
+		wantNoText(t, m, "x force-release")
 		press(m, "x")
 		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
 			t.Errorf("%s is gone: x opens %v", tt.name, m.inFront)
@@ -135,7 +135,7 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 		o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
 		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{tt.lock}))
 		press(m, "f", "j")
-		wantText(t, m, "x release")
+		wantText(t, m, "x force-release")
 		run(t, m, press(m, "x"))
 		if len(f.requests) != 1 || f.requests[0].Owner != tt.named {
 			t.Errorf("x leads to %v, not to %s", f.requests, tt.named)
@@ -195,7 +195,7 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
 	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	press(m, "f", "j")
-	wantText(t, m, "x release")
+	wantText(t, m, "x force-release")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
 	wantNoText(t, m, "go-zookeeper", "It has changed since", "Held by")

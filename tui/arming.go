@@ -55,6 +55,19 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
+// Arm allows writing, where only that is missing.
+func (w *world) Arm() tea.Cmd {
+	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
+		return nil
+	}
+	return w.arm(true)
+}
+
+func (w *world) arm(on bool) tea.Cmd {
+	arm := w.options.Arm
+	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
+}
+
 // writeActions allow writing, and forbid it again, where the user can choose. All holds must be
 // released before it is forbidden, since they could not be released afterwards.
 func (w *world) writeActions() []screen.Action {
@@ -64,10 +77,7 @@ func (w *world) writeActions() []screen.Action {
 	on := !w.armed
 	a := screen.Action{
 		Shown: ":write", Hint: "write", Help: "allow actions on locks, until the next :write",
-		Run: func() tea.Cmd {
-			arm := w.options.Arm
-			return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
-		},
+		Run: func() tea.Cmd { return w.arm(on) },
 	}
 	if !on {
 		a.Help = "forbid actions on locks again"
@@ -85,17 +95,19 @@ func (w *world) writeActions() []screen.Action {
 }
 
 // arming takes the outcome.
-func (w *world) arming(msg armedMsg) {
+func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
 		w.Flash("still as before: " + msg.err.Error())
 	case msg.on:
 		w.armed = true
 		w.Flash("writing is allowed: each action asks, and is recorded")
+		return w.toDialogs(screen.ArmedMsg{})
 	default:
 		w.armed = false
 		w.Flash("read-only")
 	}
+	return nil
 }
 
 // muted handles the result of muting; a dialog's result goes to that dialog.

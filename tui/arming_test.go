@@ -36,8 +36,8 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only: type :write to enable)", "[ Close ]")
-	typeText(m, "/locks/orders")
+	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows writing", "[ Close ]", "w allow writing")
+	typeText(m, "/orders")
 	if cmd := press(m, "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
 		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
 	}
@@ -53,6 +53,32 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantText(t, m, "READ-ONLY")
 	if len(asked) != 2 || !asked[0] || asked[1] {
 		t.Errorf("asked for %v", asked)
+	}
+}
+
+// A preview goes on where it is once writing is allowed, in production after a reason.
+func TestWriteIsAllowedFromAPreview(t *testing.T) {
+	t.Parallel()
+	for _, environment := range []string{"", "production"} {
+		var asked []bool
+		f := newFakeReleaser()
+		o := arms(f, nil, &asked)
+		o.Environment = environment
+		m := opened(t, o, 120, 36, fixture.Orders().ID)
+		run(t, m, press(m, "x"))
+		again := send(m, press(m, "w")())
+		if environment != "" {
+			wantText(t, m, "Why is it done?")
+			typeText(m, "OPS-7")
+			again = press(m, "enter")
+		}
+		answer(t, m, again)
+		typeText(m, "/locks/orders")
+		run(t, m, press(m, "tab", "enter"))
+		wantText(t, m, "Released: worker-3")
+		if len(asked) != 1 || !asked[0] || len(f.requests) != 2 {
+			t.Errorf("%q: asked for %v, %d previews", environment, asked, len(f.requests))
+		}
 	}
 }
 
@@ -87,12 +113,12 @@ func TestProductionAsksForTheReason(t *testing.T) {
 		t.Fatal("the preview was asked for before the reason")
 	}
 	wantText(t, m, "This is production. Why is it done?")
-	if cmd := press(m, "tab", "enter"); cmd != nil {
+	if cmd := press(m, "enter"); cmd != nil {
 		t.Error("no reason is taken for one")
 	}
 	wantText(t, m, "give a reason", "[ Preview ]   [ Cancel ]")
 	typeText(m, "ticket 7")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
 		t.Errorf("request %+v", r)
@@ -116,14 +142,12 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
 	typeText(m, "soon")
 	press(m, "enter")
-	wantText(t, m, "Tab to Preview, then Enter")
-	press(m, "tab", "enter")
 	wantText(t, m, "give a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}
 	typeText(m, "10m")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "enter"))
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
 	typeText(m, l.ID.Path)
 	run(t, m, press(m, "tab", "enter"))

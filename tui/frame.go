@@ -253,7 +253,8 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 	left, badges = f.breadcrumb(), f.badges()
 	signs := f.backendSigns(signMode)
 	for _, middle := range []widget.Line{
-		slices.Concat(signs, f.cost(true)), slices.Concat(signs, f.cost(false)), signs, f.backendSigns(signCount),
+		slices.Concat(signs, f.cost(true)), slices.Concat(signs, f.cost(false)),
+		slices.Concat(f.backendSigns(signCount), f.cost(false)), signs, f.backendSigns(signCount),
 		f.backendSigns(signOnly),
 	} {
 		if rest := f.width - middle.Width() - f.badgeLine(badges).Width(); f.widest(left) < rest {

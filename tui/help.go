@@ -137,7 +137,7 @@ func (h *help) lines(width int) []widget.Line {
 	}
 	entries := slices.Concat(
 		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
-		section(widget.Line{{"Everywhere", t.Strong}, {", (w): writes to servers", t.Muted}},
+		section(h.everywhereHead(),
 			h.actionEntries(h.everywhere, column)),
 		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
 	)
@@ -148,6 +148,15 @@ func (h *help) lines(width int) []widget.Line {
 		return append(sought, slices.Concat(entries...)[1:]...)
 	}
 	return append(sought, columns(entries, column, t.Glyphs.Ellipsis)...)
+}
+
+// everywhereHead explains the mark of keys that write, where there are any.
+func (h *help) everywhereHead() widget.Line {
+	l := widget.Line{{"Everywhere", h.theme.Strong}}
+	if slices.ContainsFunc(slices.Concat(h.here, h.everywhere), func(a screen.Action) bool { return a.Writes }) {
+		return l.Add(h.theme.Muted, ", (w): writes to servers")
+	}
+	return l
 }
 
 // section has a heading, and a blank before it, in front of its first entry; none without entries.
@@ -258,7 +267,7 @@ func (h *help) signs(width int) [][]widget.Line {
 		{widget.Span{Text: g.Critical, Style: t.Critical}, "critical"},
 		{widget.Span{Text: g.Warning, Style: t.Warning}, "warning"},
 		{widget.Span{Text: g.WatchConfirmed, Style: t.Waiting}, "watches"},
-		{widget.Span{Text: g.WatchExpected, Style: t.Muted}, "should watch"},
+		{widget.Span{Text: g.WatchExpected, Style: t.Muted}, "should watch; not checked"},
 		{widget.Span{Text: g.WatchMissing, Style: t.Critical}, "does not watch"},
 		{widget.Span{Text: g.AtMost, Style: t.Strong}, "at most"},
 		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least: we did not see it begin"},

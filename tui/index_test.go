@@ -89,7 +89,8 @@ func TestHeaderIsMarkedAndSorts(t *testing.T) {
 	wantText(t, m, "HELD ↑", "held longest, reversed")
 	send(m, tea.MouseClickMsg{X: 4, Y: top, Button: tea.MouseLeft})
 	wantText(t, m, "LOCK ↑")
-	press(m, "s") // KIND
+	m = model(t, Options{}, 120, 36, heldLocks("a"))
+	press(m, "s", "s")
 	wantText(t, m, "KIND ↑")
 	m = model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "s", "s") // no KIND here
@@ -202,7 +203,7 @@ func TestTimesInTheFilterGoBy(t *testing.T) {
 func TestBadFilterSaysSoAndHidesNothing(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/")
-	wantText(t, m, "words, or: lock= holder= host=")
+	wantText(t, m, "words of any name, host or finding, or: lock= holder=")
 	fits(t, m)
 	typeText(m, "age>5")
 	wantText(t, m, "age>5: give a time", "zk:/locks/billing")

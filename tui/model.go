@@ -138,7 +138,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case pastSavedMsg:
 		m.Flash(msg.words())
 	case armedMsg:
-		m.arming(msg)
+		return m.arming(msg)
 	case connectionsListedMsg:
 		m.connections[msg.backend] = msg.is
 	case release.MutedMsg:

@@ -43,7 +43,7 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	}
 	p.until(0)
 	fits(t, p.Model)
-	wantText(t, p.Model, "last 15m", "most 30/s", "most 3.0 ms")
+	wantText(t, p.Model, "last 15m", "most 30/s, mean of 30s", "4.0 ms now", "most 3.0 ms, mean of 30s")
 }
 
 // The header's load is ZooKeeper's and Redis' together: all requests that are sent, each command of a

@@ -30,7 +30,7 @@ func Show(a *app.App) *cobra.Command {
 		Use:   "show LOCK [TARGET…]",
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
-			"server's watch table, ⇠? not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
+			"server's watch table, ⇠ not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
 			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s: it may be part of a\n" +
 			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process.\n" +
 			"Instead of targets it takes a recording, and shows its last state. As markdown it is made for a ticket.",

@@ -111,7 +111,7 @@ func watches(c *inspect.Contender) string {
 	case inspect.Missing:
 		return "⇥✖ not " + before
 	default:
-		return "⇠? " + before
+		return "⇠ " + before
 	}
 }
 

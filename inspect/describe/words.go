@@ -61,12 +61,17 @@ func Contender(c *inspect.Contender) string {
 	return text
 }
 
-// BriefOwner is the owner with its client in few cells, for a sentence that must not run on.
+// BriefOwner is the owner for a sentence that must not run on: with its client, unless its label is long.
 func BriefOwner(c *inspect.Contender) string {
-	if w := c.Who(); w != c.Name {
-		return w.Cut(36)
+	const brief, longest = 36, 64
+	switch w := c.Who(); {
+	case w == c.Name:
+		return BriefName(c.Name)
+	case len(w) > brief && c.Owner.Label != "":
+		return c.Owner.Label.Cut(longest)
+	default:
+		return w.Cut(longest)
 	}
-	return BriefName(c.Name)
 }
 
 // BriefName shortens a contender's name. The end of a znode's name distinguishes it; the beginning is the same for all.

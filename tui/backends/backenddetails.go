@@ -102,7 +102,7 @@ func (d *backendFacts) trend(
 	d.lines = append(d.lines, widget.Line{
 		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted},
 		{sparks, t.Waiting},
-		{"  most " + words(most), t.Muted},
+		{"  most " + words(most) + ", mean of " + describe.Limit(screen.TrendStep), t.Muted},
 	})
 }
 
@@ -116,7 +116,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		d.fact("behind", t.Glyphs.Warning+" lacks what its leader had over "+describe.Over(v.Lag)+" before", t.Warning)
 	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
-		d.fact("latency", describe.Millis(v.Latency), t.Text)
+		d.fact("latency", describe.Millis(v.Latency)+" now", t.Text)
 		d.trend("  last 15m", b, func(b *inspect.Backend) float64 {
 			i := slices.IndexFunc(b.Servers, func(s inspect.Server) bool {
 				return s.Addr == v.Addr && s.State == inspect.ServerUp
@@ -299,8 +299,8 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
-		d.fact("quickest", fmt.Sprintf("%s, %s at the start; above three times that, we ask half as often",
-			describe.Millis(c.Quickest), describe.Millis(c.StartQuickest)), t.Text)
+		d.fact("quickest", fmt.Sprintf("%s; above %s, three times that of the start, we ask half as often",
+			describe.Millis(c.Quickest), describe.Millis(3*c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {
 		d.fact("our scans", fmt.Sprintf("take at most %.0f%% of a master's time", c.Duty*100), t.Text)

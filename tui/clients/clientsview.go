@@ -27,7 +27,7 @@ func (s *Screen) Layout() clientsLayout {
 		return g
 	}
 	if s.width >= screen.SplitWidth {
-		g.paneWidth = max(74, s.width*2/5)
+		g.paneWidth = max(74, s.width*3/8)
 		g.tableWidth = s.width - 3 - g.paneWidth
 		g.left, g.top = g.tableWidth+3, 1
 	} else {
@@ -385,6 +385,9 @@ func (s *Screen) summary() widget.Line {
 		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
+	if note := t.Glyphs.Dot + " rows move every 5s at most "; left.Width()+right.Width()+len(note) < s.width {
+		right = right.Add(t.Muted, note)
+	}
 	if filter := s.input.View(t); filter != nil {
 		right = filter
 	}

@@ -251,9 +251,9 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 	}
 }
 
-// short names a contender in few cells.
+// short names a contender in a part of a line.
 func (d *drawing) short(c *inspect.Contender) string {
-	return text.Middle(describe.Owner(c), 20, d.Theme().Glyphs.Ellipsis)
+	return screen.Short(d, describe.Owner(c), max(20, d.width/4))
 }
 
 // path names a lock in the cells that a ring's row leaves it before the rest.
@@ -303,6 +303,19 @@ func (d *drawing) advice(r *cycle) []string {
 	return out
 }
 
+// branch is the sign before a row: another one where more rows hang on the same lock.
+func (x *blockingTree) branch(i int, t *theme.Theme) string {
+	for _, below := range x.rows[i+1:] {
+		if below.depth <= x.rows[i].depth {
+			if below.depth == x.rows[i].depth {
+				return t.Glyphs.Branch
+			}
+			break
+		}
+	}
+	return t.Glyphs.LastBranch
+}
+
 // tree draws a culprit and the locks that wait for it.
 func (d *drawing) tree(x *blockingTree) {
 	t := d.Theme()
@@ -326,7 +339,7 @@ func (d *drawing) tree(x *blockingTree) {
 		h := inspect.Entry{Lock: r.lock, Contender: &r.lock.Holders[0]}
 		tree := ""
 		if r.depth > 0 {
-			tree = strings.Repeat(" ", 2*min(r.depth, widget.Deepest)-2) + t.Glyphs.LastBranch
+			tree = strings.Repeat(" ", 2*min(r.depth, widget.Deepest)-2) + x.branch(i, t)
 		}
 		cells := []widget.Line{
 			{{tree, t.Faint}, {r.lock.ID.String(), t.Text}},

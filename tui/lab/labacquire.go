@@ -30,7 +30,7 @@ func (s *Screen) handActions() []screen.Action {
 		s.acquireHere(),
 		{
 			Keys: []string{"r"}, Shown: "r", Hint: hint,
-			Help: "release the selected hold; stop waiting; clear what has finished", Writes: true, Disabled: disabled,
+			Help: "let go of your selected lock at once; stop waiting; clear what has finished", Writes: true, Disabled: disabled,
 			Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) },
 		},
 		{
@@ -63,7 +63,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	k := s.Hand.selected()
 	switch {
 	case k == nil:
-		return "release", func() string {
+		return "let go", func() string {
 			if why := s.ReadOnly(); why != "" {
 				return why
 			}
@@ -74,9 +74,9 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	case k.over():
 		return "clear", nil
 	case k.state == takeReleasing:
-		return "release", func() string { return "it is being released" }
+		return "let go", func() string { return "it is being released" }
 	default:
-		return "release", nil
+		return "let go", nil
 	}
 }
 

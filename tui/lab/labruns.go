@@ -204,15 +204,19 @@ func (c *runs) actions() []screen.Action {
 		}
 		return ""
 	}
+	stop := screen.Action{
+		Keys: []string{"."}, Shown: ".", Help: "stop the runs; their figures stay", Disabled: idle,
+		Run: screen.Do(c.End),
+	}
+	if c.Running() {
+		stop.Hint = "stop"
+	}
 	return []screen.Action{
 		{
 			Keys: []string{"n"}, Shown: "n", Hint: "new run",
 			Help: "let contenders compete for two locks made for that: opens a form", Writes: true, Disabled: busy,
 			Run: screen.Do(c.form),
 		},
-		{
-			Keys: []string{"."}, Shown: ".", Hint: "stop", Help: "stop the runs; their figures stay", Disabled: idle,
-			Run: screen.Do(c.End),
-		},
+		stop,
 	}
 }

@@ -172,11 +172,11 @@ var allColumns = []*column{
 	byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend,
 }
 
-// needs are the widths that names, holders without and with their clients, and findings need, the largest
-// since the table was last arranged; 0: not known. domain is the one that hosts share.
+// needs are the widths that names, holders without and with their clients, times of holds, and findings need, the
+// largest since the table was last arranged; 0: not known. domain is the one that hosts share.
 type needs struct {
-	name, holder, client, finding int
-	domain                        string
+	name, holder, client, held, finding int
+	domain                              string
 }
 
 // grow takes a lock's cells into account.
@@ -185,5 +185,6 @@ func (n *needs) grow(of cell) {
 	n.name = max(n.name, lockCell(of).Width())
 	n.holder = max(n.holder, whoHolds(of, of.lock).Width())
 	n.client = max(n.client, holderCell(of).Width())
+	n.held = max(n.held, heldCell(of).Width())
 	n.finding = max(n.finding, findingCell(of).Width())
 }

@@ -64,7 +64,7 @@ func (s *Screen) draw() string {
 func (s *Screen) summary() widget.Line {
 	t, x, tail := s.Theme(), s.Index, s.Theme().Glyphs.Ellipsis
 	dot := " " + t.Glyphs.Dot + " "
-	if l := s.input.Prompt(t, "words, or: "+screen.FieldNames, s.matchCount(), s.width); l != nil {
+	if l := s.input.Prompt(t, "words of any name, host or finding, or: "+screen.FieldNames, s.matchCount(), s.width); l != nil {
 		return l
 	}
 	left := widget.Line{{" " + describe.Count(len(x.Rows), "lock"), t.Strong}}
@@ -85,6 +85,9 @@ func (s *Screen) summary() widget.Line {
 		left = widget.Whole(left, s.width-1)
 	}
 	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
+	if note := (widget.Line{{dot[1:] + movesEvery + " ", t.Muted}}); left.Width()+right.Width()+note.Width() < s.width {
+		right = append(right, note...)
+	}
 	if s.Busy {
 		right = widget.Line{{"sorting" + tail + " ", t.Waiting}}
 	}

@@ -10,6 +10,9 @@ import (
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
+// movesEvery says so.
+const movesEvery = "rows move every 5s at most"
+
 // settleStart is that time after the first order.
 const settleStart = 3 * time.Second
 

@@ -70,7 +70,7 @@ func (t table) names() []string {
 
 // layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
 // shown. Names come before what says less: columns are spared, one after another, until locks and holders are in
-// full, or at least the locks, if that suffices. Clients get the rest.
+// full, or at least the locks, if that suffices. Clients get the rest. Longer names of locks get all that is left.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	all := spared(need)
 	if t.chosen || need.name == 0 { // without locks there are no names
@@ -88,7 +88,10 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 			}
 		}
 	}
-	list, _ := t.lay(width, need, nil)
+	list, _ := t.lay(width, need, all)
+	if need.name > 0 {
+		widget.Widen(list, width, slices.Index(t.columns, byName))
+	}
 	return list, widget.Lay(list, width)
 }
 
@@ -149,6 +152,8 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	case byHolder:
 		out.Fit(need.holder)
 		out.Domain = need.domain
+	case byHeld:
+		out.Width = max(out.Width, need.held)
 	case byWorst:
 		if need.name > 0 { // with locks in sight, which may all be without a finding
 			out.Fit(max(1, need.finding))

@@ -174,6 +174,8 @@ func (d *Bulk) Update(msg tea.Msg) (tea.Cmd, bool) {
 			return d.send(), false
 		}
 		d.phase = finished
+	case screen.ArmedMsg:
+		return d.armed(), false
 	case tea.PasteMsg:
 		d.confirm.pasted = d.phase == confirming
 	case tea.KeyPressMsg:
@@ -295,8 +297,8 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 	}
 	line := widget.Line{
 		{"    ", t.Text},
-		{text.Middle(who, 30, t.Glyphs.Ellipsis), style},
-		{"  " + text.Middle(next, max(8, width-40), t.Glyphs.Ellipsis), t.Muted},
+		{screen.Short(d, who, 40), style},
+		{"  " + screen.Short(d, next, max(8, width-6-min(40, widget.TextWidth(who)))), t.Muted},
 	}
 	return []widget.Line{{{t.Glyphs.Dot + " ", t.Muted}, name}, line}
 }

@@ -98,6 +98,8 @@ func (d *Client) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if msg.generation == d.generation && d.phase == executing {
 			d.result, d.err, d.phase = msg.result, msg.err, finished
 		}
+	case screen.ArmedMsg:
+		return d.armed(), false
 	case tea.PasteMsg:
 		d.confirm.pasted = d.phase == confirming
 	case tea.KeyPressMsg:

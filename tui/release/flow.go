@@ -31,6 +31,7 @@ type flow struct {
 	// prompts are still to be answered; refused is the reason why the answer to the first was not taken.
 	prompts []*prompt
 	refused error
+	why     *string // the reason, where production asks for one
 	confirm confirmation
 	// text scrolls the preview; hidden counts the lines out of sight.
 	text   widget.Scroller
@@ -41,11 +42,24 @@ type flow struct {
 
 // newFlow asks in production for a reason first, which goes to *why.
 func newFlow(host screen.Context, why *string) flow {
-	f := flow{Context: host, generation: host.Number()}
-	if host.Production() && host.MayAct() == "" {
-		f.prompts = append(f.prompts, whyPrompt(why))
-	}
+	f := flow{Context: host, generation: host.Number(), why: why}
+	f.askWhy()
 	return f
+}
+
+func (f *flow) askWhy() {
+	if f.Production() && f.MayAct() == "" {
+		f.prompts = append(f.prompts, whyPrompt(f.why))
+	}
+}
+
+// armed goes on with a new preview once writing is allowed.
+func (f *flow) armed() tea.Cmd {
+	if f.phase != confirming {
+		return nil
+	}
+	f.askWhy()
+	return f.next()
 }
 
 // next goes on to the next prompt or, after the last one, to the preview.
@@ -69,6 +83,8 @@ func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 		return f.answer(msg)
 	case f.scrolls(key):
 		return nil, false
+	case f.phase == confirming && key == "w" && f.Arm() != nil:
+		return f.Arm(), false
 	case f.phase != confirming || f.MayAct() != "":
 		return nil, leaves
 	}
@@ -120,6 +136,8 @@ func (f *flow) Actions() []screen.Action {
 	switch {
 	case f.phase == asking:
 		return screen.FormActions(&f.prompts[0].form)
+	case f.phase == confirming && f.Arm() != nil:
+		return []screen.Action{{Shown: "w", Hint: "allow writing"}, {Shown: "enter/esc", Hint: "close"}}
 	case f.phase == confirming && f.MayAct() != "":
 		return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
 	case f.phase == confirming:
@@ -160,8 +178,12 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 func (f *flow) consentLines() []widget.Line {
 	t := f.Theme()
 	if why := f.MayAct(); why != "" {
+		note := " Preview only (" + why + ")"
+		if f.Arm() != nil {
+			note = " Preview only (read-only). w allows writing and goes on here."
+		}
 		return []widget.Line{
-			{{t.Glyphs.Warning + " Preview only (" + why + ")", t.Warning}},
+			{{t.Glyphs.Warning + note, t.Warning}},
 			nil,
 			{{"[ Close ]", t.Strong.Reverse(true)}},
 		}
@@ -170,8 +192,11 @@ func (f *flow) consentLines() []widget.Line {
 }
 
 func (f *flow) labelled(label string, l widget.Line) widget.Line {
-	return append(widget.Line{{fmt.Sprintf("%-9s", label), f.Theme().Muted}}, l...)
+	return append(widget.Line{{fmt.Sprintf("%-*s", labelWidth, label), f.Theme().Muted}}, l...)
 }
+
+// labelWidth is the room for a label, in cells.
+const labelWidth = 9
 
 // bullets are warnings, wrapped.
 func (f *flow) bullets(width int, texts ...string) []widget.Line {

@@ -1,8 +1,8 @@
 package release
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +25,7 @@ type Mutes interface {
 // muteLimit bounds keeping a mute: another program may be changing the file.
 const muteLimit = 10 * time.Second
 
-// Mute is the dialog that acknowledges findings for a while.
+// Mute is the dialog that mutes findings for a while.
 type Mute struct {
 	screen.Context
 	mutes      Mutes
@@ -47,12 +47,19 @@ type MutedMsg struct {
 func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
 		Rows: []widget.FormRow{
-			{Label: "for", Typed: widget.NewField("2h")}, {Label: "reason", Typed: &widget.Field{}},
+			muteFor:    {Label: "for", Choices: []string{"30m", "2h", "8h", "24h", "168h"}, At: 1},
+			muteReason: {Label: "reason", Typed: &widget.Field{}},
 		},
-		At:     1,
-		Button: "Mute",
+		At:     muteReason,
+		Button: "Mute", Harmless: true,
 	}}
 }
+
+// The rows of the form.
+const (
+	muteFor = iota
+	muteReason
+)
 
 // Update takes keys and the answer.
 func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
@@ -67,8 +74,8 @@ func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
 		d.Flash(msg.Text)
 		return nil, true
 	case tea.PasteMsg:
-		if d.form.At < len(d.form.Rows) {
-			d.form.Rows[d.form.At].Typed.Paste(msg)
+		if d.form.At == muteReason {
+			d.form.Rows[muteReason].Typed.Paste(msg)
 		}
 	case tea.KeyPressMsg:
 		if d.busy {
@@ -87,25 +94,17 @@ func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
 }
 
 func (d *Mute) mute() tea.Cmd {
-	reason := strings.TrimSpace(d.form.Rows[1].Typed.Value())
-	span, err := time.ParseDuration(strings.TrimSpace(d.form.Rows[0].Typed.Value()))
-	switch {
-	case err != nil:
-		d.err = errors.New("give a time such as 30m, 2h or 48h")
-	case reason == "":
-		d.err = errors.New("give a reason")
-	default:
-		d.busy, d.err = true, nil
-		mutes, list, generation := d.mutes, slices.Clone(d.list), d.generation
-		text := "muted for " + describe.Exact(span) + ": " + named(list)
-		for i := range list {
-			list[i].Until, list[i].Reason = d.Clock().Add(span), reason
-		}
-		return d.Command(muteLimit, func(ctx context.Context) tea.Msg {
-			return MutedMsg{generation, text, mutes.Mute(ctx, list)}
-		})
+	reason := cmp.Or(strings.TrimSpace(d.form.Rows[muteReason].Typed.Value()), "no reason given")
+	span, _ := time.ParseDuration(d.form.Rows[muteFor].Choice()) // all choices are times
+	d.busy, d.err = true, nil
+	mutes, list, generation := d.mutes, slices.Clone(d.list), d.generation
+	text := "muted for " + describe.Exact(span) + ": " + named(list)
+	for i := range list {
+		list[i].Until, list[i].Reason = d.Clock().Add(span), reason
 	}
-	return nil
+	return d.Command(muteLimit, func(ctx context.Context) tea.Msg {
+		return MutedMsg{generation, text, mutes.Mute(ctx, list)}
+	})
 }
 
 // Unmute is the command that unmutes findings; its MutedMsg is the root's.
@@ -142,13 +141,13 @@ func (d *Mute) Actions() []screen.Action {
 func (d *Mute) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
-	lines := []widget.Line{{{"Acknowledge  ", t.Strong}, {named(d.list), t.Strong}}, nil}
-	const means = "Until then it shows as muted, does not set the lock's severity, and does not fail doctor. " +
-		"Nothing is sent to a server."
+	lines := []widget.Line{{{"Mute  ", t.Strong}, {named(d.list), t.Strong}}, nil}
+	lines = append(append(lines, widget.FormLines(t, &d.form, width)...), nil)
+	const means = "For that time it shows as muted, does not set the lock's severity, and does not fail doctor. " +
+		"Nothing is sent to a server. The reason may stay empty."
 	for _, text := range widget.Wrap(means, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Muted}})
 	}
-	lines = append(append(lines, nil), widget.FormLines(t, &d.form, width)...)
 	lines = append(lines, nil)
 	if d.err != nil {
 		for _, text := range widget.Wrap(describe.OneLine(d.err), width, 3, t.Glyphs.Ellipsis) {

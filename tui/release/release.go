@@ -137,6 +137,8 @@ func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if msg.Generation == d.generation && d.phase == executing {
 			d.result, d.answered, d.err, d.phase = msg.Result, d.Clock(), msg.err, finished
 		}
+	case screen.ArmedMsg:
+		return d.armed(), false
 	case tea.PasteMsg:
 		d.confirm.pasted = d.phase == confirming
 	case tea.KeyPressMsg:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
-	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -56,22 +55,29 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 	return append(lines, nil, widget.FormButtons(t, &d.form, false))
 }
 
-// person is a contender in a line of the dialog; none replaces nil.
-func (d *Dialog) person(c *inspect.Contender, none string) widget.Line {
+// person is a contender, with its client and session below its name where they do not fit next to it; none
+// replaces nil.
+func (d *Dialog) person(label string, c *inspect.Contender, none string, width int) []widget.Line {
 	t := d.Theme()
 	if c == nil {
-		return widget.Line{{none, t.Muted}}
+		return []widget.Line{d.labelled(label, widget.Line{{none, t.Muted}})}
 	}
 	c = d.known(c)
 	s, _ := screen.ContenderSign(t, c)
-	out := widget.Line{{s.Text + " ", s.Style}, {text.Middle(describe.Owner(c), 36, t.Glyphs.Ellipsis), t.Strong}}
-	if at := describe.Client(&c.Owner); at != "" && at != describe.Owner(c) {
-		out = out.Add(t.Muted, "  "+at)
+	at := ""
+	if client := describe.Client(&c.Owner); client != "" && client != describe.Owner(c) {
+		at = "  " + client
 	}
 	if c.Owner.Session != 0 {
-		out = out.Add(t.Muted, "  session "+inspect.SessionID(c.Owner.Session))
+		at += "  session " + inspect.SessionID(c.Owner.Session)
 	}
-	return out
+	name := d.labelled(label, widget.Line{
+		{s.Text + " ", s.Style}, {screen.Short(d, describe.Owner(c), width-labelWidth-2), t.Strong},
+	})
+	if name.Width()+widget.TextWidth(at) <= width {
+		return []widget.Line{name.Add(t.Muted, at)}
+	}
+	return []widget.Line{name, d.labelled("", widget.Line{{at, t.Muted}})}
 }
 
 // known is a contender with the client that the screen knows behind its session, which the server that was asked does
@@ -119,11 +125,11 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		waits.State = inspect.Waiting
 		next = &waits
 	}
-	lines = []widget.Line{d.labelled(label, d.person(p.Seen, "no holder"))}
+	lines = d.person(label, p.Seen, "no holder", width)
 	if d.request.TTL > 0 {
 		lines = append(lines, d.expiryLines()...)
 	} else {
-		lines = append(lines, d.labelled("Next", d.person(next, cmp.Or(p.NextUnknown, "no visible waiters"))))
+		lines = append(lines, d.person("Next", next, cmp.Or(p.NextUnknown, "no visible waiters"), width)...)
 	}
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
@@ -225,7 +231,7 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		lines = append(lines, d.masterLine(m))
 	}
 	if d.err == nil || len(r.HoldersAfter) > 0 {
-		lines = append(append(lines, nil), d.afterLines()...)
+		lines = append(append(lines, nil), d.afterLines(width)...)
 	}
 	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
 }
@@ -273,7 +279,7 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 }
 
 // afterLines are the lock's present holders: those of the after-check, or newer ones that the screen knows of.
-func (d *Dialog) afterLines() []widget.Line {
+func (d *Dialog) afterLines(width int) []widget.Line {
 	holders := d.result.HoldersAfter
 	l := d.Snapshot().Lock(d.request.Lock.ID)
 	unchecked := !d.result.Released && !d.result.LetGo && len(holders) == 0 // it may not have been read again
@@ -297,7 +303,7 @@ func (d *Dialog) afterLines() []widget.Line {
 				fmt.Sprintf("and %d more", len(holders)-i), d.Theme().Muted,
 			}}))
 		}
-		lines = append(lines, d.labelled(label, d.person(&holders[i], "")))
+		lines = append(lines, d.person(label, &holders[i], "", width)...)
 	}
 	return lines
 }

@@ -208,7 +208,9 @@ func FormActions(f *widget.Form) []Action {
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
 	list := []Action{{Shown: "tab", Hint: "next"}}
-	if f.At == 0 && len(f.Rows) > 1 {
+	if f.Harmless && f.OnLast() {
+		list[0] = Action{Shown: "enter", Hint: strings.ToUpper(f.Button)}
+	} else if f.At == 0 && len(f.Rows) > 1 {
 		list = append(list, Action{Shown: "shift+tab", Hint: "to " + f.Button})
 	}
 	if f.Rows[f.At].Typed == nil {

@@ -46,6 +46,9 @@ type Context interface {
 	// read. Production reports whether a reason is to be given for it.
 	MayAct() string
 	Production() bool
+	// Arm is the command that allows writing; nil where it is allowed already or cannot be. The dialogs then get an
+	// ArmedMsg.
+	Arm() tea.Cmd
 	// Commands are shell lines to copy about a lock and a contender of it, which may be nil.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one.
@@ -83,6 +86,9 @@ type Context interface {
 	// Lifetime ends with the program.
 	Lifetime() context.Context
 }
+
+// ArmedMsg tells the dialogs that writing is allowed from now on.
+type ArmedMsg struct{}
 
 // Loss is a lock that we held, and why and when we lost it.
 type Loss struct {

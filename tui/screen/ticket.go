@@ -160,14 +160,15 @@ func (d *Ticket) View(width, height int) string {
 		}
 		lines = append(lines, l.Add(style, fmt.Sprintf("  %-9s ", form)).Add(t.Muted, formWords(form)))
 	}
-	where := "enter: to the terminal's clipboard (OSC 52)   w: to a file"
+	where := "enter: to the terminal's clipboard (OSC 52)   w: to a new file"
 	if why := d.NoClipboard(); why != "" {
-		where = "enter: to a file (" + why + ")"
+		where = "enter: to a new file (" + why + ")"
 	}
 	if d.saving != 0 {
 		where = "writing the file" + t.Glyphs.Ellipsis
 	}
-	lines = append(lines, nil, widget.Line{{where, t.Muted}})
+	lines = append(lines, nil, widget.Line{{where, t.Muted}},
+		widget.Line{{"The file goes to the directory that lockscope was started in.", t.Muted}})
 	return widget.Box(t, lines, min(width, 72), height, false)
 }
 

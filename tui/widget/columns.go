@@ -34,12 +34,7 @@ func (c *Column) Fit(need int) {
 // InFull gives some columns, those at these places, all the room that they need before others grow; false where there
 // is not that much.
 func InFull(columns []Column, width int, at ...int) bool {
-	room := width + Gap
-	for _, c := range columns {
-		if width >= c.From {
-			room -= c.Width + Gap
-		}
-	}
+	room := left(columns, width)
 	for _, i := range at {
 		if width >= columns[i].From {
 			room -= max(0, columns[i].Most-columns[i].Width)
@@ -51,6 +46,23 @@ func InFull(columns []Column, width int, at ...int) bool {
 		}
 	}
 	return room >= 0
+}
+
+// Widen gives a column what the others leave it at their least widths.
+func Widen(columns []Column, width, at int) {
+	c := &columns[at]
+	c.Width += max(0, min(left(columns, width), c.Most-c.Width))
+}
+
+// left is the room that columns leave at their least widths.
+func left(columns []Column, width int) int {
+	room := width + Gap
+	for _, c := range columns {
+		if width >= c.From {
+			room -= c.Width + Gap
+		}
+	}
+	return room
 }
 
 // Never is the width from which a column is shown that is not.

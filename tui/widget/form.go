@@ -1,6 +1,8 @@
 package widget
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/internal/text"
@@ -33,18 +35,26 @@ func (r *FormRow) Choose(name string) {
 }
 
 // Form is a list of rows and two buttons, its own and Cancel. Enter presses the button that was chosen; on a row it
-// goes on to the next one, but never onto a button.
+// goes on to the next one, and from the last one onto a button only where that is harmless.
 type Form struct {
 	Rows   []FormRow
 	Button string
-	At     int // the row; then the button, then Cancel
-	Note   string
+	// Harmless: its button sends nothing to a server, and Enter on the last row presses it.
+	Harmless bool
+	At       int // the row; then the button, then Cancel
+	Note     string
 }
 
 // OnButton and OnCancel report which button the keys are on.
 func (f *Form) OnButton() bool { return f.At == len(f.Rows) }
 
 func (f *Form) OnCancel() bool { return f.At > len(f.Rows) }
+
+// OnLast reports whether the keys are on the last row that asks for something.
+func (f *Form) OnLast() bool {
+	return f.At < len(f.Rows) &&
+		!slices.ContainsFunc(f.Rows[f.At+1:], func(r FormRow) bool { return r.Off == "" })
+}
 
 // Paste shows a note: a paste never reaches a field.
 func (f *Form) Paste() { f.Note = "pasting is off here: type it" }
@@ -57,12 +67,15 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	case "esc":
 		return false, true, false
 	case "enter":
-		if f.OnButton() || f.OnCancel() {
-			return f.OnButton(), f.OnCancel(), false
+		confirmed, closed = f.OnButton() || f.Harmless && f.OnLast(), f.OnCancel()
+		switch {
+		case confirmed || closed:
+		case f.OnLast():
+			f.Note = "Tab to " + f.Button + ", then Enter"
+		default:
+			f.step(1)
 		}
-		if from := f.At; f.next() {
-			f.At, f.Note = from, "Tab to "+f.Button+", then Enter"
-		}
+		return confirmed, closed, false
 	case "tab", "down":
 		f.step(1)
 	case "shift+tab", "up":
@@ -71,12 +84,6 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 		return false, false, f.edit(msg)
 	}
 	return false, false, false
-}
-
-// next goes on, and reports whether that is onto the button.
-func (f *Form) next() (button bool) {
-	f.step(1)
-	return f.OnButton()
 }
 
 // step goes to the next row that asks for something, or to a button: back from the first row to the form's own.

@@ -220,6 +220,9 @@ func Wrap(s string, width, n int, tail string) []string {
 			if head == "" {
 				break // one character is wider than a line
 			}
+			if at := strings.LastIndexAny(head, "/_-"); at > len(head)/2 { // no number is broken
+				head = head[:at+1]
+			}
 			lines, rest = append(lines, head), strings.TrimPrefix(rest, head)
 		}
 	}
