@@ -56,7 +56,8 @@ func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 	}
 	place, err := openSyslog(a.Syslog)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("audit: syslog, as the configuration asks for: %w", err), audit.Close())
+		err = fmt.Errorf("audit: %w (start syslog, or remove audit: syslog from the configuration)", err)
+		return nil, errors.Join(err, audit.Close())
 	}
 	audit.CopyTo(place)
 	return audit, nil

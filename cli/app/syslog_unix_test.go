@@ -3,6 +3,7 @@
 package app
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,5 +54,27 @@ func TestAuditLinesAreCopiedToSyslog(t *testing.T) {
 	log.Close()
 	if err := acquire(); err == nil {
 		t.Error("no error once syslog is gone")
+	}
+}
+
+func TestASyslogThatHangsIsAnError(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "log")
+	log, err := net.ListenPacket("unixgram", socket) // which no one reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	w, err := openSyslog(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.within = 10 * time.Millisecond
+	for range 100_000 { // more than a socket queues
+		if _, err = w.Write([]byte("line")); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, want a timeout", err)
 	}
 }

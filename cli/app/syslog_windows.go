@@ -5,6 +5,6 @@ import (
 	"io"
 )
 
-func openSyslog(string) (io.WriteCloser, error) {
-	return nil, errors.New("this system has none")
+func openSyslog(string) (io.Writer, error) {
+	return nil, errors.New("Windows has no syslog")
 }

@@ -26,7 +26,7 @@ type Audit struct {
 	limit int64 // size of a file, in bytes
 	file  *os.File
 	actor actor
-	copy  io.WriteCloser // see CopyTo; may be nil
+	copy  io.Writer // see CopyTo; may be nil
 }
 
 // Target names the servers of a Releaser, in what it shows and in the audit file, and has its clock.
@@ -294,19 +294,15 @@ func (a *Audit) write(l line) error {
 	return copied
 }
 
-// CopyTo writes each later line to another place, too, and closes that with the file. A failure is one of the audit: no
-// audit, no action. Call it before the first action.
-func (a *Audit) CopyTo(place io.WriteCloser) { a.copy = place }
+// CopyTo writes each later line to another place, too. A failure is one of the audit: no audit, no action. Call it
+// before the first action.
+func (a *Audit) CopyTo(place io.Writer) { a.copy = place }
 
 // Close closes the file.
 func (a *Audit) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.file.Close()
-	if a.copy != nil {
-		err = errors.Join(err, a.copy.Close())
-	}
-	return err
+	return a.file.Close()
 }
 
 func (t Target) record() target {
