@@ -32,7 +32,7 @@ func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups
 	r := &renewal{App: a, refused: make(chan struct{}, 1)}
 	same := *a
 	same.Profile = s.ProfileName // the configuration may have another default by then
-	r.read = func(ctx context.Context) (Setup, error) { return same.SetUp(ctx, args) }
+	r.read = func(ctx context.Context) (Setup, error) { return same.setUp(ctx, args, true) }
 	if s.ProfileName != "" {
 		for i := range s.Targets {
 			s.Targets[i].Renewal = connect.NewRenewal(s.Targets[i].Secrets, r.ask)

@@ -68,6 +68,11 @@ func NoTarget(arg string) error {
 
 // SetUp reads targets from the arguments, or from the profile if there are none.
 func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
+	return a.setUp(ctx, args, false)
+}
+
+// setUp is SetUp; unattended commands for passwords get no terminal.
+func (a *App) setUp(ctx context.Context, args []string, unattended bool) (Setup, error) {
 	var s Setup
 	name, cfg, err := a.configuration(len(args) == 0)
 	if err != nil {
@@ -110,7 +115,7 @@ func (a *App) SetUp(ctx context.Context, args []string) (Setup, error) {
 	if err := config.CheckKeys(s.Targets); err != nil {
 		return s, err
 	}
-	from := config.From{Getenv: a.Getenv, Stderr: Direct(a.Stderr), Within: a.Timeout}
+	from := config.From{Getenv: a.Getenv, Stderr: Direct(a.Stderr), Within: a.Timeout, Unattended: unattended}
 	if err = s.Profile.Secrets(ctx, from, s.Targets); err != nil {
 		if s.ProfileName != "" {
 			err = fmt.Errorf("profile %q: %w", s.ProfileName, err)

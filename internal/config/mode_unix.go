@@ -4,6 +4,7 @@ package config
 
 import (
 	"io/fs"
+	"os/exec"
 	"syscall"
 )
 
@@ -14,3 +15,6 @@ func ownerOf(info fs.FileInfo) (user, group int, known bool) {
 	}
 	return int(stat.Uid), int(stat.Gid), true
 }
+
+// detach starts a program in a session of its own, which has no terminal: it cannot write over the screen.
+func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

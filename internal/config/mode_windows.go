@@ -1,5 +1,11 @@
 package config
 
-import "io/fs"
+import (
+	"io/fs"
+	"os/exec"
+)
 
 func ownerOf(fs.FileInfo) (user, group int, known bool) { return 0, 0, false }
+
+// detach does nothing: a console has no sessions.
+func detach(*exec.Cmd) {}

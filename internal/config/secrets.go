@@ -142,6 +142,8 @@ type From struct {
 	// Stderr is that of the commands, which have Within in all.
 	Stderr io.Writer
 	Within time.Duration
+	// Unattended commands get no terminal to ask on.
+	Unattended bool
 }
 
 // Secrets gives each target its own: those of the profile's target with the same servers, then the
@@ -263,6 +265,9 @@ func (r *reader) fromCommand(ctx context.Context, command []string) (connect.Sec
 	cmd.Env = connect.WithoutSecrets(os.Environ())
 	cmd.Stderr = r.Stderr
 	cmd.WaitDelay = afterCommand
+	if r.Unattended {
+		detach(cmd)
+	}
 	text, err := cmd.Output()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return "", fmt.Errorf("password_command %s: not done in %v (--timeout allows more)", command[0], r.Within)

@@ -37,7 +37,7 @@ func secretsOf(t *testing.T, p Profile, getenv func(string) string) ([]connect.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	return targets, p.Secrets(t.Context(), From{getenv, os.Stderr, time.Minute}, targets)
+	return targets, p.Secrets(t.Context(), From{Getenv: getenv, Stderr: os.Stderr, Within: time.Minute}, targets)
 }
 
 func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
@@ -123,7 +123,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = p.Secrets(t.Context(), From{none, os.Stderr, 50 * time.Millisecond}, targets)
+	err = p.Secrets(t.Context(), From{Getenv: none, Stderr: os.Stderr, Within: 50 * time.Millisecond}, targets)
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Errorf("%v, want a hint at --timeout", err)
 	}
