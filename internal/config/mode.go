@@ -65,8 +65,8 @@ func (u user) othersRead(info fs.FileInfo) bool {
 	return rights != 0 && !(mounted && rights == 0o040)
 }
 
-// CheckKeys refuses private keys of targets that others may read. A group may read one of root's, as Debian's ssl-cert
-// does.
+// CheckKeys refuses private keys of targets that others may read or replace. A group may read one of root's, as with
+// Debian's ssl-cert.
 func CheckKeys(targets []connect.Target) error {
 	for _, t := range targets {
 		for _, tls := range []*connect.TLS{t.TLS, t.AdminTLS} {
@@ -88,6 +88,9 @@ func checkKey(path string) error {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	if err := us().distrust(path, info); err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
 	owner, _, known := ownerOf(info)

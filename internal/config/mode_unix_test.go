@@ -82,7 +82,7 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 	}
 }
 
-func TestAKeyThatOthersReadIsRefused(t *testing.T) {
+func TestAKeyThatOthersControlIsRefused(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key.pem")
 	if err := os.WriteFile(key, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -96,5 +96,15 @@ func TestAKeyThatOthersReadIsRefused(t *testing.T) {
 				t.Errorf("mode %04o: %v", mode, err)
 			}
 		}
+	}
+	if err := os.Chmod(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(key, 65534, -1); err != nil {
+		t.Skip("only root can give a file away")
+	}
+	err := CheckKeys([]connect.Target{{TLS: &connect.TLS{Key: key}}})
+	if err == nil || !strings.Contains(err.Error(), "belongs to user 65534") {
+		t.Errorf("a key of another user: %v", err)
 	}
 }
