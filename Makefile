@@ -93,13 +93,14 @@ bench: ## the benchmarks; those in bench/ compare with the wire and with peers o
 	cd bench && $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m .
 
 .PHONY: lint
-lint: ## vet, tidy modules, formatting and staticcheck
+lint: ## vet, tidy modules, formatting and staticcheck; golangci-lint where it is installed
 	$(GO) vet ./... && $(GO) mod tidy -diff
 	$(GO) vet -tags failpoints ./internal/failpoint ./lockops/...
 	cd bench && $(GO) vet . && $(GO) mod tidy -diff
 	cd screenshots && $(GO) vet . && $(GO) mod tidy -diff
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
 	$(TOOL) staticcheck ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: CI runs it'; fi
 
 .PHONY: vuln
 vuln: ## known vulnerabilities of what we depend on, where the database can be reached
