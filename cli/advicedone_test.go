@@ -379,3 +379,7 @@ func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
 		do: func(reportedFinding) { clock.Step(t, -time.Minute) },
 	}})
 }
+
+type silentZK struct{}
+
+func (silentZK) Printf(string, ...any) {}

@@ -28,26 +28,6 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	}
 }
 
-// What several Sentinels say is on one line, in tables, JSON and on standard error.
-func TestTheErrorsOfSeveralSentinelsAreOneLine(t *testing.T) {
-	t.Parallel()
-	target := "redis+sentinel://127.0.0.1:1,127.0.0.1:2/mymaster"
-	for _, args := range [][]string{
-		{"ls"},
-		{"ls", "-o", "json"},
-		{"doctor"},
-		{"doctor", "--access"},
-		{"acquire", "redis:lock:a", "--wait", "0"},
-		{"release", "redis:lock:a", "--owner", "x", "--yes"},
-	} {
-		o := run(t, append(args, target)...)
-		said := o.stdout + o.stderr
-		if o.code == 0 || strings.Contains(said, "u{a}") || !strings.Contains(said, "sentinel 127.0.0.1:1: connection refused; sentinel 127.0.0.1:2: connection refused") {
-			t.Errorf("%v: exit %d: %s", args, o.code, said)
-		}
-	}
-}
-
 // A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the
 // lock to this account.
 func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {

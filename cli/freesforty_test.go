@@ -182,7 +182,7 @@ func commandOf(steps []inspect.Step) string {
 }
 
 // wordsOf are the words of a command as a shell has them, without the program's name.
-func wordsOf(t *testing.T, command string) []string {
+func wordsOf(t testing.TB, command string) []string {
 	t.Helper()
 	words, err := exec.Command("sh", "-c", "set -- "+strings.TrimPrefix(command, "lockscope ")+`; for w in "$@"; do printf '%s\0' "$w"; done`).Output()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -31,39 +30,6 @@ func (d diagnosis) noQuorum() reportedFinding {
 		return reportedFinding{}
 	}
 	return d.all[i]
-}
-
-// Masters that stop one after the other raise an alarm, and those that come back end it, as advised.
-func TestALostQuorumIsAnAlarm(t *testing.T) {
-	t.Parallel()
-	masters, target := threeMasters(t)
-	for _, step := range []struct {
-		what     string
-		do       func()
-		severity inspect.Severity
-		code     int
-	}{
-		{"all are there", func() {}, "", 0},
-		{"one stops", func() { masters[2].Stop(t) }, inspect.Warning, app.ExitNo},
-		{"another stops", func() { masters[1].Stop(t) }, inspect.Critical, app.ExitNo},
-		{"one is brought back", func() { masters[1].Restart(t) }, inspect.Warning, app.ExitNo},
-		{"none is left", func() {
-			masters[0].Stop(t)
-			masters[1].Stop(t)
-		}, "", app.ExitUnreachable},
-	} {
-		step.do()
-		d := doctor(t, target)
-		if f := d.noQuorum(); f.Severity != string(step.severity) || d.code != step.code {
-			t.Errorf("%s: exit %d, %+v", step.what, d.code, f)
-		}
-		if step.severity != inspect.Critical {
-			continue
-		}
-		if got := run(t, "ls", target); got.code != app.ExitUnreachable || !strings.Contains(got.stderr, "no-quorum: 2 of 3 masters lost") {
-			t.Errorf("ls: %+v", got)
-		}
-	}
 }
 
 // Masters that refuse our password serve others: a part of the backend is not seen, and no alarm is raised.
@@ -129,21 +95,4 @@ func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
 		d := doctor(t, target, "--timeout", "5s")
 		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
 	})
-}
-
-// For cron, doctor prints nothing where nothing reaches --fail-on, and says on stderr what it could not see.
-func TestAQuietDoctorPrintsOnlyTrouble(t *testing.T) {
-	t.Parallel()
-	masters, target := threeMasters(t)
-	if got := run(t, "doctor", "--quiet", target); got != (outcome{}) {
-		t.Errorf("all is well: %+v", got)
-	}
-	masters[2].Stop(t)
-	got := run(t, "doctor", "--quiet", "--fail-on", "critical", target)
-	if got.code != app.ExitUnreachable || got.stdout != "" || !strings.Contains(got.stderr, "partial view") {
-		t.Errorf("a warning below the threshold: %+v", got)
-	}
-	if got := run(t, "doctor", "--quiet", target); got.code != app.ExitNo || !strings.Contains(got.stdout, "no-quorum") {
-		t.Errorf("a warning at the threshold: %+v", got)
-	}
 }

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -154,142 +151,4 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != app.ExitUsage {
 		t.Errorf("%+v", got)
 	}
-}
-
-func TestRecordReplacesNothingUnasked(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedRedis(t)
-	file := filepath.Join(t.TempDir(), "kept.jsonl")
-	must.Succeed(t, os.WriteFile(file, []byte("mine"), 0o644))
-	target := "redis://" + server.Addr
-	run(t, "record", file, target, "--for", "1s").wants(t, 2, "", "--force")
-	if text, err := os.ReadFile(file); err != nil || string(text) != "mine" {
-		t.Errorf("%q, %v", text, err)
-	}
-	run(t, "replay", file).wants(t, 2, "", "lockscope record")
-	server.Mini.Set("lock:\x1b[2J", "\x1b]0;evil\a")
-	if got := recordUntil(t, home(t), "lock:", file, target, "--force"); got.code != 0 || got.stdout != "" {
-		t.Errorf("%+v", got)
-	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "lock:") || strings.Contains(string(text), "\x1b") {
-		t.Errorf("%q, %v", text, err)
-	}
-}
-
-func TestRecordAndReplayRefuseBadUse(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, tt := range []struct {
-		args []string
-		code int
-	}{
-		{[]string{"record"}, 2},
-		{[]string{"record", "zk://h"}, 2},
-		{[]string{"record", dir + "/x"}, 2},
-		{[]string{"record", dir + "/x.gz", "redis://127.0.0.1:1"}, 2},
-		{[]string{"record", dir + "/none/x", "redis://127.0.0.1:1"}, 2},
-		{[]string{"record", dir + "/x", "redis://127.0.0.1:1", "--for", "-1s"}, 2},
-		{[]string{"record", dir + "/down", "redis://127.0.0.1:1", "--for", "1500ms"}, 3},
-		{[]string{"replay"}, 2},
-		{[]string{"replay", dir + "/none"}, 2},
-		{[]string{"replay", dir + "/none", "--speed", "0"}, 2},
-		{[]string{"replay", dir + "/none", "--write"}, 2},
-		{[]string{"replay", dir + "/none", "--at", "3s"}, 2},
-		{[]string{"replay", dir + "/none", "--at", "-3s"}, 2},
-		{[]string{"demo", "--record", dir + "/x"}, 2},
-	} {
-		if got := run(t, tt.args...); got.code != tt.code || got.stderr == "" {
-			t.Errorf("%q: %+v, want exit code %d", tt.args, got, tt.code)
-		}
-	}
-	if _, err := os.Stat(dir + "/x"); err == nil {
-		t.Error("a file is left although nothing was recorded")
-	}
-}
-
-// ls, show and doctor take a recording instead of a target, packed or not, and show its end.
-func TestARecordingIsLookedAt(t *testing.T) {
-	t.Parallel()
-	const packed = "../screenshots/tour.jsonl.gz"
-	got := run(t, "ls", packed, "-o", "json")
-	s := parse(t, got.stdout)
-	if got.code != 0 || len(s.Backends) != 2 || len(s.Locks) < 10 {
-		t.Fatalf("code %d, says %q, %d backends, %d locks", got.code, got.stderr, len(s.Backends), len(s.Locks))
-	}
-	if l := s.lock(t, "zk:/locks/reports"); len(l.Holders) != 1 || len(l.Waiters) == 0 {
-		t.Errorf("%+v", l)
-	}
-	if again := run(t, "ls", packed, "-o", "json"); again.stdout != got.stdout {
-		t.Error("looked at again it is another")
-	}
-	plain := filepath.Join(t.TempDir(), "tour.jsonl")
-	unpack(t, packed, plain)
-	if got := run(t, "ls", plain, "-o", "json"); got.stdout != run(t, "ls", packed, "-o", "json").stdout {
-		t.Errorf("unpacked it is another: code %d, says %q", got.code, got.stderr)
-	}
-	run(t, "show", "zk:/locks/reports", packed).wants(t, 0, " has held it", "")
-	run(t, "show", "zk2:/x", packed).wants(t, 2, "", `no backend of the recording is named "zk2" (there are: `)
-	run(t, "show", "zk:/nowhere", packed).wants(t, 1, "", "no such lock")
-	run(t, "doctor", packed).wants(t, 1, "stuck-holder", "")
-}
-
-// A backend that was not well at the end of a recording was not seen in full.
-func TestARecordingThatEndsInTrouble(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "short.jsonl")
-	text := `{"recording":2,"at":"2026-11-21T09:00:00Z"}
-{"at":"2026-11-21T09:00:01Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"connected"}}}
-{"at":"2026-11-21T09:00:02Z","update":{"Backend":{"Name":"redis","Kind":"redis","State":"degraded","Error":"r2 has gone"}}}
-`
-	must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
-	if got := run(t, "ls", path); got.code != 3 || !strings.Contains(got.stderr, "redis is degraded: r2 has gone") || got.stdout != "" {
-		t.Errorf("%+v", got)
-	}
-}
-
-// A recording is packed unless its name says that it is text, for its owner only, and is read like any other.
-func TestAPackedRecordingIsWrittenAndRead(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedRedis(t)
-	must.Succeed(t, server.Mini.Set("lock:a", "x"))
-	path := filepath.Join(t.TempDir(), "night")
-	if got := recordUntil(t, home(t), "lock:a", path, "redis://"+server.Addr+"?match=lock:*"); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.HasPrefix(string(text), "\x28\xb5\x2f\xfd") {
-		t.Errorf("it is not packed: %q, %v", text, err)
-	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-	whole := run(t, "ls", path)
-	if whole.code != 0 || !strings.Contains(whole.stdout, "lock:a") || strings.Contains(whole.stderr, "cut") {
-		t.Errorf("%+v", whole)
-	}
-	untilLong(t, time.Second, "a lock in the demo's recording", func(span string) bool {
-		demo := filepath.Join(t.TempDir(), "demo.zst")
-		if got := run(t, "demo", "stuck", "--headless", "--for", span, "--record", demo); got.code != 0 {
-			t.Fatalf("%+v", got)
-		}
-		got := run(t, "ls", demo)
-		if strings.Contains(got.stderr, "cut") {
-			t.Errorf("%+v", got)
-		}
-		return strings.Contains(got.stdout, "zk:/locks/invoices")
-	})
-}
-
-// unpack unpacks a file of gzip.
-func unpack(t *testing.T, from, to string) {
-	t.Helper()
-	file := must.Have(os.Open(from))(t)
-	defer file.Close()
-	in := must.Have(gzip.NewReader(file))(t)
-	text := must.Have(io.ReadAll(in))(t)
-	must.Succeed(t, os.WriteFile(to, text, 0o600))
 }

@@ -255,16 +255,3 @@ func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
 		}
 	}
 }
-
-// COMMAND gets none of the variables that held our secrets.
-func TestACommandUnderALockDoesNotGetOurSecrets(t *testing.T) {
-	t.Setenv("LOCKSCOPE_REDIS_PASSWORD", marked+"env")
-	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:"+marked+"env")
-	server := servertest.StartEmbeddedRedis(t)
-	server.Mini.RequireAuth(marked + "env")
-	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + "env", "XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
-	got := runIn(t, t.Context(), env, "acquire", "redis:lock:a", "redis://"+server.Addr, "--", "env")
-	if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK=redis:lock:a") || strings.Contains(got.stdout, marked) {
-		t.Errorf("%+v", got)
-	}
-}

@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/cli/app"
@@ -79,59 +76,6 @@ func (w *watching) await(texts ...string) string {
 	}
 }
 
-func TestWatchTellsAHandover(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		root := servertest.UniquePath(t)
-		lock := "zk:" + root + "/orders"
-		first := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-1")
-		first.Expect(t, "acquired")
-		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
-		text, lines := startWatch(t, target), startWatch(t, target, "-o", "jsonl")
-		servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-2")
-		if line := text.await("waiting", lock, "worker-2"); strings.ContainsAny(line, "\x1b") || len(line) < 12 || line[2] != ':' || line[8] != '.' {
-			t.Errorf("%q", line)
-		}
-		checkEvent(t, lines.await(`"event":"waiting"`, "worker-2"))
-		first.Release(t)
-		text.await("handover", lock, "worker-2", "after ")
-		e := checkEvent(t, lines.await(`"event":"handover"`))
-		if e.Lock != lock || e.Contender == nil || e.Contender.Owner.Label != "worker-2" || e.From == nil || !strings.Contains(*e.From, "__lock__") {
-			t.Errorf("%+v", e)
-		}
-		text.cmd.Process.Signal(os.Interrupt)
-		for line := range text.lines {
-			if strings.Contains(line, "appeared") {
-				t.Errorf("the past was reported as news: %s", line)
-			}
-		}
-		text.cmd.Wait()
-		if code := text.cmd.ProcessState.ExitCode(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-	})
-}
-
-func TestWatchTellsABackendThatGoesDownAndComesBack(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartRedis(t)
-	c := server.Client(t)
-	w := startWatch(t, "redis://"+server.Addr, "-o", "jsonl")
-	must.Succeed(t, c.Set(t.Context(), "lock:a\x1b[2J", "evil\x1b]0;x\a", time.Minute).Err())
-	checkEvent(t, w.await(`"event":"appeared"`, `lock:a\\u{1b}[2J`))
-	e := checkEvent(t, w.await(`"event":"acquired"`))
-	if e.Contender == nil || e.Contender.TTL == nil || e.Contender.Name != `evil\u{1b}]0;x\u{7}` {
-		t.Errorf("%+v", e)
-	}
-	server.Kill(t)
-	down := checkEvent(t, w.await(`"event":"backend"`, `"down"`))
-	if down.Backend == nil || down.Backend.Name != "redis" || down.Lock != "" {
-		t.Errorf("%+v", down)
-	}
-	server.Restart(t)
-	checkEvent(t, w.await(`"event":"backend"`, `"connected"`))
-}
-
 // If the reader of a pipe goes away, that is not an error.
 func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	t.Parallel()
@@ -164,16 +108,6 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	}
 }
 
-func TestWatchIsRefusedWithoutTargetsAndEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	run(t, "watch").wants(t, 2, "", "")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if got := runIn(t, ctx, nil, "watch", "redis://127.0.0.1:1"); got.code != 0 || got.stdout != "" {
-		t.Errorf("%+v", got)
-	}
-}
-
 type event struct {
 	Event, At, Lock string
 	Contender       *contender
@@ -198,36 +132,4 @@ func checkEvent(t *testing.T, line string) event {
 	var e event
 	must.Succeed(t, json.Unmarshal([]byte(line), &e))
 	return e
-}
-
-// A leftover vote is reported although no change is pushed any more. It was young when it was first read, and
-// once went unreported until something else changed.
-func TestWatchTellsOfAVoteThatIsLeftBehind(t *testing.T) {
-	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	clients := make([]*redis.Client, len(masters))
-	for i, m := range masters {
-		clients[i] = redis.NewClient(&redis.Options{Addr: m.Addr})
-		defer clients[i].Close()
-		for n := range 5 { // enough locks to avoid suspect-target
-			clients[i].Set(t.Context(), fmt.Sprint("lock:whole-", n), "c2hhcmVkIGJ5IGFsbA==", time.Hour)
-		}
-	}
-	w := startWatch(t, "redis://"+masters[0].Addr+","+masters[1].Addr+","+masters[2].Addr)
-	left, set := make(map[string]bool), 0
-	leave := func() { // one after the other, so at different moments of the rules' laps
-		token := fmt.Sprintf("bGVmdCBiZWhpbmQgYnkgbm8uM%dE=", set)
-		must.Succeed(t, clients[set%3].Set(t.Context(), fmt.Sprint("lock:left-", set), token, time.Hour).Err())
-		set++
-	}
-	leave()
-	for len(left) < 10 {
-		line := w.await("lock:left-")
-		switch kind := strings.Fields(line)[1]; {
-		case kind == "appeared" && set < 10:
-			leave()
-		case strings.Contains(line, "minority-leftover"):
-			left[strings.Fields(line)[2]] = true
-		}
-	}
 }

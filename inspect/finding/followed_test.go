@@ -15,13 +15,13 @@ import (
 // followed has a part of what each rule advises, and the tests on servers in which that was done and the
 // finding went away. Where no test does it, the advice itself says that a person has to.
 var followed = []struct{ rule, advice, shown string }{
-	{"no-quorum", "bring one of them back, and stop no other", "cli.TestALostQuorumIsAnAlarm"},
+	{"no-quorum", "bring one of them back, and stop no other", "cli/testdata/script.doctor-knows-a-lost-quorum"},
 	{"deadlock", "or release its lock (it keeps running): lockscope release", forty},
 	{"split-quorum", "release the vote that never expires: lockscope release", forty},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
-	{"two-leaders", "restart that client: it will not notice", "cli.TestAForcedCuratorLeaderLeadsOn"},
+	{"two-leaders", "restart that client: it will not notice", "cli/testdata/script.leaders-that-were-forced-out"},
 	{"writes-refused", "it takes writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "without one a person has to decide", ""},
@@ -34,7 +34,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"lost-wakeup", "if it waits, restart it, so that it queues again", advisedInZooKeeper},
 	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
 	{"alien-child", "Move it elsewhere, then delete it", advisedInZooKeeper},
-	{"no-ttl", "give it an end, longer than its work takes: lockscope ttl", forty + " cli.TestTheAdvisedTTLIsSet lockops/act.TestEveryActionOnEveryRecipeOfRedis"},
+	{"no-ttl", "give it an end, longer than its work takes: lockscope ttl", forty + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestEveryActionOnEveryRecipeOfRedis"},
 	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
 	{"minority-leftover", "If it comes back: lockscope release", forty},
@@ -111,10 +111,13 @@ func adviceGiven() []inspect.Finding {
 	return findingsIn(append(cases, present(endless), present(obliging), present(orphan), cycle), backend)
 }
 
-// doneIn reports whether a test, as FOLDER.Test, is in the tree, in a file that names the rule.
+// doneIn reports whether a test, as FOLDER.Test or FOLDER.page, is in the tree, in a file that names the rule.
 func doneIn(t *testing.T, rule, test string) bool {
 	t.Helper()
 	dir, name, _ := strings.Cut(test, ".")
+	if page, err := os.ReadFile(filepath.Join("../..", dir, name+".txtar")); err == nil {
+		return strings.Contains(string(page), rule)
+	}
 	files := must.Have(filepath.Glob(filepath.Join("../..", dir, "*_test.go")))(t)
 	for _, file := range files {
 		text := must.Have(os.ReadFile(file))(t)

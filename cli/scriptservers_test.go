@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+)
+
+// zookeeper [own] gives the page a root of its own, or a server: the target $ZK, the path $ROOT and the server's
+// address $ZKADDR.
+func (p *page) zookeeper(args []string) {
+	switch {
+	case len(args) == 0:
+	case p.server.Real:
+		p.server = servertest.StartZooKeeper(p.tb)
+	default:
+		p.server = servertest.StartEmbeddedZooKeeper(p.tb, zkserver.Config{})
+	}
+	root := servertest.UniquePath(p.tb)
+	p.ts.Setenv("ROOT", root)
+	p.ts.Setenv("ZKADDR", p.server.Addr)
+	p.ts.Setenv("ZK", "zk://"+p.server.Addr+root+"?admin="+p.server.Admin)
+}
+
+// redis [N [NAME [ARGUMENT…]]] starts masters: the target $REDIS of them all and the addresses $REDIS1, $REDIS2, …
+// A real one takes the arguments.
+func (p *page) redis(args []string) {
+	n, name := 1, "REDIS"
+	if len(args) > 0 {
+		var err error
+		n, err = strconv.Atoi(args[0])
+		p.ts.Check(err)
+	}
+	if len(args) > 1 {
+		name = args[1]
+	}
+	start := servertest.StartEmbeddedRedis
+	if p.server.Real {
+		start = func(tb testing.TB) *servertest.Redis { return servertest.StartRedis(tb, args[min(2, len(args)):]...) }
+	}
+	var addrs []string
+	for i := range n {
+		master := start(p.tb)
+		p.masters[master.Addr], p.clients[master.Addr] = master, master.Client(p.tb)
+		p.ts.Setenv(fmt.Sprint(name, i+1), master.Addr)
+		addrs = append(addrs, master.Addr)
+	}
+	p.ts.Setenv(name, "redis://"+strings.Join(addrs, ","))
+}
+
+// cluster starts a Redis Cluster of three masters, a real one: the target $CLUSTER and the addresses $CLUSTER1, …
+func (p *page) cluster([]string) {
+	for i, master := range servertest.StartRedisCluster(p.tb, 3) {
+		p.masters[master.Addr], p.clients[master.Addr] = master, master.Client(p.tb)
+		p.ts.Setenv(fmt.Sprint("CLUSTER", i+1), master.Addr)
+		p.ts.Setenv("CLUSTER", "redis+cluster://"+master.Addr)
+	}
+}
+
+func (p *page) master(addr string) *servertest.Redis {
+	master := p.masters[addr]
+	if master == nil {
+		p.ts.Fatalf("no master has the address %q", addr)
+	}
+	return master
+}
+
+func (p *page) stop(args []string)    { p.master(args[0]).Stop(p.tb) }
+func (p *page) restart(args []string) { p.master(args[0]).Restart(p.tb) }
+
+// login ADDRESS PASSWORD [USER] makes a master ask for it.
+func (p *page) login(args []string) {
+	user := "default"
+	if len(args) > 2 {
+		user = args[2]
+	}
+	if master := p.master(args[0]); !master.Real {
+		master.Mini.RequireUserAuth(user, args[1])
+		return
+	}
+	words := []any{"ACL", "SETUSER", user, "on", "resetpass", ">" + args[1], "+@all", "~*", "&*"}
+	client := p.clients[args[0]]
+	p.ts.Check(client.Do(p.tb.Context(), words...).Err())
+	if user != "default" {
+		p.ts.Check(client.Do(p.tb.Context(), "ACL", "SETUSER", "default", "off").Err())
+	}
+}
+
+// redisCLI ADDRESS[/DATABASE] WORD… runs one command; a word in double quotes may have \x1b in it.
+func (p *page) redisCLI(args []string) outcome {
+	addr, database, other := strings.Cut(args[0], "/")
+	client := p.clients[addr]
+	if client == nil || other {
+		number, _ := strconv.Atoi(database)
+		client = redis.NewClient(&redis.Options{Addr: addr, DB: number})
+		defer client.Close()
+	}
+	words := make([]any, len(args)-1)
+	for i, word := range args[1:] {
+		words[i] = word
+		if text, err := strconv.Unquote(word); err == nil {
+			words[i] = text
+		}
+	}
+	ctx, cancel := context.WithTimeout(p.tb.Context(), pageLimit)
+	defer cancel()
+	reply, err := client.Do(ctx, words...).Result()
+	if err != nil {
+		return outcome{1, "", err.Error() + "\n"}
+	}
+	return outcome{0, fmt.Sprintln(reply), ""}
+}
+
+// session is the client of that name, connected when it is first used.
+func (p *page) session(name string) *zk.Conn {
+	if p.sessions[name] == nil {
+		p.sessions[name] = servertest.ConnectZooKeeper(p.tb, p.server.Addr, 30*time.Second)
+	}
+	return p.sessions[name]
+}
+
+// node PATH [DATA] creates a znode and those above it.
+func (p *page) node(args []string) {
+	if above := path.Dir(args[0]); above != "/" {
+		if there, _, err := p.session("setup").Exists(above); err != nil || !there {
+			p.node([]string{above})
+		}
+	}
+	data := strings.Join(args[1:], " ")
+	_, err := p.session("setup").Create(args[0], []byte(data), 0, zk.WorldACL(zk.PermAll))
+	p.ts.Check(err)
+}
+
+// rmnode PATH
+func (p *page) rmnode(args []string) { p.ts.Check(p.session("setup").Delete(args[0], -1)) }
+
+// clock OFFSET sets the clock of the page's own embedded ZooKeeper.
+func (p *page) clock(args []string) {
+	offset, err := time.ParseDuration(args[0])
+	p.ts.Check(err)
+	p.server.Embedded.SetClock(offset)
+}
+
+// join CLIENT PATH [DATA] lets a client contend as its library does; $CLIENT is the name of its entry.
+func (p *page) join(args []string) {
+	dir := path.Dir(args[1])
+	if there, _, err := p.session(args[0]).Exists(dir); err != nil || !there {
+		p.node([]string{dir})
+	}
+	data := strings.Join(args[2:], " ")
+	flags, all := int32(zk.FlagEphemeral|zk.FlagSequence), zk.WorldACL(zk.PermAll)
+	made, err := p.session(args[0]).Create(args[1], []byte(data), flags, all)
+	p.ts.Check(err)
+	p.ts.Setenv(args[0], path.Base(made))
+}
+
+// watches CLIENT PATH lets a client wait for the end of an entry.
+func (p *page) watches(args []string) {
+	_, _, _, err := p.session(args[0]).GetW(args[1])
+	p.ts.Check(err)
+}
+
+// end CLIENT ends its session.
+func (p *page) end(args []string) { p.session(args[0]).Close() }
+
+// children PATH prints the entries of a znode, in the order of their numbers.
+func (p *page) children(args []string) outcome {
+	list, _, err := p.session("setup").Children(args[0])
+	if err != nil {
+		return outcome{1, "", err.Error() + "\n"}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i][max(0, len(list[i])-10):] < list[j][max(0, len(list[j])-10):] })
+	return outcome{0, strings.Join(append(list, ""), "\n"), ""}
+}
+
+// acl PATH prints a znode's access list as --acl takes it.
+func (p *page) acl(args []string) outcome {
+	list, _, err := p.session("setup").GetACL(args[0])
+	if err != nil {
+		return outcome{1, "", err.Error() + "\n"}
+	}
+	var text strings.Builder
+	for _, entry := range list {
+		fmt.Fprintf(&text, "%s:%s:", entry.Scheme, entry.ID)
+		for i, letter := range "rwcda" {
+			if entry.Perms&(1<<i) != 0 {
+				text.WriteRune(letter)
+			}
+		}
+		text.WriteString("\n")
+	}
+	return outcome{0, text.String(), ""}
+}
+
+// four-letters WORD prints ZooKeeper's answer.
+func (p *page) fourLetters(args []string) outcome {
+	conn, err := net.DialTimeout("tcp", p.server.Addr, pageLimit)
+	p.ts.Check(err)
+	defer conn.Close()
+	fmt.Fprint(conn, args[0])
+	text, err := io.ReadAll(conn)
+	p.ts.Check(err)
+	return outcome{0, string(text), ""}
+}
+
+// get URL [HOST] prints the body of a page.
+func (p *page) get(args []string) outcome {
+	request, err := http.NewRequestWithContext(p.tb.Context(), http.MethodGet, args[0], nil)
+	p.ts.Check(err)
+	if len(args) > 1 {
+		request.Host = args[1]
+	}
+	client := http.Client{Timeout: pageLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(request)
+	p.ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	p.ts.Check(err)
+	if resp.StatusCode != http.StatusOK {
+		return outcome{1, string(body), resp.Status + "\n"}
+	}
+	return outcome{0, string(body), ""}
+}
+
+// peer NAME LIBRARY WORD… starts another library's client: kazoo PATH LABEL, curator, redis-py ADDRESS KEY, or
+// both REDIS LABEL PATH KEY FIRST.
+func (p *page) peer(args []string) {
+	name, rest := args[0], args[2:]
+	switch args[1] {
+	case "kazoo":
+		p.peers[name] = servertest.StartKazoo(p.tb, p.server.Addr, rest[0], rest[1])
+	case "curator":
+		p.peers[name] = servertest.StartCurator(p.tb, p.server.Addr)
+	case "redis-py":
+		p.peers[name] = servertest.StartRedisPy(p.tb, rest[0], rest[1])
+	case "both":
+		p.peers[name] = servertest.StartOnBoth(p.tb, p.server.Addr, rest[0], rest[1], rest[2], rest[3], rest[4] == "redis")
+	default:
+		p.ts.Fatalf("no library %q", args[1])
+	}
+}
+
+// expect NAME WORD… waits for a peer's next line, which must start so.
+func (p *page) expect(args []string) { p.peers[args[0]].Expect(p.tb, strings.Join(args[1:], " ")) }
+
+// tell NAME WORD… gives a peer a line.
+func (p *page) tell(args []string) { p.peers[args[0]].Send(p.tb, args[1:]...) }
+
+// crash ends a master, or a peer together with its session, without warning.
+func (p *page) crash(args []string) {
+	if peer := p.peers[args[0]]; peer != nil {
+		peer.Expire(p.tb)
+		return
+	}
+	p.master(args[0]).Kill(p.tb)
+}
