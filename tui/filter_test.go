@@ -41,6 +41,11 @@ func TestFiltersAreEdited(t *testing.T) {
 	send(m, tea.PasteMsg{Content: "orders"})
 	press(m, "enter")
 	wantText(t, m, "▸ chain", "zk:/locks/orders")
+	m = model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "/", "o")
+	wantText(t, m, "in any name, host, session or finding")
+	typeText(m, " held>5m")
+	wantNoText(t, m, "in any name")
 }
 
 // Every screen has its filter in the same place, with any problem next to it.

@@ -237,11 +237,13 @@ func (d *drawing) hasWords(l link) widget.Line {
 
 func (d *drawing) wantsWords(l, next link) widget.Line {
 	t := d.Theme()
-	words := ", which " + d.short(next.wants.Contender) + " holds"
-	if !next.holds() {
-		words = ", behind " + d.short(next.wants.Contender)
-	}
 	since := d.since(l.wants)
+	room := d.width - ringLead - len(", which  holds") - widget.TextWidth(l.wants.Lock.ID.String()+since)
+	name := screen.Short(d, describe.Owner(next.wants.Contender), max(20, room))
+	words := ", which " + name + " holds"
+	if !next.holds() {
+		words = ", behind " + name
+	}
 	return widget.Line{
 		{t.Glyphs.Waiting, t.Waiting},
 		{" waits for  ", t.Waiting},
@@ -251,15 +253,17 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 	}
 }
 
-// short names a contender in a part of a line.
+// short names a contender in half a line.
 func (d *drawing) short(c *inspect.Contender) string {
-	return screen.Short(d, describe.Owner(c), max(20, d.width/4))
+	return screen.Short(d, describe.Owner(c), max(20, d.width/2))
 }
+
+// ringLead is the width of the rail, the sign and the verb before a path.
+const ringLead = 23
 
 // path names a lock in the cells that a ring's row leaves it before the rest.
 func (d *drawing) path(e inspect.Entry, rest string) string {
-	const lead = 23 // the rail, the sign and the verb
-	return text.Middle(e.Lock.ID.String(), max(12, d.width-lead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
+	return text.Middle(e.Lock.ID.String(), max(12, d.width-ringLead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
 
 // since is the age of an entry's hold or wait; empty when unknown.

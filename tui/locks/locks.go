@@ -54,6 +54,7 @@ func New(host screen.Context, columns []string) screen.Screen {
 		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
+	s.input.Words = "in any name, host, session or finding"
 	s.input.Chosen = func() { // it stays selected
 		if s.input.Text() != "" && s.Current != (Selection{}) {
 			s.moved, s.sought = true, Selection{}

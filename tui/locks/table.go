@@ -88,7 +88,7 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 			}
 		}
 	}
-	list, _ := t.lay(width, need, all)
+	list, _ := t.lay(width, need, all, byWorst)
 	if need.name > 0 {
 		widget.Widen(list, width, slices.Index(t.columns, byName))
 	}

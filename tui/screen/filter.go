@@ -160,7 +160,7 @@ func (p FilterSubject) says(wanted func(string) bool) bool {
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
 		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) ||
-			wanted(c.Name.String()) ||
+			o.Label == "" && wanted(c.Name.String()) || // else it is mostly random
 			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }

@@ -40,6 +40,8 @@ func TestAlternativesAndColumnsAsFields(t *testing.T) {
 		"holder=worker-3":               {"/locks/orders"},
 		"holder~^WORKER-[0-9]$":         {"/locks/orders"},
 		"client=worker-7":               {"/locks/orders"},
+		"holder=0000000602":             {"/locks/orders"},
+		"0000000602":                    nil, // the znode of a named owner
 		"finding=stuck | free":          {"/locks/nightly", "/locks/orders"},
 		"lock~^/locks/(o|n) or kind=rw": {"/locks/billing", "/locks/nightly", "/locks/orders"},
 		"~^zk:/locks/n":                 {"/locks/nightly"},

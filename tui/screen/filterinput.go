@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/theme"
@@ -19,9 +21,11 @@ type FilterInput struct {
 	Move    func(by int)
 	Changed func()
 	Chosen  func()
-	parse   func(string) Filter
-	field   widget.Field
-	good    string // the last text that could be read
+	// Words says where a word is searched, next to one that is typed.
+	Words string
+	parse func(string) Filter
+	field widget.Field
+	good  string // the last text that could be read
 }
 
 // NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
@@ -150,6 +154,8 @@ func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, wid
 		}
 	case i.field.Value() == "":
 		words = words.Add(t.Muted, " "+hint)
+	case i.Words != "" && !strings.ContainsAny(i.field.Value(), "<>=~"):
+		words = words.Add(t.Muted, " "+i.Words)
 	}
 	return widget.Spread(words.Cut(max(0, width-found.Width()-1), t.Glyphs.Ellipsis), found, width, t.Glyphs.Ellipsis)
 }
