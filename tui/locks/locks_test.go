@@ -1,0 +1,393 @@
+package locks
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
+)
+
+func TestWiderWindowsShowMore(t *testing.T) {
+	open(t, fixture.Everything(), 58, 10).expect("narrow", `
+8 locks: 2 contended - X 1 critical - ! 2 warnings
+   LOCK             HOLDER           HELD    WAIT  QUEUE
+>X redis:loc~oices  split 2-2           -       -  ?
+ ! zk:/loc~/orders  worker-3       13m58s  13m40s  3
+ ! redis:lock:left  minority 1/5        -       -  ?
+ ? redis:lock:dark  un~wn 2/5 up        -       -  ?
+ * zk:/loc~billing  3 readers        <20s     12s  3
+ * zk:/loc~0b}\xff  evil~{202e}?   <1h00m       -  -
+ * redis:loc~rt:42  Y2N~Yw== 3/5     0.7s       -  ?
+ . zk:/loc~nightly  free                -       -  -`)
+	p := open(t, fixture.Everything(), 190, 36)
+	want := `8 locks: 2 contended - X 1 critical - ! 2 warnings
+   LOCK                      HOLDER                    HELD    WAIT  QUEUE             TTL  FINDING v
+>X redis:lock:invoices       split 2-2                    -       -  ?         ====   7.0s  split-quorum
+ ! zk:/locks/orders          worker-3                13m58s  13m40s  === 3               -  stuck-holder
+ ! redis:lock:left           minority 1/5                 -       -  ?         ====  1m10s  minority-leftover
+ ? redis:lock:dark           unknown 2/5 up               -       -  ?         ====  1m10s
+ * zk:/locks/billing         3 readers                 <20s     12s  === 3               -
+ * zk:/locks/~}\u{200b}\xff  evil\u{~u{7}\u{202e}?   <1h00m       -  -                   -  herd
+ * redis:lock:cart:42        Y2Nj~2NjYw== 3/5          0.7s       -  ?         ====   6.9s
+ . zk:/locks/nightly         free                         -       -  -                   -
+
+ -- longest waits --------------------------------------------------------------------------------------------
+   13m40s  worker-7      waits for zk:/locks/orders, held by worker-3
+      12s  writer-1      waits for zk:/locks/billing, held by 3 readers
+
+ -- grants in the last 5m ------------------------------------------------------------------------------------
+   none was seen
+`
+	if got := p.drawn(110); got != strings.TrimSpace(want) {
+		t.Errorf("wide:\n%s", got)
+	}
+}
+
+// Every column shows its part of a lock, and unknown times and owners as such.
+func TestColumnsShowLocks(t *testing.T) {
+	old, muted, thin := fixture.Orders(), fixture.Orders(), fixture.Thin()
+	old.ID, old.Polled, old.ReadAt = fixture.Id("zk:/locks/old"), true, fixture.Ago(7*time.Second)
+	muted.ID, muted.State, muted.Holders = fixture.Id("zk:/locks/muted"), inspect.StateFree, nil
+	muted.Waiters = []inspect.Contender{{State: inspect.Waiting}}
+	muted.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
+	forever := inspect.KeyLock(fixture.Id("redis:lock:forever"), []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: "v", NoExpiry: true}}, fixture.Noon)
+	thin.Masters = slices.Clone(thin.Masters)
+	locks := []*inspect.Lock{old, muted, forever, thin, fixture.Readers(), fixture.FreeLock()}
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks), 258, 9)
+	p.shown, _ = newTable([]string{"lock", "kind", "library", "holder", "held", "wait", "queue", "ttl", "finding", "client", "session", "backend"})
+	p.press("s", "s", "s", "s", "s", "s", "s", "s", "s", "s", "s", "s")
+	want := `
+6 locks: 3 contended - ! 1 warning - 1 muted
+   LOCK ^              KIND       LIBRARY       HOLDER               HELD    WAIT    LAST 5M QUEUE          TTL  FINDING               CLIENT
+>* redis:lock:cart:42  redlock    redsync       Y2Nj~2NjYw== 3/5     0.7s       -                ?  ====   6.9s                        ?
+ * redis:lock:forever  mutex      token         v?                      ?       -                ?         none                        ?
+ * zk:/locks/billing   rw         kazoo         3 readers            <20s     12s                3            -                        10.2.~:53122 +2
+ . zk:/locks/muted     mutex      curator       free                    -       ?                1            -  ! stuck-holder (mut~  -
+ . zk:/locks/nightly   mutex      -                   free                            -       -                -            -
+ ! zk:/locks/old       mutex      curator       worker-3           13m58s  13m40s                3            -  stuck-holder          10.2.0.2:53122
+`
+	if got := p.drawn(152); got != strings.TrimSpace(want) {
+		t.Errorf("all columns:\n%s", got)
+	}
+	p.press("W")
+	want = `
+6 locks: 3 contended - ! 1 warning - 1 muted
+   LOCK ^              HOLDER                       HELD
+>* redis:lock:cart:42  Y2Nj~2NjYw== 3/5             0.7s
+ * redis:lock:forever  v?                              ?
+ * zk:/locks/billing   3 readers                    <20s
+ . zk:/locks/muted     free                            -
+ . zk:/locks/nightly   free                            -
+ ! zk:/locks/old       worker-3  10.2.0.2:53122   13m58s
+`
+	if got := p.drawn(60); got != strings.TrimSpace(want) {
+		t.Errorf("names in full:\n%s", got)
+	}
+}
+
+func TestLocksAreSorted(t *testing.T) {
+	p := open(t, some(), 400, 14)
+	p.shown, _ = newTable([]string{"lock", "kind", "library", "holder", "held", "wait", "queue", "ttl", "finding", "client", "session", "backend"})
+	for _, step := range []struct{ press, want string }{
+		{"s", "client: «billing» orders 42 dark invoices left nightly false"},
+		{"s", "session: «billing» orders 42 dark invoices left nightly false"},
+		{"s", "backend: «42» dark invoices left billing nightly orders false"},
+		{"s", "name: «42» dark invoices left billing nightly orders true"},
+		{"s", "kind: «nightly» orders 42 dark invoices left billing true"},
+		{"s", "library: «orders» billing 42 dark invoices left nightly true"},
+		{"s", "holder: «billing» orders 42 nightly left invoices dark false"},
+		{"s", "held longest: «orders» billing 42 dark invoices left nightly false"},
+		{"s", "waited longest: «orders» billing 42 dark invoices left nightly false"},
+		{"s", "longest queue: «orders» billing 42 dark invoices left nightly false"},
+		{"s", "expires first: «42» invoices dark left billing nightly orders false"},
+		{"s", "worst, longest wait: «invoices» orders left dark billing 42 nightly false"},
+		{"S", "worst, longest wait, reversed: «nightly» 42 billing dark left orders invoices false"},
+		{"S", "worst, longest wait: «invoices» orders left dark billing 42 nightly false"},
+		{"s", "client: «billing» orders 42 dark invoices left nightly false"},
+		{"S", "client, reversed: «orders» billing 42 dark invoices left nightly false"},
+		{"S", "client: «billing» orders 42 dark invoices left nightly false"},
+	} {
+		p.press(step.press)
+		title, _, _ := strings.Cut(p.header(400), "HOLDER")
+		if got := fmt.Sprintf("%s: %s %v", p.Want.Order, p.names(), strings.Contains(title, "^")); got != step.want {
+			t.Errorf("{%q, %q},", step.press, got)
+		}
+	}
+}
+
+func TestLocksAreGrouped(t *testing.T) {
+	p := open(t, some(), 80, 8)
+	p.press("p").expect("grouped", `
+7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait
+   LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
+ X - redis:lock:                                         X 1  ! 1  ? 1  3 locks
+>X   invoices           split 2-2               -       -  ?      split-quorum
+ !   left               minority 1/5            -       -  ?      minority-lef~
+ ?   dark               unknown 2/5 up          -       -  ?
+ ! + zk:/locks/                                       ! 1  2 contended  3 locks
+ * redis:lock:cart:42   Y2Nj~2NjYw== 3/5     0.7s       -  ?`)
+	for _, step := range []struct{ press, want, said string }{
+		{"down", "lock: invoices «left» dark /locks/ 42", ""},
+		{"h", "«lock:» /locks/ 42", ""},
+		{"enter", "«lock:» invoices left dark /locks/ 42", ""},
+		{"enter", "«lock:» /locks/ 42", ""},
+		{"down", "lock: «/locks/» 42", ""},
+		{"down", "lock: /locks/ «42»", ""},
+		{"enter", "lock: /locks/ «42»", "chain redis:lock:cart:42"},
+		{"p", "invoices orders left dark billing «42»", "grouping off"},
+	} {
+		p.said, p.went = "", ""
+		if p.press(step.press); p.names() != step.want || p.said+p.went != step.said {
+			t.Errorf("{%q, %q, %q},", step.press, p.names(), p.said+p.went)
+		}
+	}
+}
+
+// While a filter is typed the cursor is on the first match, or on the lock where it was.
+func TestLocksAreFiltered(t *testing.T) {
+	p := open(t, some(), 80, 12)
+	for _, step := range []struct{ press, names, summary string }{
+		{"down", "invoices «orders» left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"/", "invoices «orders» left dark billing 42 nightly", "/    words, or: lock= holder= host= lib= kind= session= token= l~ 7 of 7 locks"},
+		{"redis", "«invoices» left dark 42", "/ redis                                                           4 of 7 locks"},
+		{"enter", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
+		{"n", "invoices «left» dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
+		{"N", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
+		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"/", "«invoices» orders left dark billing 42 nightly", "/    words, or: lock= holder= host= lib= kind= session= token= l~ 7 of 7 locks"},
+		{"state:", "", "/ state:                                                          0 of 7 locks"},
+		{"x", "", "/ state:x                                                         0 of 7 locks"},
+		{"enter", "", "0 of 7 locks - 2 contended - X 1 critical - ! 2 warnings             / state:x"},
+		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+	} {
+		p.press(step.press)
+		summary, _, _ := strings.Cut(p.drawn(400), "\n")
+		if p.names() != step.names || summary != step.summary {
+			t.Errorf("{%q, %q, %q},", step.press, p.names(), summary)
+		}
+	}
+}
+
+func TestLocksAreMarked(t *testing.T) {
+	p := open(t, some(), 80, 12)
+	for _, step := range []struct{ press, marked, said string }{
+		{"v", "[redis:lock:invoices]", ""},
+		{"v", "[redis:lock:invoices zk:/locks/orders]", ""},
+		{"up", "[redis:lock:invoices zk:/locks/orders]", ""},
+		{"v", "[redis:lock:invoices]", ""},
+		{"V", "[]", "nothing is marked"},
+		{"/", "[]", ""},
+		{"orders", "[]", ""},
+		{"enter", "[]", ""},
+		{"V", "[zk:/locks/orders]", "1 marked: x, X, A and m are about all of them"},
+	} {
+		p.said = ""
+		p.press(step.press)
+		if marked := fmt.Sprint(p.Marked()); marked != step.marked || p.said != step.said {
+			t.Errorf("{%q, %q, %q},", step.press, marked, p.said)
+		}
+	}
+	p.expect("marked", `
+1 of 7 locks - 2 contended - X 1 critical - ! 2 warnings - 1 marked   / orders
+   LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
+>!+zk:/locks/orders     worker-3           13m58s  13m40s  3      stuck-holder`)
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	if len(p.Marked()) > 0 {
+		t.Errorf("gone, and still marked: %v", p.Marked())
+	}
+	many := open(t, inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(101)), 80, 12)
+	if many.press("V"); many.said != screen.TooMany() || len(many.marks) > 0 {
+		t.Errorf("%q, %d marked", many.said, len(many.marks))
+	}
+}
+
+func TestColumnsAreChosen(t *testing.T) {
+	p := open(t, some(), 80, 6)
+	p.press("C")
+	for _, step := range []struct{ press, want, said string }{
+		{"space", "lock holder held wait queue finding", "a row without its lock's name cannot be told from others"},
+		{"j", "lock holder held wait queue finding", ""},
+		{"space", "lock held wait queue finding", ""},
+		{"K", "lock held wait queue finding", ""},
+		{"J", "lock held wait queue finding", ""},
+		{"G", "lock held wait queue finding", ""},
+		{"x", "lock held wait queue finding backend", ""},
+		{"g", "lock held wait queue finding backend", ""},
+		{"0", "lock holder held wait queue finding", ""},
+		{"j", "lock holder held wait queue finding", ""},
+		{"x", "lock held wait queue finding", ""},
+		{"esc", "lock holder held wait queue finding", ""},
+	} {
+		p.said = ""
+		p.press(step.press)
+		if got := strings.Join(p.view().Columns, " "); got != step.want || p.said != step.said {
+			t.Errorf("{%q, %q, %q},", step.press, got, p.said)
+		}
+	}
+	if p.dialog != nil {
+		t.Error("esc leaves it open")
+	}
+}
+
+func TestEmptyListsSayWhy(t *testing.T) {
+	backend := func(state inspect.BackendState, firstPass bool) *inspect.Backend {
+		return &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: state, FirstPass: firstPass, Scanned: 7}
+	}
+	blind := backend(inspect.Connected, true)
+	blind.Unseen = []inspect.Unseen{{Aspect: inspect.AspectLocks}}
+	sought := backend(inspect.Connected, true)
+	sought.Sought.For = []string{"/"}
+	for _, test := range []struct {
+		want     string
+		backends []*inspect.Backend
+		failed   error
+	}{
+		{"Connecting~ No server has answered yet.", nil, nil},
+		{"Nothing can be shown. ended", nil, errors.New("ended")},
+		{"No locks so far. Still scanning: 7 directories and keys so far.", []*inspect.Backend{backend(inspect.Connected, false)}, nil},
+		{"Unknown: no backend can be reached. There may be locks; the errors are above.", []*inspect.Backend{backend(inspect.Down, true)}, nil},
+		{"No locks that we can see. Some could not be looked at: f says what, and why. 7 scanned.", []*inspect.Backend{blind}, nil},
+		{"No locks where we could look. 14 scanned; a backend is down, see above.", []*inspect.Backend{backend(inspect.Down, true), sought}, nil},
+		{"No locks. Found no lock under these roots and patterns; 7 scanned. zk: looked below /.", []*inspect.Backend{sought}, nil},
+	} {
+		p := open(t, inspect.NewSnapshot(fixture.Noon, test.backends, nil), 120, 12)
+		p.failed = test.failed
+		p.SetSize(120, 12)
+		_, text, _ := strings.Cut(p.drawn(400), "FINDING v")
+		if got := strings.Join(strings.Fields(text), " "); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+	p := open(t, some(), 120, 12).press("/", "nothing", "enter")
+	if text := p.drawn(400); !strings.Contains(text, "No lock matches the filter.") || !strings.Contains(text, "esc shows all of them.") {
+		t.Errorf("filtered: %s", text)
+	}
+}
+
+func TestClicksSelectOpenAndSort(t *testing.T) {
+	for _, test := range []struct {
+		what                string
+		width, height, x, y int
+		want                string
+	}{
+		{"a row", 80, 12, 9, 3, "at 1, worst, longest wait  in chain false"},
+		{"the selected row", 80, 12, 9, 2, "at 0, worst, longest wait chain redis:lock:invoices in chain false"},
+		{"a title", 80, 12, 4, 1, "at 2, name  in chain false"},
+		{"no title", 80, 12, 1, 1, "at 0, worst, longest wait  in chain false"},
+		{"the summary", 80, 12, 4, 0, "at 0, worst, longest wait  in chain false"},
+		{"below the rows", 80, 12, 4, 10, "at 0, worst, longest wait  in chain false"},
+		{"the chain beside", 190, 12, 130, 5, "at 0, worst, longest wait  in chain true"},
+		{"the chain below", 100, 30, 4, 25, "at 0, worst, longest wait  in chain true"},
+		{"the table above it", 100, 30, 4, 3, "at 1, worst, longest wait  in chain false"},
+	} {
+		p := open(t, some(), test.width, test.height)
+		p.press("down", "up")
+		p.went = ""
+		p.click(test.x, test.y)
+		got := fmt.Sprintf("at %d, %s %s in chain %v", p.table.At, p.Want.Order, p.went, p.inChain)
+		if got != test.want {
+			t.Errorf("{%q, %d, %d, %d, %d, %q},", test.what, test.width, test.height, test.x, test.y, got)
+		}
+	}
+}
+
+func TestTabGoesToTheChain(t *testing.T) {
+	p := open(t, some(), 190, 36).press("tab", "down", "down")
+	if p.names() != "«invoices» orders left dark billing 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
+		t.Errorf("the keys move in the table:\n%s", p.drawn(400))
+	}
+	if p.press("tab", "down"); !strings.HasPrefix(p.names(), "invoices «orders»") {
+		t.Errorf("the keys stay in the chain: %s", p.names())
+	}
+	if p = open(t, some(), 80, 12).press("tab", "down"); p.said == "" || !strings.HasPrefix(p.names(), "invoices «orders»") {
+		t.Errorf("without a chain: %q, %s", p.said, p.names())
+	}
+}
+
+// More locks than are arranged at once are arranged meanwhile; what changes until then is taken into account.
+func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
+	list := fixture.ManyLocks(screen.AtOnce + 3)
+	p := open(t, inspect.NewSnapshot(fixture.Noon, nil, list), 100, 8)
+	p.Screen.Update(p.later[0])
+	p.press("s")
+	if got, _, _ := strings.Cut(p.drawn(400), "\n"); !strings.HasSuffix(got, "sorting~") || len(p.later) != 2 || !p.Busy {
+		t.Errorf("%q, %d requests", got, len(p.later))
+	}
+	first := list[0].ID
+	p.put(inspect.NewSnapshot(fixture.Noon, nil, list[1:]), first)
+	p.press("s")
+	for i, rows := range []int{screen.AtOnce + 3, screen.AtOnce + 2} { // the first is not wanted any more
+		if p.Screen.Update(p.later[1+i]); p.Busy == (i == 1) || len(p.Index.Rows) != rows && i == 1 {
+			t.Errorf("%d: busy %v, %d rows", i, p.Busy, len(p.Index.Rows))
+		}
+	}
+	p.SetSize(100, 8)
+	p.expect("arranged", `
+1002 locks: 334 contended - ! 200 warnings                                            sort: holder
+   LOCK                     HOLDER ^               HELD    WAIT  QUEUE        TTL  FINDING
+>! zk:/app-000/lock-000100  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000200  w?  10.2.0.0:53122    <0.0s    0.0s  = 1            -  herd
+ ! zk:/app-000/lock-000400  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000500  w?  10.2.0.0:53122    <0.0s     20s  = 1            -  herd
+ ! zk:/app-000/lock-000700  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000800  w?  10.2.0.0:53122    <0.0s    0.0s  = 1            -  herd`)
+}
+
+// The lock under the cursor stays where it is whatever changes, also when it is gone.
+func TestTheCursorStaysOnItsLock(t *testing.T) {
+	list := slices.Collect(some().Locks())
+	p := open(t, some(), 80, 12).press("down", "down")
+	id := p.Current.Lock
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), slices.DeleteFunc(list, func(l *inspect.Lock) bool { return l.ID == id })), id)
+	if !strings.Contains(p.drawn(400), "   "+id.String()+" is gone") || p.Current.Lock != id || p.ScrollAt() != "2 of 7 in 10" {
+		t.Errorf("%v, %s", p.Current, p.drawn(400))
+	}
+	p.now = p.now.Add(settleEvery)
+	p.Screen.Update(screen.TickMsg{})
+	p.press("up")
+	p.now = p.now.Add(settleEvery)
+	p.Screen.Update(screen.TickMsg{})
+	p.SetSize(80, 12)
+	if strings.Contains(p.drawn(400), "is gone") || len(p.Focus()) != 6 {
+		t.Errorf("settled: %s", p.drawn(400))
+	}
+	p.Open(screen.Place{Subject: screen.Subject{Lock: fixture.Id("zk:/locks/nightly")}}, screen.SnapshotMsg{})
+	if p.Selected().Lock.Path != "/locks/nightly" {
+		t.Errorf("opened: %v", p.Selected())
+	}
+	p.Screen.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
+	if p.Selected().Lock.Path == "/locks/nightly" {
+		t.Error("the wheel moves nothing")
+	}
+}
+
+func (p *page) ScrollAt() string {
+	at, of, rows := p.ScrollPosition()
+	return fmt.Sprintf("%d of %d in %d", at, of, rows)
+}
+
+func TestGrantsAreCounted(t *testing.T) {
+	p := open(t, some(), 190, 36)
+	for i, path := range []string{"/locks/orders", "/locks/billing", "/locks/orders", "/locks/orders"} {
+		p.log.List = append(p.log.List, inspect.Event{Kind: inspect.EventAcquired, Lock: inspect.ID{Backend: "zk", Path: path}, At: fixture.Ago(time.Duration(200-60*i) * time.Second)})
+	}
+	p.granted = fixture.Orders().Holders[0].Name
+	p.SetSize(190, 36)
+	for _, line := range []string{
+		" 1.2/min           #     #     #     #",
+		" 0.9/min  zk:/locks/orders",
+		" 0.3/min  zk:/locks/billing",
+	} {
+		if !strings.Contains(p.drawn(112), strings.TrimRight(line, " ")) {
+			t.Errorf("%q is not in\n%s", line, p.drawn(112))
+		}
+	}
+}
