@@ -92,6 +92,10 @@ bench: ## the benchmarks; those in bench/ compare with the wire and with peers o
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd bench && $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 30m .
 
+.PHONY: bench-peers
+bench-peers: ## one table of our locks next to their peers, on real servers (5 minutes)
+	cd bench && LOCKSCOPE_REAL=require $(GO) run ./peers
+
 .PHONY: lint
 lint: ## vet, tidy modules, formatting and staticcheck; golangci-lint where it is installed
 	$(GO) vet ./... && $(GO) mod tidy -diff

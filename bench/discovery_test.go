@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/servertest"
+)
+
+// The masters that are searched have so many keys each, some of them locks.
+const searchedMasters, searchedKeys, searchedLocks = 3, 200_000, 1000
+
+// BenchmarkRedisDiscovery finds all locks of three masters without pauses, and compares the time with that of a client
+// that only sends SCAN to all three.
+func BenchmarkRedisDiscovery(b *testing.B) {
+	masters := startMasters(b, searchedMasters)
+	for _, m := range masters {
+		fill(b, m)
+	}
+	for b.Loop() {
+		var ours, bare []float64
+		for range aloneRounds {
+			ours = append(ours, discover(b, masters))
+			bare = append(bare, scanAll(b, masters))
+		}
+		b.ReportMetric(median(ours), "lockscope-ms")
+		b.ReportMetric(median(bare), "scan-ms")
+	}
+}
+
+func fill(b *testing.B, m *servertest.Redis) {
+	b.Helper()
+	c := client(m)
+	defer c.Close()
+	if err := c.Do(b.Context(), "debug", "populate", searchedKeys-searchedLocks, "session", 16).Err(); err != nil {
+		b.Fatal(err)
+	}
+	_, err := c.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+		for i := range searchedLocks {
+			p.Set(b.Context(), fmt.Sprintf("lock:%d", i), "MDEyMzQ1Njc4OWFiY2RlZg==", time.Hour)
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// discover returns the milliseconds of one pass over all keys, with the locks read.
+func discover(b *testing.B, masters []*servertest.Redis) float64 {
+	cfg := redissource.Config{Backend: "r", Once: true, Budget: redissource.Budget{Unlimited: true}}
+	for _, m := range masters {
+		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
+	}
+	found := make(map[inspect.ID]bool)
+	start := time.Now()
+	err := redissource.New(cfg).Run(b.Context(), func(u inspect.Update) {
+		for _, l := range u.Put {
+			found[l.ID] = true
+		}
+	})
+	took := time.Since(start)
+	if err != nil || len(found) != searchedLocks {
+		b.Fatalf("found %d of %d locks: %v", len(found), searchedLocks, err)
+	}
+	return took.Seconds() * 1000
+}
+
+// scanAll returns the milliseconds of SCAN over all keys of all masters side by side.
+func scanAll(b *testing.B, masters []*servertest.Redis) float64 {
+	start := time.Now()
+	var all sync.WaitGroup
+	for _, m := range masters {
+		all.Go(func() {
+			c := client(m)
+			defer c.Close()
+			for keys := c.Scan(b.Context(), 0, "lock*", 1000).Iterator(); keys.Next(b.Context()); {
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(start).Seconds() * 1000
+}
