@@ -32,50 +32,6 @@ func (d diagnosis) noQuorum() reportedFinding {
 	return d.all[i]
 }
 
-// Masters that refuse our password serve others: a part of the backend is not seen, and no alarm is raised.
-func TestARefusedLoginIsNoLostQuorum(t *testing.T) {
-	t.Parallel()
-	masters, target := threeMasters(t)
-	for _, m := range masters[1:] {
-		m.Mini.RequireAuth("changed")
-	}
-	if d := doctor(t, target); d.code != app.ExitUnreachable || d.noQuorum().Rule != "" {
-		t.Errorf("exit %d: %+v", d.code, d.all)
-	}
-	scrape := exporting(t, t.TempDir(), target)
-	must.Become(t, "the backend is degraded", func() bool {
-		_, text := scrape("/metrics")
-		return strings.Contains(text, `lockscope_backend_state{backend="redis",service="redis",state="degraded"} 1`)
-	})
-	for i, m := range masters {
-		_, text := scrape("/metrics")
-		if has := strings.Contains(text, "lockscope_server_up{backend=\"redis\",server=\""+m.Addr+"\"} "); has != (i == 0) {
-			t.Errorf("server_up of master %d: %v", i, has)
-		}
-	}
-}
-
-// An exporter says which masters are down and that a quorum is lost.
-func TestALostQuorumIsExported(t *testing.T) {
-	t.Parallel()
-	masters, target := threeMasters(t)
-	scrape := exporting(t, t.TempDir(), target)
-	up := func(i int, value string) string {
-		return "lockscope_server_up{backend=\"redis\",server=\"" + masters[i].Addr + "\"} " + value + "\n"
-	}
-	has := func(lines ...string) func() bool {
-		return func() bool {
-			_, text := scrape("/metrics")
-			return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(text, line) })
-		}
-	}
-	must.Become(t, "all are up", has(up(0, "1"), up(1, "1"), up(2, "1")))
-	masters[1].Stop(t)
-	masters[2].Stop(t)
-	must.Become(t, "two are down", has(up(0, "1"), up(1, "0"), up(2, "0"),
-		`lockscope_findings{backend="redis",muted="false",rule="no-quorum",severity="critical"} 1`))
-}
-
 // An ensemble of which one member is left says itself that it has no quorum.
 func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -14,65 +13,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
-
-func TestRecordAndReplay(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		root := servertest.UniquePath(t)
-		first := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-1")
-		first.Expect(t, "acquired")
-		file := filepath.Join(t.TempDir(), "incident.jsonl")
-		target := "zk://" + server.Addr + root + "?admin=" + server.Admin
-		recorder, says := started(t, "record", file, target)
-		awaitLine(t, says, "recording zk to "+file)
-		events := startWatch(t, target)
-		second := servertest.StartKazoo(t, server.Addr, root+"/orders", "worker-2")
-		events.await("waiting", "worker-2")
-		first.Release(t)
-		second.Expect(t, "acquired")
-		events.await("handover", "worker-2")
-		awaitInFile(t, file, "worker-2", `"holding"`)
-		recorder.Process.Signal(syscall.SIGTERM) // as a service manager ends it; ctrl-c is the same
-		awaitLine(t, says, "recorded")
-		recorder.Wait()
-		if code := recorder.ProcessState.ExitCode(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v, %v", info, err)
-		}
-
-		r := inTerminal(t, 140, 40, "replay", file, "--speed", "10")
-		s := r.awaitText("REPLAY", "READ-ONLY", "/orders ", "worker-2", "The recording ends here")
-		if strings.Contains(s, " WRITE ") {
-			t.Errorf("a recording may be written to:\n%s", s)
-		}
-		r.keys("q")
-		if code := r.exit(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-	})
-}
-
-// awaitInFile waits until a line of a file holds all texts.
-func awaitInFile(t *testing.T, path string, texts ...string) {
-	t.Helper()
-	for limit := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		content := must.Have(os.ReadFile(path))(t)
-		for line := range strings.Lines(string(content)) {
-			all := true
-			for _, text := range texts {
-				all = all && strings.Contains(line, text)
-			}
-			if all {
-				return
-			}
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("no line with %q in %s", texts, content)
-		}
-	}
-}
 
 // home is its own empty home.
 func home(t *testing.T) map[string]string {
@@ -150,5 +90,18 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	}
 	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != app.ExitUsage {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestReplayInATerminal(t *testing.T) {
+	t.Parallel()
+	r := inTerminal(t, 140, 40, "replay", tour, "--speed", "1000")
+	s := r.awaitText("REPLAY", "READ-ONLY", "/locks/orders ", "The recording ends here")
+	if strings.Contains(s, " WRITE ") {
+		t.Errorf("a recording may be written to:\n%s", s)
+	}
+	r.keys("q")
+	if code := r.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }
