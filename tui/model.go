@@ -217,12 +217,13 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 
 // keyUnseen handles a key in a window that is too small to show anything: nothing is done that cannot be seen.
 func (m *Model) keyUnseen(msg tea.KeyPressMsg) tea.Cmd {
+	held, waiting := m.inHand()
 	switch key := msg.String(); {
 	case key == "esc" && m.escapable() && m.HasDialog():
 		return m.toDialog(msg)
 	case key == "esc" && m.escapable():
 		m.home()
-	case key == "q" && !m.HasDialog() && m.handIsEmpty():
+	case key == "q" && !m.HasDialog() && held+waiting == 0:
 		return tea.Quit
 	}
 	return nil

@@ -62,7 +62,7 @@ func (w *world) WantPossible(l *inspect.Lock) {
 	if of == nil || w.Past() || w.options.Replay || len(l.Masters) == 0 {
 		return
 	}
-	if unknown, came := w.anonymous(l, known.asked); !unknown || !known.due(now, came) {
+	if unknown, came := anonymous(w.view(), l, known.asked); !unknown || !known.due(now, came) {
 		return
 	}
 	known.wanted = now
@@ -80,30 +80,28 @@ func (w *world) WantPossible(l *inspect.Lock) {
 
 // anonymous reports whether there are contenders without a known client, and whether one of them came
 // after a moment.
-func (w *world) anonymous(l *inspect.Lock, listed time.Time) (unknown, came bool) {
+func anonymous(v describe.View, l *inspect.Lock, listed time.Time) (unknown, came bool) {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {
 			if list[i].Owner.Client != "" {
 				continue
 			}
 			unknown = true
-			inState := w.inState(l, &list[i])
-			came = came || inState > 0 && w.now.Add(-inState).After(listed)
+			inState := v.InState(l, &list[i])
+			came = came || inState > 0 && v.Now.Add(-inState).After(listed)
 		}
 	}
 	return unknown, came
 }
 
-func (w *world) inState(l *inspect.Lock, c *inspect.Contender) time.Duration {
-	return describe.View{Snapshot: w.snapshot, Now: w.now}.InState(l, c)
-}
+func (w *world) view() describe.View { return describe.View{Snapshot: w.snapshot, Now: w.now} }
 
 func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible, bool) {
 	known := w.connections[l.ID.Backend]
 	if !known.listed || w.Past() || len(l.Masters) == 0 {
 		return screen.Possible{}, false
 	}
-	inState := w.inState(l, c)
+	inState := w.view().InState(l, c)
 	if inState > 0 {
 		if inState -= w.now.Sub(known.asked); inState < 0 { // the list is older: it says nothing of who came later
 			return screen.Possible{}, false

@@ -41,12 +41,6 @@ func (w *world) inHand() (held, waiting int) {
 	return held, waiting
 }
 
-// handIsEmpty reports whether nothing is held or waited for here.
-func (w *world) handIsEmpty() bool {
-	held, waiting := w.inHand()
-	return held+waiting == 0
-}
-
 func handWords(held, waiting int) string {
 	switch {
 	case waiting == 0:
