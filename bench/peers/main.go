@@ -72,7 +72,7 @@ func run() error {
 	}
 	var out bytes.Buffer
 	bench := exec.Command("go", "test", "-run", "^$", "-benchtime", "1x", "-timeout", "10m", "-bench",
-		"^Benchmark(ZKLock|RedisLock|Redlock|RedisDiscovery)(Alone|Contended|)$/^(0s|8|64)$", ".")
+		`^BenchmarkZKLock(Alone|Contended)$/^0s$|^Benchmark(Redis|Red)[lL]ock(Alone|Contended)$|^BenchmarkRedisDiscovery$`, ".")
 	bench.Stdout, bench.Stderr = io.MultiWriter(&out, os.Stderr), os.Stderr
 	if err := bench.Run(); err != nil {
 		return fmt.Errorf("go test: %w", err)
