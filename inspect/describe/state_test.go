@@ -32,10 +32,10 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("words on %v, the schema has %v", got, want)
 	}
-	page := must.Have(os.ReadFile("../../docs/json.md"))(t)
+	page := must.Have(os.ReadFile("../../docs/words.md"))(t)
 	for _, s := range got {
-		if !strings.Contains(string(page), "`"+string(s)+"`") {
-			t.Errorf("docs/json.md does not say what %s is", s)
+		if !strings.Contains(string(page), "- **"+string(s)+"** (") {
+			t.Errorf("docs/words.md does not say what %s is", s)
 		}
 	}
 }
