@@ -2,6 +2,7 @@ package contend
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 )
@@ -212,6 +213,73 @@ func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
 	s.leave(1, s.now.Add(2*time.Second))
 	if r, _, _ = s.figures(s.now); r.LongestWait != 2*time.Second+time.Millisecond {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Every figure of a run that is known step by step.
+func TestFiguresFollowFromTheSteps(t *testing.T) {
+	t.Parallel()
+	s := newStory(1, false, false)
+	began := s.now
+	s.comes(0, 1)                                  // ms 1
+	s.comes(1, 2)                                  // 2
+	s.gets(0)                                      // 3
+	s.release(0, s.tick(), true)                   // 4
+	s.gets(1)                                      // 5
+	s.fail(0, s.tick(), errors.New("slow answer")) // 6
+	s.comes(0, 3)                                  // 7
+	s.fail(0, s.tick(), errors.New("refused"))     // 8
+	s.tick()                                       // 9
+	r, handoff, wait := s.figures(s.now)
+	want := Report{
+		Duration: 9 * time.Millisecond, Grants: 2, LongestWait: 3 * time.Millisecond, LongestWaiter: 1, Failed: 2,
+		LastError: r.LastError, Contenders: []Contender{
+			{State: Thinking, Since: began.Add(8 * time.Millisecond), Grants: 1, Held: time.Millisecond, LongestWait: 2 * time.Millisecond, Failed: 2},
+			{State: Holding, Since: began.Add(5 * time.Millisecond), Grants: 1, Held: 4 * time.Millisecond, LongestWait: 3 * time.Millisecond},
+		},
+	}
+	if !reflect.DeepEqual(r, want) || r.LastError.Error() != "refused" {
+		t.Errorf("%+v, want %+v", r, want)
+	}
+	if h, w := handoff.quantiles(), wait.quantiles(); h.Count != 1 || h.Max != time.Millisecond || w.Count != 2 || w.Max != 3*time.Millisecond {
+		t.Errorf("handoff %+v, wait %+v", h, w)
+	}
+	s.ended = began.Add(7 * time.Millisecond)
+	if r, _, _ := s.figures(s.now); !r.Ended || r.Duration != 7*time.Millisecond {
+		t.Errorf("ended %v after %v", r.Ended, r.Duration)
+	}
+	for i, want := range []string{"thinking", "waiting", "holding", "releasing", "done"} {
+		if got := State(i).String(); got != want {
+			t.Errorf("state %d: %s", i, got)
+		}
+	}
+	for i, want := range []string{"queued", "granted", "released", "lost", "failed", "left"} {
+		if got := EventKind(i).String(); got != want {
+			t.Errorf("kind %d: %s", i, got)
+		}
+	}
+	if got := labelled(labelOf("try"), 1); got != "try#2" {
+		t.Errorf("label %s", got)
+	}
+	if a, b := labelOf(""), labelOf(""); a == b || len(a) != len("contend-01234567") {
+		t.Errorf("labels %s and %s", a, b)
+	}
+}
+
+// Readers may leave together; the grant after them is measured from the last release.
+func TestHandoffsCountFromTheLastReader(t *testing.T) {
+	t.Parallel()
+	s := newStory(1, true, true, false)
+	for i := range 3 {
+		s.comes(i, int64(i))
+	}
+	s.gets(0)
+	s.gets(1)
+	s.release(0, s.tick(), true)
+	s.release(1, s.tick(), true)
+	s.gets(2)
+	if _, handoff, _ := s.figures(s.now); handoff.quantiles().Max != time.Millisecond || handoff.quantiles().Count != 1 {
+		t.Errorf("%+v", handoff.quantiles())
 	}
 }
 

@@ -270,7 +270,7 @@ func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
 
 func TestBadConfigurations(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Rounds: -1}} {
+	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Think: -1}, {Contenders: 1, For: -1}, {Contenders: 1, Rounds: -1}} {
 		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
 		}
