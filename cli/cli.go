@@ -62,8 +62,8 @@ func rootCommand(a *app.App) *cobra.Command {
 			"  redis+sentinel://host,host/MASTER  redis+cluster://host,host  redis+unix:///path/to.sock\n" +
 			"  zks:// rediss:// rediss+sentinel:// rediss+cluster://  with TLS: " +
 			"?ca=FILE&cert=FILE&key=FILE&server_name=NAME\n\n" +
-			"Other options: ?name=NAME, via=ssh://[user@]host (a jump host), of ZooKeeper\n" +
-			"admin=http://host:8080 (AdminServers) and chroot=/path, of Redis match=GLOB.",
+			"Other options: name=NAME and via=ssh://[user@]host (a jump host); for ZooKeeper\n" +
+			"admin=http://host:8080 (AdminServers) and chroot=/path; for Redis match=GLOB.",
 		Example: "  lockscope demo                                    nothing installed? start here\n" +
 			"  lockscope zk://localhost:2181/locks               watch the locks below /locks\n" +
 			"  lockscope ls redis://r1:6379,r2:6379,r3:6379      list the locks of three masters\n" +
@@ -106,7 +106,7 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	flags.StringVar(&a.Budget, "budget", "default", "how often to poll: default, gentle or off")
 	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute,
 		"report a lock as stuck when held this long while others wait")
-	flags.StringVar(&a.Via, "via", "", "reach servers through a host by the system's ssh: `ssh://[user@]host[:port]`")
+	flags.StringVar(&a.Via, "via", "", "connect through a jump host with the system's ssh: `ssh://[user@]host[:port]`")
 	flags.BoolVar(&a.NoColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
 	root.Flags().BoolVar(&a.Write, "write", false, "allow actions on locks from the screen")
 	screen.LinearFlag(root, &a.Linear)

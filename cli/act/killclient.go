@@ -28,11 +28,11 @@ func KillClient(a *app.App) *cobra.Command {
 	r := &killClient{action: action{App: a, verb: "kill-client"}}
 	command := &cobra.Command{
 		Use:   "kill-client CLIENT [TARGET…]",
-		Short: "End the connection of a client of Redis, if it is still the one you saw",
-		Long: "End the connection of a client of Redis (CLIENT KILL), named BACKEND:HOST:PORT as show prints it,\n" +
-			"if it is still the one that the preview saw: by id, address and name. It frees no lock: keys stay\n" +
-			"until their TTL is up, and most libraries reconnect. In ZooKeeper only a client can close its\n" +
-			"session: the command says so and does nothing.",
+		Short: "End the connection of a Redis client, if it is still the one you saw",
+		Long: "End the connection of a Redis client (CLIENT KILL), named BACKEND:HOST:PORT as show prints it, if its\n" +
+			"id, address and name are still those in the preview. It frees no lock: keys stay until their TTL is\n" +
+			"up, and most libraries reconnect. In ZooKeeper only a client can close its session: the command says\n" +
+			"so and does nothing.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",
 		Args: app.ClientFirst, ValidArgsFunction: app.CompleteTarget,

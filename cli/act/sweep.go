@@ -45,7 +45,7 @@ func Sweep(a *app.App) *cobra.Command {
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
 		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have none now, have no\n" +
 			"data, and have not changed for --idle, each only if unchanged since it was checked. ROOT itself\n" +
-			"stays, and so do directories that this empties. For what failed attempts left on some Redis masters:\n" +
+			"stays, and so do directories that this empties. For leftovers of failed attempts on Redis masters, use\n" +
 			"release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",

@@ -46,7 +46,7 @@ func Acquire(a *app.App) *cobra.Command {
 	q.flags(command)
 	command.Flags().DurationVar(&q.wait, "wait", 0, "how long to wait for the lock; 0 tries once (default: forever)")
 	command.Flags().StringVar(&q.acl, "acl", "",
-		"ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: that of the parent)")
+		"ZooKeeper: ACL of created nodes, as SCHEME:ID:cdrwa,… (default: the parent's)")
 	app.OutputFlag(command, &q.output, "text", "jsonl")
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {

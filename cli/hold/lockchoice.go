@@ -80,15 +80,15 @@ func (q *lockChoice) checkRecipe() error {
 	}
 	switch zookeeper := q.target.Service == connect.ZooKeeper; {
 	case q.acl != "" && !zookeeper:
-		return app.Usagef("--acl %q: Redis keys have none", q.acl)
+		return app.Usagef("--acl %q: Redis keys have no ACL", q.acl)
 	case zookeeper && q.given("ttl"):
-		return app.Usagef("--ttl %v: a lock in ZooKeeper lasts as long as its session; it has none", q.ttl)
+		return app.Usagef("--ttl %v: a lock in ZooKeeper has no TTL, it lasts as long as its session", q.ttl)
 	case q.ttl < shortestTTL:
 		return app.Usagef("--ttl %v: give %v or more", q.ttl, shortestTTL)
 	case q.recipe != "" && !known:
 		return app.Usagef("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
 	case q.recipe != "" && !zookeeper:
-		return app.Usagef("--recipe %s: Redis locks have none", q.recipe)
+		return app.Usagef("--recipe %s: only ZooKeeper locks have recipes to choose from", q.recipe)
 	case q.prefix != "" && q.recipe != "sequential":
 		return app.Usagef("--prefix %q: it needs --recipe sequential", q.prefix)
 	case strings.Contains(q.prefix, "/"):
@@ -120,16 +120,16 @@ func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return lockops.Kind{}, app.Usagef("--kind %q: %s takes %s", name, q.target.Name, strings.Join(names, ", "))
+	return lockops.Kind{}, app.Usagef("--kind %q: on %s give %s", name, q.target.Name, strings.Join(names, ", "))
 }
 
 // checkKind checks the options that not every kind of lock takes.
 func (q *lockChoice) checkKind(k lockops.Kind) error {
 	switch {
 	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
-		return app.Usagef("--recipe %s: --kind %s takes %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
+		return app.Usagef("--recipe %s: for --kind %s give %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
 	case q.prefix != "" && k.Permits > 1:
-		return app.Usagef("--prefix %q: names of permits have none", q.prefix)
+		return app.Usagef("--prefix %q: permits have no prefix", q.prefix)
 	case q.prefix != "" && (k.Shared || k.Readers != ""):
 		return app.Usagef("--prefix %q: names of readers and writers start with read- and write-", q.prefix)
 	}

@@ -66,7 +66,7 @@ var actingCommands = []string{
 // accessOf looks once and asks what may be done. Nothing is written.
 func accessOf(ctx context.Context, a *app.App, s app.Setup, allowPartial bool) error {
 	if s.Recording != "" {
-		return app.Usagef("--access is about an account on servers: give targets, not a recording")
+		return app.Usagef("--access: give targets (a recording has no account)")
 	}
 	snapshot, err := a.Look(ctx, s, "")
 	if err != nil {

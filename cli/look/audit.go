@@ -34,7 +34,7 @@ func Audit(a *app.App) *cobra.Command {
 			"  lockscope audit verify --sum HEX",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && args[0] != "verify" {
-				return app.Usagef("audit takes no argument but verify")
+				return app.Usagef("audit: unknown argument (only verify is possible)")
 			}
 			return nil
 		},
@@ -42,10 +42,10 @@ func Audit(a *app.App) *cobra.Command {
 		RunE:      func(_ *cobra.Command, args []string) error { return r.run(len(args) == 1) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: that of this user)")
+	flags.StringVar(&r.file, "file", "", "the audit `FILE` (default: this user's)")
 	flags.StringVar(&r.lock, "lock", "", "only actions on this `LOCK`")
 	flags.StringVar(&r.since, "since", "", "only actions since `TIME`: a span such as 24h, or RFC 3339")
-	flags.StringVar(&r.sum, "sum", "", "with verify: check that the line with this earlier last sum, `HEX`, is still there")
+	flags.StringVar(&r.sum, "sum", "", "with verify: check that the line with the sum `HEX`, printed earlier, is still there")
 	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }

@@ -26,9 +26,9 @@ func Candidates(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "candidates LOCK [TARGET…]",
 		Short: "Show which Redis connections may belong to a lock's holder and waiters, and why",
-		Long: "candidates asks Redis for its connections (CLIENT LIST) and shows, for each holder and waiter of a lock, those that may be\n" +
-			"its own, with reasons for and against: their name, host, library, last command, and since when they are\n" +
-			"connected. None of them is certain: Redis keeps no author of a key. It changes nothing.",
+		Long: "candidates asks Redis for its connections (CLIENT LIST) and shows which may belong to each holder and waiter of\n" +
+			"a lock, with reasons for and against: name, host, library, last command, and age of the connection. None is\n" +
+			"certain: Redis does not record who wrote a key. It changes nothing.",
 		Example: "  lockscope candidates redis:lock:orders redis://localhost\n" +
 			"  lockscope candidates redis:lock:orders -p prod -o json",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
@@ -55,7 +55,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 	case err != nil:
 		return err
 	case target.Service == connect.ZooKeeper:
-		return app.Usagef("%s: in ZooKeeper the server itself names the session of each entry (write: "+
+		return app.Usagef("%s: ZooKeeper knows the session of each entry (write: "+
 			"lockscope show %s)", id, id)
 	case target.Service == connect.RedisCluster:
 		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target: redis://HOST:PORT)", id)

@@ -22,13 +22,11 @@ func Doctor(a *app.App) *cobra.Command {
 		Short: "Say what is wrong with the locks, why, and what to do",
 		Long: "doctor reads every lock and backend once, looks again a second later where needed, and reports each problem:\n" +
 			"what was found, the evidence, and what to do. It lists at the end what it could not see; that never counts as healthy.\n" +
-			"Rules that need history do not run; the screen and watch run them. Given a recording instead of targets, it\n" +
-			"reports the state at its end, by all rules.\n\n" +
-			"Exit code 1: something at or above --fail-on was found; 3: nothing was, but something was refused or " +
-			"failed that\n" +
-			"could hide a finding: a denied command or node, a missing root, a server that is down. " +
-			"--allow-partial accepts\n" +
-			"what was seen, unless all of a backend is down.",
+			"Rules that need history do not run; the screen and watch run them. With a recording instead of targets, it\n" +
+			"reports the state at its end, and runs all rules.\n\n" +
+			"Exit code 1: there is a finding at or above --fail-on. 3: there is none, but a refused or failed read could\n" +
+			"hide one: a denied command or node, a missing root, a server that is down. With --allow-partial such reads do\n" +
+			"not matter, unless a whole backend is down.",
 		Example: "  lockscope doctor zk://localhost:2181/locks redis://r1,r2,r3\n" +
 			"  lockscope doctor -p prod --fail-on critical -o json | jq '.locks[] | {id, rules: [.findings[].rule]}'\n" +
 			"  lockscope doctor --access redis://localhost\n" +
@@ -76,10 +74,10 @@ func Doctor(a *app.App) *cobra.Command {
 	command.Flags().StringVar(&failOn, "fail-on", "warning",
 		"exit 1 at this `SEVERITY` or above: info, warning or critical")
 	command.Flags().BoolVar(&allowPartial, "allow-partial", false,
-		"do not exit with 3 because something was refused or failed")
+		"do not exit with 3 because of refused or failed reads")
 	command.Flags().BoolVar(&access, "access", false,
-		"say what this account can see and do, and the rights for viewing and for acting")
-	command.Flags().BoolVar(&quiet, "quiet", false, "print nothing when nothing at or above --fail-on was found")
+		"print what this account can see and do, and the ACL lines for viewing and for acting")
+	command.Flags().BoolVar(&quiet, "quiet", false, "print nothing if nothing at or above --fail-on was found")
 	app.Complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }

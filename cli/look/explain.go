@@ -20,9 +20,9 @@ import (
 func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|STATE|ERROR]",
-		Short: "Say what a finding, a library's name, a column, a state or an error means, and what to do",
-		Long: "explain says what docs/findings.md, docs/recipes.md and docs/words.md have about a word: a finding, a recipe, a column's\n" +
-			"heading, a state, an exit code or an error, by name or as it was printed. Without a word it lists all.",
+		Short: "Explain a finding, a library, a column, a state or an error, and what to do",
+		Long: "explain prints what docs/findings.md, docs/recipes.md and docs/words.md say about a word: a finding, a recipe,\n" +
+			"a column, a state, an exit code or an error, by name or as it was printed. Without a word it lists all.",
 		Example: "  lockscope explain\n" +
 			"  lockscope explain missing-watch\n" +
 			"  lockscope explain redisson\n" +
@@ -31,7 +31,7 @@ func Explain(a *app.App) *cobra.Command {
 			"  lockscope explain 'connection refused'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("explain takes one word (quote an error)")
+				return app.Usagef("explain: give one word (quote an error)")
 			}
 			return nil
 		},

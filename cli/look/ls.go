@@ -19,9 +19,9 @@ func Ls(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
-		Long: "ls reads every lock once and lists it. On a terminal the table is cut to fit, the least useful columns first;\n" +
-			"piped it is whole. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. Instead of\n" +
-			"targets it takes a recording, and lists its last state. --sort puts the most first; grants needs a recording.",
+		Long: "ls reads every lock once and lists it. On a terminal the least useful columns are left out until the table\n" +
+			"fits. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. ls also reads a\n" +
+			"recording instead of targets, at its end. --sort puts the most first; grants needs a recording.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide --sort wait\n" +
 			"  lockscope ls -p prod --filter 'lib=redsync token=9f3a'\n" +
@@ -57,7 +57,7 @@ func Ls(a *app.App) *cobra.Command {
 		"the locks with the most first: "+strings.Join(render.OrderNames(), ", ")+" (default: by name)")
 	app.Complete(command, "sort", render.OrderNames()...)
 	command.Flags().StringVar(&only, "filter", "",
-		"only the locks that match, as / on the screen: words, or "+screen.FieldNames)
+		"only locks that match, like / on the screen: words, or "+screen.FieldNames)
 	return command
 }
 

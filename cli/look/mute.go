@@ -28,8 +28,8 @@ func Mute(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "mute [LOCK FINDING]",
 		Short: "Acknowledge a finding for a while, or list what is muted",
-		Long: "Acknowledge a finding on a lock (or, by its name alone, on a backend) for a while: it is reported as muted, and doctor\n" +
-			"does not exit with 1 because of it. Without arguments, list what is muted.",
+		Long: "Acknowledge a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
+			"doctor does not exit with 1 because of it. Without arguments, list what is muted.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",
@@ -43,7 +43,7 @@ func Mute(a *app.App) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.DurationVar(&r.span, "for", 0, "how long, such as 2h")
-	flags.StringVar(&r.reason, "reason", "", "why, as `TEXT`")
+	flags.StringVar(&r.reason, "reason", "", "why it is muted, as `TEXT`")
 	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }

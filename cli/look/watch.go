@@ -41,7 +41,7 @@ func Watch(a *app.App) *cobra.Command {
 			"until interrupted. What already existed at the start is not reported.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those present at start, and once\n" +
 			"when it is cleared. It also alerts on a backend that fails or recovers. Muted findings do not alert.\n" +
-			"A receiver that fails is tried again for 15 minutes.",
+			"A failed delivery is retried for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding\n" +

@@ -47,8 +47,8 @@ func Bundle(a *app.App) *cobra.Command {
 		Short: "Put all that is known about a lock into one file, for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a\n" +
 			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, all of\n" +
-			"the backend as JSON, the recording, and versions. Instead of targets it takes a recording, such as\n" +
-			"the past that R saves on the screen.\n\n" +
+			"the backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +
+			"one that R saves on the screen.\n\n" +
 			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value\n" +
 			"of a Redis lock can release it.",
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +

@@ -39,7 +39,7 @@ func Record(a *app.App) *cobra.Command {
 		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its\n" +
 			"owner may read: names, values and addresses as the servers report them, but no credentials. FILE is\n" +
 			"compressed to a tenth of the size, unless its name ends in .jsonl, or it is a pipe; all commands\n" +
-			"read both. A file ends at 1 GiB (--max-mib).",
+			"read both. Recording stops at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
@@ -61,9 +61,9 @@ func Record(a *app.App) *cobra.Command {
 			return r.run(cmd.Context(), args[0], args[1:], cmd.Flags().Changed("max-mib"))
 		},
 	}
-	command.Flags().DurationVar(&r.length, "for", 0, "end after this time (default: when interrupted)")
+	command.Flags().DurationVar(&r.length, "for", 0, "stop after this time (default: when interrupted)")
 	command.Flags().BoolVar(&r.force, "force", false, "replace FILE if it exists")
-	command.Flags().IntVar(&r.most, "max-mib", defaultMost, "end when FILE has this size in MiB (0: never)")
+	command.Flags().IntVar(&r.most, "max-mib", defaultMost, "stop when FILE has this size in MiB (0: never)")
 	return command
 }
 

@@ -43,7 +43,7 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("demo takes one scenario, got %q too", args[1])
+				return app.Usagef("demo: give one scenario (%q is a second one)", args[1])
 			}
 			return nil
 		},

@@ -74,9 +74,9 @@ func (e Expectation) check() error {
 	case e.Hold < 0:
 		return fmt.Errorf("expect %q: hold %v is negative", e.Match, e.Hold)
 	case e.Kind != "" && e.Kind != "election":
-		return fmt.Errorf("expect %q: kind %q (the only one to be named is election)", e.Match, e.Kind)
+		return fmt.Errorf("expect %q: kind %q is not election, the only one possible", e.Match, e.Kind)
 	case e.Hold == 0 && e.Kind == "":
-		return fmt.Errorf("expect %q says nothing (give hold or kind)", e.Match)
+		return fmt.Errorf("expect %q: give hold or kind", e.Match)
 	}
 	return nil
 }
@@ -115,21 +115,21 @@ theme: auto                     # dark, light, high-contrast or colour-blind; th
 # selected, changed.
 skin:
   holding: "#5fd7a7"
-# Filters of the list of locks, to be chosen by name with the key ":".
+# Filters for the list of locks; choose them by name with the key ":".
 filters:
   stuck: held>10m waiting
   mine: holder~^worker-[0-9]+$ or label=nightly
-# Views of it, chosen in the same way: a filter, the column to sort by (- before it: in reverse), columns;
-# "y" below the key "C" copies one.
+# Views of the list, chosen in the same way: a filter, the column to sort by (- reverses it), and columns.
+# The key "C" and then "y" copies the current one.
 views:
   redis-ttl:
     filter: backend=redis held
     sort: ttl
     columns: [lock, holder, client, held, ttl]
-# The columns of that list, from left to right; without them as many as there is room for.
+# The columns of that list, from left to right; default: as many as fit.
 # columns: [lock, holder, held, wait, queue, finding]
 # audit: syslog                 # a copy of each line of the audit file
-bell: off                       # or the severity from which on a new finding rings it: info, warning, critical
+bell: off                       # or the lowest severity whose new findings ring it: info, warning, critical
 profiles:
   dev:
     environment: dev            # production, staging or dev
@@ -150,15 +150,15 @@ profiles:
         username: orders-viewer
         password_file: ~/.config/lockscope/orders-password
         sentinel: {password_file: ~/.config/lockscope/sentinel-password}
-    username: lockscope                                  # for those Redis servers that have none of their own
+    username: lockscope                                  # for Redis targets without their own
     password_file: ~/.config/lockscope/redis-password    # mode 0600
-    expect:                     # what nothing on the servers tells of a lock; ids as BACKEND:PATH, patterns as SCAN's
+    expect:                     # what the servers do not say about locks; a SCAN pattern for BACKEND:PATH
       - match: redis:lock:nightly-*
-        hold: 2h                # usually at most: stuck-holder speaks at twice that, in place of --stuck-after
+        hold: 2h                # the usual maximum: stuck-holder is reported at twice that, instead of --stuck-after
       - match: zk:/locks/*/leader
-        kind: election          # its holder leads, and is meant to hold
-# Names for the hosts of clients: by address or network, or by the host that a program writes of itself (all of it,
-# groups by name).
+        kind: election          # its holder is a leader, which holds for long by design
+# Names for the hosts of clients: by address or network, or by a regular expression for the whole host name that a
+# program writes about itself.
 hosts:
   - address: 10.0.3.7
     name: billing-1
@@ -166,12 +166,12 @@ hosts:
     name: batch rack
   - host: (?P<app>[a-z0-9-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})
     name: pod {app}/{id}
-# Shown by "lockscope show" below a holder of whom all these fields are known; never run.
+# "lockscope show" prints this below a holder if all these fields are known; it is never run.
 owner_command: ssh {host} jstack {pid}
-# Locks of your own making: where they are and what their names contain. Groups: host, pid, thread, label, library_id,
+# Your own lock formats: where the locks are and what their names contain. Groups: host, pid, thread, label, library_id,
 # mode, since and until (instants), uuid1 (its time and MAC address) and count (a number of holders). {uuid}, {uuid4}
-# and {instant} stand for these. Keys of Redis are looked for by these patterns too, where a target has no match=;
-# paths below those of the targets.
+# and {instant} match these. Redis targets without match= look for these keys, too; ZooKeeper targets look below their
+# own paths.
 recipes:
   acme:
     backend: zookeeper          # or redis: lock is then the key, and contender the value
@@ -182,8 +182,8 @@ recipes:
     backend: redis
     lock: cron/.+
     contender: (?P<host>[^:]+):(?P<pid>\d+)@(?P<until>\d{10})
-    scan: [cron/*]              # where the words of lock would find too much
-    confidence: likely          # certain, unless said; confidence_if_named: where the key's words name a lock
+    scan: [cron/*]              # if the words of lock would find too many keys
+    confidence: likely          # default: certain; confidence_if_named: if the key's words name a lock
 `
 
 // DefaultPath is $XDG_CONFIG_HOME/lockscope/config.yaml, below ~/.config where that is not set.
@@ -276,7 +276,7 @@ func (c Config) check() error {
 		return fmt.Errorf("theme %q is not one of %s", c.Theme, strings.Join(Themes(), ", "))
 	}
 	if _, ok := c.Profiles[c.Default]; c.Default != "" && !ok {
-		return fmt.Errorf("default names profile %q, which is not there (there are: %s)", c.Default, c.Names())
+		return fmt.Errorf("default: there is no profile %q (there are: %s)", c.Default, c.Names())
 	}
 	for name, p := range c.Profiles {
 		if err := p.checkAll(); err != nil {
@@ -293,7 +293,7 @@ func (c Config) check() error {
 
 func (p Profile) checkAll() error {
 	if len(p.Targets) == 0 {
-		return errors.New("it has no targets")
+		return errors.New("no targets (add a list: targets: [URL])")
 	}
 	if !slices.Contains([]string{"", "production", "staging", "dev"}, p.Environment) {
 		return fmt.Errorf("environment %q is not one of production, staging, dev", p.Environment)

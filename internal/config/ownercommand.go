@@ -23,7 +23,7 @@ var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 func (c OwnerCommand) check() error {
 	for _, p := range placeholder.FindAllString(string(c), -1) {
 		if !slices.Contains(OwnerFields(), strings.Trim(p, "{}")) {
-			return fmt.Errorf("owner_command names %s (there are: {%s})", p, strings.Join(OwnerFields(), "}, {"))
+			return fmt.Errorf("owner_command: there is no field %s (there are: {%s})", p, strings.Join(OwnerFields(), "}, {"))
 		}
 	}
 	if strings.ContainsFunc(string(c), unicode.IsControl) {

@@ -83,17 +83,16 @@ func (p Profile) checkAccounts() error {
 		}
 		for i, other := range reached {
 			if other.SameServers(at) && !seen[i].sameAccounts(t) {
-				return fmt.Errorf("target %s: the same servers have other credentials in another target (give one of "+
-					"the targets none)", at.URL())
+				return fmt.Errorf("target %s: another target has other credentials for the same servers (remove one of "+
+					"them)", at.URL())
 			}
 		}
 		seen, reached = append(seen, t), append(reached, at)
 		unused = unused && (at.Service == connect.ZooKeeper || !t.isEmpty())
 	}
 	if unused {
-		return errors.New("its username and password are for Redis, and no target would use them (write them below " +
-			"the target: " +
-			"a mapping of url, username and password_file)")
+		return errors.New("its username and password are for Redis, and no target would use them (write them into " +
+			"the target: {url, username, password_file})")
 	}
 	return p.Account.check()
 }
@@ -111,11 +110,11 @@ func (t Target) check(at connect.Target) error {
 	case !t.Sentinel.isEmpty() && at.Service != connect.RedisSentinel:
 		return errors.New("sentinel: is for redis+sentinel:// only")
 	case !t.Admin.isEmpty() && len(at.Admin) == 0:
-		return errors.New("admin: is for the AdminServers of ZooKeeper, and it has no option admin=")
+		return errors.New("admin: is for ZooKeeper's AdminServers, and this target has no option admin=")
 	case at.Service == connect.ZooKeeper && !t.isEmpty() && (t.Username == "" || !t.hasPassword()):
-		return errors.New("ZooKeeper's digest scheme wants a username and a password")
+		return errors.New("ZooKeeper's digest scheme needs a username and a password")
 	case !t.Admin.isEmpty() && (t.Admin.Username == "" || !t.Admin.hasPassword()):
-		return errors.New("admin: wants a username and a password")
+		return errors.New("admin: needs a username and a password")
 	}
 	return nil
 }
@@ -270,7 +269,7 @@ func (r *reader) fromCommand(ctx context.Context, command []string) (connect.Sec
 	}
 	text, err := cmd.Output()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return "", fmt.Errorf("password_command %s: not done in %v (--timeout allows more)", command[0], r.Within)
+		return "", fmt.Errorf("password_command %s: no answer in %v (raise --timeout)", command[0], r.Within)
 	}
 	if err != nil {
 		return "", fmt.Errorf("password_command %s: %w", command[0], err)
@@ -283,7 +282,7 @@ func firstLine(from string, text []byte) (connect.Secret, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) == 0 {
-		return "", fmt.Errorf("%s gives an empty first line, which is no password", from)
+		return "", fmt.Errorf("%s: the first line is empty: no password", from)
 	}
 	return connect.Secret(line), nil
 }
