@@ -24,9 +24,9 @@ import (
 func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "Owners wait for each other in a circle, and none of its locks has changed hands for a second. Info " +
-			"in a single look, and where one session may be several threads. A warning where a ZooKeeper session " +
-			"and a Redis client are only possibly one program.",
+		means: "Owners wait for each other in a circle, and none of its locks has changed hands for a second. " +
+			"Info in a single look, and where one session may be several threads. A warning where a ZooKeeper " +
+			"session and a Redis client may not be one program.",
 		sure: "Look again: the same owners still wait. jstack or py-spy shows what their threads wait for.",
 		do: "Stop one of the clients, or release the cheapest lock. Then have all clients take these locks in " +
 			"one order.",

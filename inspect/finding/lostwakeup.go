@@ -18,8 +18,8 @@ import (
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A contender watches a node that is gone, and not the one it waits for, so it may not learn that its " +
-			"turn has come. Info where its library may have looked again.",
+		means: "A contender watches a node that is gone, and not the one it waits for, so it may miss its " +
+			"turn. Info where its library may have looked again.",
 		sure:     "Check whether the client works under the lock or still waits.",
 		do:       "Restart it if it hangs, so that it queues again.",
 		not:      "Do not remove its znode while it runs.",

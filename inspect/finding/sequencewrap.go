@@ -23,9 +23,8 @@ func sequenceWrap() rule {
 		name: "sequence-wrap", severity: inspect.Info,
 		means: "The node numbers of a directory are about to wrap, or have. Libraries then disagree about the " +
 			"order.",
-		sure: "`evidence.left` is how many numbers are left.",
-		do: "Use a new directory. Or stop the clients at a quiet time, delete the empty directory, and start " +
-			"them again.",
+		sure:     "`evidence.left` is how many numbers are left.",
+		do:       "Use a new directory. Or stop the clients, delete the empty directory, and start them again.",
 		not:      "Do not delete the directory while a client queues in it.",
 		evidence: "sequence (the newest), left (numbers until the wrap; 0 after it)",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

@@ -37,7 +37,7 @@ func serversDisagree() rule {
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "Servers given as one ensemble are not one, or a member is far behind its leader or has other data. " +
 			"Info in a single look.",
-		sure: "Look again after half a minute. `srvr` on each server shows its role, zxid and number of nodes.",
+		sure: "Look again after half a minute. `srvr` shows each server's role, zxid and number of nodes.",
 		do: "Give each ensemble its own target. Restart a member that stays behind. Let one with other data load " +
 			"everything from its leader.",
 		not: "Do not trust a lock that only this member shows.",

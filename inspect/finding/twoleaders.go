@@ -19,7 +19,7 @@ func twoLeaders() rule {
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
 		means: "An operator forced out a leader, which most likely still leads, next to the new one. Info where the " +
 			"servers do not say whether it lives.",
-		sure:     "Check whether the former leader's process still does the leader's work.",
+		sure:     "Check whether the former leader still works as leader.",
 		do:       "Restart the former leader.",
 		not:      "Do not force out the new leader, too.",
 		evidence: "contender (the former leader's entry), session, client, forced_at, leader (by the entries)",
