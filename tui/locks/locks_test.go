@@ -18,26 +18,26 @@ import (
 func TestWiderWindowsShowMore(t *testing.T) {
 	open(t, fixture.Everything(), 58, 10).expect("narrow", `
 8 locks: 2 contended - X 1 critical - ! 2 warnings
-   LOCK             HOLDER           HELD    WAIT  QUEUE
->X redis:loc~oices  split 2-2           -       -  ?
- ! zk:/loc~/orders  worker-3       13m58s  13m40s  3
- ! redis:lock:left  minority 1/5        -       -  ?
- ? redis:lock:dark  un~wn 2/5 up        -       -  ?
- * zk:/loc~billing  3 readers        <20s     12s  3
- * zk:/loc~0b}\xff  evil~{202e}?   <1h00m       -  -
- * redis:loc~rt:42  Y2N~Yw== 3/5     0.7s       -  ?
- . zk:/loc~nightly  free                -       -  -`)
+   LOCK               HOLDER          HELD    WAIT  QUEUE
+>X redis:lock~voices  split 2-2          -       -  ?
+ ! zk:/locks/orders   worker-3      13m58s  13m40s  3
+ ! redis:lock:left    mino~ty 1/5        -       -  ?
+ ? redis:lock:dark    unknown 2/~        -       -  ?
+ * zk:/locks/billing  3 readers      <=20s     12s  3
+ * zk:/lock~00b}\xff  evi~{202e}?  <=1h00m       -  -
+ * redis:lock~art:42  Y2~Yw== 3/5     0.7s       -  ?
+ . zk:/locks/nightly  free               -       -  -`)
 	p := open(t, fixture.Everything(), 190, 36)
 	want := `8 locks: 2 contended - X 1 critical - ! 2 warnings
-   LOCK                      HOLDER                    HELD    WAIT  QUEUE             TTL  FINDING v
->X redis:lock:invoices       split 2-2                    -       -  ?         ====   7.0s  split-quorum
- ! zk:/locks/orders          worker-3                13m58s  13m40s  === 3               -  stuck-holder
- ! redis:lock:left           minority 1/5                 -       -  ?         ====  1m10s  minority-leftover
- ? redis:lock:dark           unknown 2/5 up               -       -  ?         ====  1m10s
- * zk:/locks/billing         3 readers                 <20s     12s  === 3               -
- * zk:/locks/~}\u{200b}\xff  evil\u{~u{7}\u{202e}?   <1h00m       -  -                   -  herd
- * redis:lock:cart:42        Y2Nj~2NjYw== 3/5          0.7s       -  ?         ====   6.9s
- . zk:/locks/nightly         free                         -       -  -                   -
+   LOCK                                   HOLDER             HELD    WAIT  QUEUE        TTL  FINDING v
+>X redis:lock:invoices                    split 2-2             -       -  ?           7.0s  split-quorum
+ ! zk:/locks/orders                       worker-3         13m58s  13m40s  === 3          -  stuck-holder
+ ! redis:lock:left                        minority 1/5          -       -  ?          1m10s  minority-leftover
+ ? redis:lock:dark                        unknown 2/5 up        -       -  ?          1m10s
+ * zk:/locks/billing                      3 readers         <=20s     12s  === 3          -
+ * zk:/locks/\u{1~202e}\u{d}\u{200b}\xff  evil~\u{202e}?  <=1h00m       -  -              -  herd
+ * redis:lock:cart:42                     Y2N~NjYw== 3/5     0.7s       -  ?           6.9s
+ . zk:/locks/nightly                      free                  -       -  -              -
 
  -- longest waits --------------------------------------------------------------------------------------------
    13m40s  worker-7      waits for zk:/locks/orders, held by worker-3
@@ -69,7 +69,7 @@ func TestColumnsShowLocks(t *testing.T) {
    LOCK ^              KIND       LIBRARY       HOLDER               HELD    WAIT    LAST 5M QUEUE          TTL  FINDING               CLIENT
 >* redis:lock:cart:42  redlock    redsync       Y2Nj~2NjYw== 3/5     0.7s       -                ?  ====   6.9s                        ?
  * redis:lock:forever  mutex      token         v?                      ?       -                ?         none                        ?
- * zk:/locks/billing   rw         kazoo         3 readers            <20s     12s                3            -                        10.2.~:53122 +2
+ * zk:/locks/billing   rw         kazoo         3 readers           <=20s     12s                3            -                        10.2.~:53122 +2
  . zk:/locks/muted     mutex      curator       free                    -       ?                1            -  ! stuck-holder (mut~  -
  . zk:/locks/nightly   mutex      -                   free                            -       -                -            -
  ! zk:/locks/old       mutex      curator       worker-3           13m58s  13m40s                3            -  stuck-holder          10.2.0.2:53122
@@ -83,7 +83,7 @@ func TestColumnsShowLocks(t *testing.T) {
    LOCK ^              HOLDER                       HELD
 >* redis:lock:cart:42  Y2Nj~2NjYw== 3/5             0.7s
  * redis:lock:forever  v?                              ?
- * zk:/locks/billing   3 readers                    <20s
+ * zk:/locks/billing   3 readers                   <=20s
  . zk:/locks/muted     free                            -
  . zk:/locks/nightly   free                            -
  ! zk:/locks/old       worker-3  10.2.0.2:53122   13m58s
@@ -156,15 +156,15 @@ func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
 	for _, step := range []struct{ press, names, summary string }{
 		{"down", "invoices «orders» left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
-		{"/", "invoices «orders» left dark billing 42 nightly", "/    words, or: lock= holder= host= lib= kind= session= token= l~ 7 of 7 locks"},
-		{"redis", "«invoices» left dark 42", "/ redis                                                           4 of 7 locks"},
+		{"/", "invoices «orders» left dark billing 42 nightly", "/    words of any name, host or finding, or: lock= holder= host=~ 7 of 7 locks"},
+		{"redis", "«invoices» left dark 42", "/ redis   in any name, host, session or finding                   4 of 7 locks"},
 		{"enter", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
 		{"n", "invoices «left» dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
 		{"N", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
 		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
-		{"/", "«invoices» orders left dark billing 42 nightly", "/    words, or: lock= holder= host= lib= kind= session= token= l~ 7 of 7 locks"},
-		{"state:", "", "/ state:                                                          0 of 7 locks"},
-		{"x", "", "/ state:x                                                         0 of 7 locks"},
+		{"/", "«invoices» orders left dark billing 42 nightly", "/    words of any name, host or finding, or: lock= holder= host=~ 7 of 7 locks"},
+		{"state:", "", "/ state:   in any name, host, session or finding                  0 of 7 locks"},
+		{"x", "", "/ state:x   in any name, host, session or finding                 0 of 7 locks"},
 		{"enter", "", "0 of 7 locks - 2 contended - X 1 critical - ! 2 warnings             / state:x"},
 		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
 	} {
@@ -331,14 +331,14 @@ func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	}
 	p.SetSize(100, 8)
 	p.expect("arranged", `
-1002 locks: 334 contended - ! 200 warnings                                            sort: holder
+1002 locks: 334 contended - ! 200 warnings               sort: holder - rows move every 5s at most
    LOCK                     HOLDER ^               HELD    WAIT  QUEUE        TTL  FINDING
->! zk:/app-000/lock-000100  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
- ! zk:/app-000/lock-000200  w?  10.2.0.0:53122    <0.0s    0.0s  = 1            -  herd
- ! zk:/app-000/lock-000400  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
- ! zk:/app-000/lock-000500  w?  10.2.0.0:53122    <0.0s     20s  = 1            -  herd
- ! zk:/app-000/lock-000700  w?  10.2.0.0:53122    <0.0s       -  -              -  herd
- ! zk:/app-000/lock-000800  w?  10.2.0.0:53122    <0.0s    0.0s  = 1            -  herd`)
+>! zk:/app-000/lock-000100  w?  10.2.0.0:53122   <=0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000200  w?  10.2.0.0:53122   <=0.0s    0.0s  = 1            -  herd
+ ! zk:/app-000/lock-000400  w?  10.2.0.0:53122   <=0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000500  w?  10.2.0.0:53122   <=0.0s     20s  = 1            -  herd
+ ! zk:/app-000/lock-000700  w?  10.2.0.0:53122   <=0.0s       -  -              -  herd
+ ! zk:/app-000/lock-000800  w?  10.2.0.0:53122   <=0.0s    0.0s  = 1            -  herd`)
 }
 
 // The lock under the cursor stays where it is whatever changes, also when it is gone.
