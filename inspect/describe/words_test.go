@@ -191,7 +191,8 @@ func TestCommandsAndTargets(t *testing.T) {
 		{"sought by a socket", Sought(&socket), words},
 		{"sought in ZooKeeper", Sought(&inspect.Backend{Kind: inspect.ZooKeeper, Sought: inspect.Sought{For: []string{"/"}, Counted: true, Among: 1}}), "looked below /, among 1 node"},
 		{"not sought", Sought(&inspect.Backend{}), ""},
-		{"words", dashed, "-a 'b c'"}, {"an option", word, ""},
+		{"words", dashed, "-a 'b c'"},
+		{"an option", word, ""},
 	})
 	if ok || !joined || hostile {
 		t.Errorf("an option is a word: %v; words are joined: %v; what cannot be copied is: %v", ok, joined, hostile)
@@ -208,16 +209,20 @@ func TestTroubleInWords(t *testing.T) {
 	long := &inspect.Contender{Name: name}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	said(t, [][3]string{
-		{"failure", Failure(two), `a:1: no; b:1: no`}, {"failure of a server", Failure(&inspect.Backend{Servers: two.Servers}), "a:1: refused"},
+		{"failure", Failure(two), `a:1: no; b:1: no`},
+		{"failure of a server", Failure(&inspect.Backend{Servers: two.Servers}), "a:1: refused"},
 		{"no reason", Failure(&inspect.Backend{}), "not every server answered"},
-		{"two servers", Trouble(two), "a:1: refused; b:1"}, {"a backend", Trouble(one), "a:1: refused"},
+		{"two servers", Trouble(two), "a:1: refused; b:1"},
+		{"a backend", Trouble(one), "a:1: refused"},
 		{"errors", strings.Join(Errors(two), "|"), "a:1: no|b:1: no"},
 		{"aspect", Aspect(inspect.AspectHolders) + Aspect("new"), "who holds itnew"},
 		{"reason", Reason(inspect.Unseen{Where: "r1"}), "r1: no answer"},
 		{"brief name", BriefName(name), "_c_7f3e0c51…00aa-lock-0000000602"},
-		{"brief owner", BriefOwner(long), BriefName(name)}, {"contender", Contender(long), string(name.String())},
+		{"brief owner", BriefOwner(long), BriefName(name)},
+		{"contender", Contender(long), string(name.String())},
 		{"session", Owner(&inspect.Contender{Name: "n", Owner: inspect.Owner{Session: 26}}), "0x1a"},
-		{"silent", Expiry(&inspect.Vote{}, now), "unknown: it does not answer"}, {"no key", Expiry(&inspect.Vote{Up: true}, now), "no such key"},
+		{"silent", Expiry(&inspect.Vote{}, now), "unknown: it does not answer"},
+		{"no key", Expiry(&inspect.Vote{Up: true}, now), "no such key"},
 		{"forever", Expiry(&inspect.Vote{Up: true, Present: true, NoExpiry: true}, now), "never expires"},
 		{"unknown expiry", Expiry(&inspect.Vote{Up: true, Present: true}, now), "its expiry is unknown"},
 		{"expiry", Expiry(&inspect.Vote{Up: true, Present: true, ExpiresAt: now.Add(1500 * time.Millisecond)}, now), "expires in 1.5s"},

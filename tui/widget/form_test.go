@@ -50,13 +50,25 @@ func TestFieldsAreTypedInto(t *testing.T) {
 		did   bool
 	}{
 		{"all", "« »", false}, // there is nothing to select
-		{"a", "a« »", true}, {"é", "aé« »", true}, {"c", "aéc« »", true}, {"right", "aéc« »", false},
-		{"left", "aé«c»", true}, {"backspace", "a«c»", true}, {"paste bd\ne", "abd e«c»", true},
-		{"paste ", "abd e«c»", false}, {"home", "«a»bd ec", true}, {"backspace", "«a»bd ec", false},
+		{"a", "a« »", true},
+		{"é", "aé« »", true},
+		{"c", "aéc« »", true},
+		{"right", "aéc« »", false},
+		{"left", "aé«c»", true},
+		{"backspace", "a«c»", true},
+		{"paste bd\ne", "abd e«c»", true},
+		{"paste ", "abd e«c»", false},
+		{"home", "«a»bd ec", true},
+		{"backspace", "«a»bd ec", false},
 		{"all", "«abd ec»", false},
 		{"left", "«a»bd ec", false}, // still at the start, and no longer selected
-		{"all", "«abd ec»", false}, {"x", "x« »", true}, {"all", "«x»", false}, {"delete", "« »", true},
-		{"y", "y« »", true}, {"all", "«y»", false}, {"paste z\x1b", "z« »", true},
+		{"all", "«abd ec»", false},
+		{"x", "x« »", true},
+		{"all", "«x»", false},
+		{"delete", "« »", true},
+		{"y", "y« »", true},
+		{"all", "«y»", false},
+		{"paste z\x1b", "z« »", true},
 		{"0123456789", "z0123456789« »", true},
 		{"abc", "~23456789abc« »", true}, // the cursor stays in sight
 		{"home", "«z»0123456789a~", true},
@@ -87,14 +99,25 @@ func TestFormsAskRowByRow(t *testing.T) {
 	f.Rows[2].Choose("z")
 	f.Rows[2].Choose("nothing")
 	for _, step := range []struct{ press, want string }{
-		{"b", "ab z at 0 changed"}, {"enter", "ab z at 2"},
-		{"q", "ab z at 2: nothing is typed here: left and right choose"}, {"right", "ab x at 2 changed"},
-		{"left", "ab z at 2 changed"}, {"space", "ab x at 2 changed"}, {"enter", "ab x at 2: Tab to Go, then Enter"},
-		{"tab", "ab x on Go"}, {"q", "ab x on Go"}, {"right", "ab x on Cancel"}, {"left", "ab x on Go"},
-		{"enter", "ab x on Go confirmed"}, {"down", "ab x on Cancel"}, {"enter", "ab x on Cancel closed"},
+		{"b", "ab z at 0 changed"},
+		{"enter", "ab z at 2"},
+		{"q", "ab z at 2: nothing is typed here: left and right choose"},
+		{"right", "ab x at 2 changed"},
+		{"left", "ab z at 2 changed"},
+		{"space", "ab x at 2 changed"},
+		{"enter", "ab x at 2: Tab to Go, then Enter"},
+		{"tab", "ab x on Go"},
+		{"q", "ab x on Go"},
+		{"right", "ab x on Cancel"},
+		{"left", "ab x on Go"},
+		{"enter", "ab x on Go confirmed"},
+		{"down", "ab x on Cancel"},
+		{"enter", "ab x on Cancel closed"},
 		{"tab", "ab x at 0"},
 		{"up", "ab x on Go"}, // not on Cancel
-		{"shift+tab", "ab x at 2"}, {"shift+tab", "ab x at 0"}, {"paste", "ab x at 0: pasting is off here: type it"},
+		{"shift+tab", "ab x at 2"},
+		{"shift+tab", "ab x at 0"},
+		{"paste", "ab x at 0: pasting is off here: type it"},
 		{"esc", "ab x at 0 closed"},
 	} {
 		var confirmed, closed, changed bool

@@ -24,15 +24,18 @@ func TestLinesFit(t *testing.T) {
 		got  Line
 		want string
 	}{
-		{"fits", left.Cut(8, "~"), "leftover"}, {"cut within a span", left.Cut(6, "~"), "lefto~"},
-		{"cut between spans", left.Cut(4, "~"), "lef~"}, {"wide characters", words("日本語").Cut(5, "~"), "日本~"},
+		{"fits", left.Cut(8, "~"), "leftover"},
+		{"cut within a span", left.Cut(6, "~"), "lefto~"},
+		{"cut between spans", left.Cut(4, "~"), "lef~"},
+		{"wide characters", words("日本語").Cut(5, "~"), "日本~"},
 		{"apart", Spread(left, right, 14, "~"), "leftover right"},
 		{"right loses", Spread(left, right, 13, "~"), "leftover"},
 		{"left is cut", KeepRight(left, right, 12, "~"), "lefto~ right"},
 		{"both fit", KeepRight(left, right, 15, "~"), "leftover  right"},
 		{"nothing to keep", KeepRight(left, nil, 2, "~"), "leftover"},
 		{"to the left", left.Align(10, false, "~").Add(plain.Text, "|"), "leftover  |"},
-		{"to the right", left.Align(10, true, "~"), "  leftover"}, {"no room", left.Align(3, true, "~"), "le~"},
+		{"to the right", left.Align(10, true, "~"), "  leftover"},
+		{"no room", left.Align(3, true, "~"), "le~"},
 		{"middle of the longest", host.Squeeze(15, "~"), "to app.examp~:4"},
 		{"fits in whole", host.Squeeze(20, "~"), "to app.example.com:4"},
 		{"too little is left", host.Squeeze(7, "~"), "to app.example.com:4"},
@@ -43,8 +46,10 @@ func TestLinesFit(t *testing.T) {
 		{"second part", words("a").Part(true, plain, plain.Text, "b"), "a - b"},
 		{"hidden part", words("a").Part(false, plain, plain.Text, "b"), "a"},
 		{"last parts left out", Whole(words("a", " - ", "bb", " - ", "cc"), 8), "a - bb"},
-		{"all parts", Whole(words("a", " - ", "bb"), 6), "a - bb"}, {"one part", Whole(words("a", "b"), 1), "ab"},
-		{"a rule", Section(plain, 12, "name"), " -- name --"}, {"a narrow rule", Section(plain, 5, "name"), " -- name"},
+		{"all parts", Whole(words("a", " - ", "bb"), 6), "a - bb"},
+		{"one part", Whole(words("a", "b"), 1), "ab"},
+		{"a rule", Section(plain, 12, "name"), " -- name --"},
+		{"a narrow rule", Section(plain, 5, "name"), " -- name"},
 		{"not over", left.Over(10, nil).Add(plain.Text, "|"), "leftover|"},
 	} {
 		if got := strings.TrimRight(test.got.Text(), " "); got != test.want {
@@ -118,7 +123,8 @@ func TestBlocksAreDrawn(t *testing.T) {
 		{"box without room", Box(plain, []Line{words("a")}, 1, 1, true), "+--+\n|  |\n+--+"},
 		{"sheet", Sheet(plain, []Line{words("abcd"), words("e"), words("f")}, 3, 2), "ab~\ne  "},
 		{"longer sheet", Sheet(plain, []Line{words("a")}, 2, 2), "a \n  "},
-		{"all are shown", rows(0, 3, 3), "one\ntwo\nthree"}, {"more below", rows(0, 2, 5), "one\ntwo       v 3 more"},
+		{"all are shown", rows(0, 3, 3), "one\ntwo\nthree"},
+		{"more below", rows(0, 2, 5), "one\ntwo       v 3 more"},
 		{"more above", rows(2, 2, 4), "one       ^ 2 more\ntwo"},
 		{"more on both sides", rows(1, 3, 9), "one       ^ 1 more\ntwo\nthree     v 5 more"},
 		{"none", rows(1, 0, 9), ""},
@@ -129,7 +135,8 @@ func TestBlocksAreDrawn(t *testing.T) {
 		{"filled", strings.Join(Filled([]string{"a"}, 3), "|"), "a||"},
 		{"cut", strings.Join(Filled([]string{"a", "b"}, 1), "|"), "a"},
 		{"never empty", strings.Join(Filled([]string{"a", "b"}, 0), "|"), "a"},
-		{"named", Named("client", "c1"), "client c1"}, {"unnamed", Named("client", ""), ""},
+		{"named", Named("client", "c1"), "client c1"},
+		{"unnamed", Named("client", ""), ""},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.what, test.got, test.want)
@@ -152,9 +159,13 @@ func TestWrapBreaksAtBlanks(t *testing.T) {
 		width, n int
 		want     string
 	}{
-		{"look at a-b-c-d now", 8, 5, "look at|a-b-c-d|now"}, {"look at", 7, 5, "look at"},
-		{"look at", 6, 5, "look|at"}, {"abcdefghij kl", 4, 5, "abcd|efgh|ij|kl"}, {"abcdefghij kl", 4, 2, "abcd|efg…"},
-		{"", 4, 2, ""}, {"日本語 x", 4, 2, "日本|語 x"},
+		{"look at a-b-c-d now", 8, 5, "look at|a-b-c-d|now"},
+		{"look at", 7, 5, "look at"},
+		{"look at", 6, 5, "look|at"},
+		{"abcdefghij kl", 4, 5, "abcd|efgh|ij|kl"},
+		{"abcdefghij kl", 4, 2, "abcd|efg…"},
+		{"", 4, 2, ""},
+		{"日本語 x", 4, 2, "日本|語 x"},
 	} {
 		if got := strings.Join(Wrap(test.text, test.width, test.n, "…"), "|"); got != test.want {
 			t.Errorf("%q: %q instead of %q", test.text, got, test.want)
