@@ -103,5 +103,9 @@ func TailOf(s string, width int, ellipsis string) string {
 	if w <= width {
 		return s
 	}
-	return ellipsis + ansi.Cut(s, w-width+1, w)
+	tail := ansi.Cut(s, w-width+1, w)
+	if ansi.StringWidth(tail) >= width { // it begins with a wide character, half of which should go
+		tail = ansi.Cut(s, w-width+2, w)
+	}
+	return ellipsis + tail
 }

@@ -56,7 +56,7 @@ func TestLinesFit(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.what, got, test.want)
 		}
 	}
-	for text, want := range map[string][2]string{"abcdef": {"abcdef", "~f"}} {
+	for text, want := range map[string][2]string{"abcdef": {"abcdef", "~f"}, "日本語": {"日本語", "~"}} {
 		if got := [2]string{TailOf(text, 6, "~"), TailOf(text, 2, "~")}; got != want {
 			t.Errorf("%q: %q", text, got)
 		}
