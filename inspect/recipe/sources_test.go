@@ -295,11 +295,12 @@ func TestThePageOfRecipes(t *testing.T) {
 lockscope says which library wrote a lock, and how sure that is (` + "`recipe`, `recipe_confidence`" + `):
 
 - *certain*: nothing else writes this, by the library's own source;
-- *likely*: other programs hardly write it;
+- *likely*: few other programs write it;
 - *possible*: a guess. It raises no alarm, and no action is advised.
 
-Each item below has the most that a format can be. Tests check each, and what looks like it. The versions and source files that
-were read are in ` + "`inspect/recipe/catalogue.yaml` and in the `*sources_test.go` files of `inspect/recipe/`" + `.
+Each format below is listed under the highest certainty that it can reach. Tests check each, and its look-alikes. The
+versions and source files behind it are in ` + "`inspect/recipe/catalogue.yaml` and in the `*sources_test.go`" +
+		" files of\n`inspect/recipe/`" + `.
 `)
 	for _, sure := range []Confidence{Certain, Likely, Possible} {
 		b.WriteString("\n## " + strings.ToUpper(string(sure[:1])) + string(sure[1:]) + "\n\n")
