@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// deadlock: owners that wait for each other in a circle, so that none of them ever goes on. It is on each lock of the
+// deadlock: owners that wait for each other in a cycle, so that none of them can proceed. It is on each lock of the
 // circle. The locks of a circle have not changed hands for a second.
 //
 // The circle is only likely: rules tell owners apart by session or process, by thread where the
@@ -24,12 +24,12 @@ import (
 func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "Owners wait for each other in a circle, and none of its locks has changed hands for a second. " +
-			"Info in a single look, and where one session may be several threads. A warning where a ZooKeeper " +
-			"session and a Redis client may not be one program.",
-		sure: "Look again: the same owners still wait. jstack or py-spy shows what their threads wait for.",
-		do: "Stop one of the clients, or release the cheapest lock. Then have all clients take these locks in " +
-			"one order.",
+		means: "Owners wait for each other in a cycle, and none of its locks has changed hands for a second. Info in " +
+			"a single look, and where one session may be several threads. A warning where a ZooKeeper session " +
+			"and a Redis client may not be one program.",
+		sure: "Look again: do the same owners still wait? jstack or py-spy shows what their threads wait for.",
+		do: "Stop one of the clients, or release the cheapest lock. Then make all clients take these locks in the " +
+			"same order.",
 		not: "Do not release more than one lock: each released holder keeps running.",
 		evidence: "locks, owners (each waits for the next, the last for the first), contender (this lock's holder), " +
 			"cheapest (lock to release), ties (why a session and a Redis client count as one program)",

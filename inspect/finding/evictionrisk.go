@@ -17,10 +17,10 @@ import (
 func evictionRisk() rule {
 	return rule{
 		name: "eviction-risk", severity: inspect.Warning,
-		means:    "A Redis server that runs full evicts keys, and held locks with them.",
+		means:    "When this Redis server's memory is full, it evicts keys, including those of held locks.",
 		sure:     "`maxmemory` is set and `maxmemory-policy` is not `noeviction`.",
 		do:       "Keep locks on their own server, with `maxmemory-policy noeviction`.",
-		not:      "Do not switch a full cache to it: its writes would fail.",
+		not:      "Do not switch a full cache to that policy: its writes would fail.",
 		evidence: "servers (addr, policy, maxmemory in bytes)",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		var servers []evidence

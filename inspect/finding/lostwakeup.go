@@ -11,15 +11,15 @@ import (
 
 // lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by
 // asking whether the node exists, when it did so no more. A client that does not look at the answer waits for
-// it for ever, even when its turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such
+// it forever, even when its turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such
 // a client (ZooKeeper 3.8.0, WriteLock.java: where exists answers nothing it says that it has not got the
 // lock, and looks no more). Of the first in line of plain nodes it is only possible, since a client that does
 // look leaves the same watch behind; a waiter that had looked would watch the one before it.
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A contender watches a node that is gone, and not the one it waits for, so it may miss its " +
-			"turn. Info where its library may have looked again.",
+		means: "A contender watches a node that is gone, and not the one it waits for, so it may miss its turn. Info " +
+			"where its library may have checked again.",
 		sure:     "Check whether the client works under the lock or still waits.",
 		do:       "Restart it if it hangs, so that it queues again.",
 		not:      "Do not remove its znode while it runs.",

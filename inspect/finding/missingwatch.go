@@ -21,10 +21,10 @@ import (
 func missingWatch() rule {
 	return rule{
 		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A waiter does not watch the contender ahead of it, so nothing will wake it up or those behind " +
-			"it. Info where the client may be about to watch, or may not be connected. At most 10 are reported per " +
-			"lock.",
-		sure: "Look again after a second: the client may be about to watch.",
+		means: "A waiter does not watch the contender ahead of it, so nothing will wake it up or those behind it. " +
+			"Info where the client may be about to set its watch, or may not be connected. At most 10 are " +
+			"reported per lock.",
+		sure: "Look again after a second.",
 		do:   "Restart that client, so that it queues again.",
 		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",
 		evidence: "contender, expected, instead (its watched contender), watches_gone (its watched node), " +

@@ -19,8 +19,8 @@ import (
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A key that never expires, so it stays when its client dies. Info where the library sets no expiry " +
-			"by default.",
+		means: "The key never expires, so it stays when its client dies. Info where the library sets no expiry by " +
+			"default.",
 		sure: "`PTTL` of the key is -1 on these masters.",
 		do: "Give it a TTL longer than its work takes (`ttl`), or release it once its client is gone. Set value " +
 			"and expiry in one command (SET NX PX).",

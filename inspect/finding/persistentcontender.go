@@ -9,7 +9,7 @@ import (
 )
 
 // persistentContender reports a contender that no session owns. It stays after its client is gone
-// and blocks all later contenders for ever. Nodes that are persistent by design are exempt:
+// and blocks all later contenders forever. Nodes that are persistent by design are exempt:
 // ShedLock, Helix, Hive and kazoo's NonBlockingLease, which expire, and Accumulo's table locks.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
@@ -17,9 +17,9 @@ import (
 func persistentContender() rule {
 	return rule{
 		name: "persistent-contender", severity: inspect.Critical,
-		means:    "A contender that no session owns. It stays after its client is gone, and blocks everyone behind it.",
+		means:    "No session owns this contender. It stays after its client is gone, and blocks everyone behind it.",
 		sure:     "`show` has the client's host and label, if it wrote them.",
-		do:       "Release it once its client is gone. Have clients create ephemeral nodes.",
+		do:       "Release it once its client is gone. Make clients create ephemeral nodes.",
 		not:      "Do not release it while its client may still work.",
 		evidence: "contender, state, count, blocked_below",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders},

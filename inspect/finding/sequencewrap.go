@@ -21,8 +21,8 @@ const wrapNear = 1_000_000
 func sequenceWrap() rule {
 	return rule{
 		name: "sequence-wrap", severity: inspect.Info,
-		means: "The node numbers of a directory are about to wrap, or have. Libraries then disagree about the " +
-			"order.",
+		means: "The node numbers of a directory are about to wrap around, or have done so. Libraries then disagree " +
+			"about the order.",
 		sure:     "`evidence.left` is how many numbers are left.",
 		do:       "Use a new directory. Or stop the clients, delete the empty directory, and start them again.",
 		not:      "Do not delete the directory while a client queues in it.",

@@ -21,7 +21,7 @@ func splitQuorum() rule {
 		means: "Redis masters hold different values, and none has a quorum. No client has the lock, and none can " +
 			"get it until some values expire.",
 		sure: "Look again: clients may be about to withdraw. Compare their lists of masters.",
-		do: "Wait until the values expire; release one that never does. Have failed attempts release on all " +
+		do: "Wait until the values expire; release one that never does. Make failed attempts release on all " +
 			"masters.",
 		not: "Do not release values that are about to expire.",
 		evidence: "ballot (votes of each value), masters (addr, says), quorum, expires_at of the last vote, or " +

@@ -13,7 +13,7 @@ import (
 // They lose their place only when another client asks, and hold up all others until then.
 //
 // Cause in the wild: Redisson's fair lock after a deploy or a crash: #4661 (the queue survives,
-// tryLock is false for ever), #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter
+// tryLock is false forever), #1104, #2099 (places that lapse hours ahead), #3004; each dead waiter
 // costs 5 s (#1353) to 5 min (newer versions).
 func staleFairQueue() rule {
 	return rule{

@@ -24,7 +24,7 @@ func starvation() rule {
 			"ten times longer than usual.",
 		sure:     "Timeline shows who overtook it. Check that its client still runs.",
 		do:       "Use a lock with a queue: any on ZooKeeper, a fair one on Redis.",
-		not:      "Do not release the holder: the next one overtakes again.",
+		not:      "Do not release the holder: the next one overtakes it, too.",
 		evidence: "contender (the worst), overtaken, starving (how many), wait_p99_ms if compared",
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters}, quiet: true,
 		needsHistory: true,

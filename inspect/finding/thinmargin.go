@@ -20,7 +20,7 @@ func thinMargin() rule {
 		name: "thin-margin", severity: inspect.Warning,
 		means: "Exactly a quorum of three or more masters holds the lock. If one more fails, a second client can " +
 			"get it.",
-		sure:     "`evidence.without` says what each other master has.",
+		sure:     "`evidence.without` says what each of the other masters has.",
 		do:       "Find out why these masters lack the key.",
 		not:      "Do not restart another master until the lock is released.",
 		evidence: "votes, quorum, without (addr and says of the other masters)",

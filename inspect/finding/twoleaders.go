@@ -17,8 +17,8 @@ import (
 func twoLeaders() rule {
 	return rule{
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "An operator forced out a leader, which most likely still leads, next to the new one. Info where the " +
-			"servers do not say whether it lives.",
+		means: "An operator forced out a leader, which most likely still leads next to the new one. Info where the " +
+			"servers do not say whether it is alive.",
 		sure:     "Check whether the former leader still works as leader.",
 		do:       "Restart the former leader.",
 		not:      "Do not force out the new leader, too.",

@@ -25,7 +25,7 @@ func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
 		means: "A Redis master answers reads but refuses writes. No lock can be taken on it, or hardly any if its " +
-			"memory is full. A warning while the other masters are a quorum.",
+			"memory is full. A warning while the other masters form a quorum.",
 		sure:     "The master's log and INFO give the reason: disk, append-only file, replicas or memory.",
 		do:       "Free disk space, restore a replica, or add memory.",
 		not:      "Do not delete lock keys to make room: their holders keep working.",
