@@ -100,14 +100,14 @@ func rootCommand(a *app.App) *cobra.Command {
 // globalFlags are those of all commands, and those of the screen.
 func globalFlags(a *app.App, root *cobra.Command) {
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.Profile, "profile", "p", "", "`NAME` of a profile of the configuration")
-	flags.StringVar(&a.ConfigFile, "config", "", "configuration `FILE`")
+	flags.StringVarP(&a.Profile, "profile", "p", "", "use the profile `NAME` of the configuration")
+	flags.StringVar(&a.ConfigFile, "config", "", "use the configuration `FILE`")
 	flags.DurationVar(&a.Timeout, "timeout", 10*time.Second, "give up on a server after this time without progress")
 	flags.StringVar(&a.Budget, "budget", "default", "how often to poll: default, gentle or off")
 	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute,
 		"report a lock as stuck when held this long while others wait")
 	flags.StringVar(&a.Via, "via", "", "connect through a jump host with the system's ssh: `ssh://[user@]host[:port]`")
-	flags.BoolVar(&a.NoColor, "no-color", false, "no colour (also: the environment's NO_COLOR)")
+	flags.BoolVar(&a.NoColor, "no-color", false, "no colour; the environment variable NO_COLOR does the same")
 	root.Flags().BoolVar(&a.Write, "write", false, "allow actions on locks from the screen")
 	screen.LinearFlag(root, &a.Linear)
 	app.Complete(root, "budget", "default", "gentle", "off")

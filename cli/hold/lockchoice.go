@@ -43,7 +43,7 @@ func (q *lockChoice) flags(command *cobra.Command) {
 	flags.StringVar(&q.recipe, "recipe", "", "client library to queue with: curator, kazoo, go-zookeeper, sequential")
 	flags.StringVar(&q.prefix, "prefix", "", "prefix of names, for --recipe sequential (default lock-)")
 	flags.StringVar(&q.label, "label", "", "label that others see (default host:pid)")
-	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's TTL; it is renewed every third of it")
+	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's TTL, renewed when a third of it has passed")
 }
 
 // choose reads LOCK and the targets, and makes sure of what needs no server.

@@ -20,8 +20,9 @@ func Ls(a *app.App) *cobra.Command {
 		Use:   "ls [TARGET…]",
 		Short: "List the locks with holder, age and queue length",
 		Long: "ls reads every lock once and lists it. On a terminal the least useful columns are left out until the table\n" +
-			"fits. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. ls also reads a\n" +
-			"recording instead of targets, at its end. --sort puts the most first; grants needs a recording.",
+			"fits. -o wide adds votes, validity, session, longest wait, and each lock's worst finding. With a\n" +
+			"recording instead of targets, ls lists the locks at its end. --sort lists the highest value first;\n" +
+			"grants needs a recording.",
 		Example: "  lockscope ls zk://localhost:2181/locks\n" +
 			"  lockscope ls -p prod -o wide --sort wait\n" +
 			"  lockscope ls -p prod --filter 'lib=redsync token=9f3a'\n" +

@@ -33,7 +33,7 @@ func Show(a *app.App) *cobra.Command {
 			"server's watch table, ⇠ not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
 			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s: it may be part of a\n" +
 			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process.\n" +
-			"It also reads a recording instead of targets, at its end. Markdown is meant for a ticket.",
+			"With a recording instead of targets, it shows the lock at its end. Markdown is meant for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o markdown > ticket.md\n" +

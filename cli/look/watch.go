@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// watch is one run of the command of that name.
+// watch is one run of the command watch.
 type watch struct {
 	*app.App
 	notifying
@@ -34,14 +34,13 @@ func Watch(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
-		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is " +
-			"granted the lock,\n" +
-			"releases it, expires or ends unseen, every finding raised or cleared, and every backend that goes down " +
-			"or recovers,\n" +
-			"until interrupted. What already existed at the start is not reported.\n\n" +
-			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those present at start, and once\n" +
-			"when it is cleared. It also alerts on a backend that fails or recovers. Muted findings do not alert.\n" +
-			"A failed delivery is retried for 15 minutes.",
+		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is\n" +
+			"granted the lock, releases it, expires or ends unseen, every finding raised or cleared, and every\n" +
+			"backend that goes down or recovers, until interrupted. What already existed at the start is not\n" +
+			"reported.\n\n" +
+			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those\n" +
+			"present at the start, and once when it is cleared. It also alerts on a backend that fails or recovers.\n" +
+			"Muted findings do not alert. A failed delivery is retried for 15 minutes.",
 		Example: "  lockscope watch zk://localhost:2181/locks\n" +
 			"  lockscope watch redis://r1,r2,r3 -o jsonl | jq 'select(.event == \"ended\" or .event == \"expired\")'\n" +
 			"  lockscope watch -p prod | grep --line-buffered finding\n" +

@@ -27,7 +27,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// bundle is one run of the command of that name.
+// bundle is one run of the command bundle.
 type bundle struct {
 	*app.App
 	span time.Duration
@@ -44,7 +44,7 @@ func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
-		Short: "Put all that is known about a lock into one file, for a ticket",
+		Short: "Put everything known about a lock into one file, for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a\n" +
 			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, all of\n" +
 			"the backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +

@@ -21,9 +21,9 @@ func Diff(a *app.App) *cobra.Command {
 		Use:   "diff A B",
 		Short: "Show what changed between two recordings, or two moments of one",
 		Long: "diff compares two moments: which locks appeared or disappeared, who acquired, released, queued or\n" +
-			"left, and which findings are new or gone. A and B are recordings, at their end, or FILE@TIME: at\n" +
-			"this time since its beginning. Changes that were undone in between do not show. Backends that are\n" +
-			"missing at one of the two moments are named, not compared.",
+			"left, and which findings are new or gone. A and B are recordings, compared at their\n" +
+			"end or, as FILE@TIME, that long after their beginning. A change that was undone in between does not\n" +
+			"show. Backends that are missing at one of the two moments are named, not compared.",
 		Example: "  lockscope diff before.jsonl after.jsonl\n" +
 			"  lockscope diff incident.jsonl@0s incident.jsonl@10m -o json",
 		Args: func(_ *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recording"
 )
 
-// record is one run of the command of that name.
+// record is one run of the command record.
 type record struct {
 	*app.App
 	length time.Duration
@@ -36,7 +36,7 @@ func Record(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
-		Long: "record watches the targets until interrupted and writes all that it sees to a file that only its\n" +
+		Long: "record watches the targets until interrupted and writes everything it sees to a file that only its\n" +
 			"owner may read: names, values and addresses as the servers report them, but no credentials. FILE is\n" +
 			"compressed to a tenth of the size, unless its name ends in .jsonl, or it is a pipe; all commands\n" +
 			"read both. Recording stops at 1 GiB (--max-mib).",
