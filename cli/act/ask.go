@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// ask is one run of the command of that name.
+// ask is one run of the command ask.
 type ask struct {
 	lockAction
 	wait time.Duration

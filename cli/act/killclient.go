@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// killClient is one run of the command of that name.
+// killClient is one run of the command kill-client.
 type killClient struct {
 	action
 	id     inspect.ID // its path is the client

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// release is one run of the command of that name.
+// release is one run of the command release.
 type release struct {
 	lockAction
 	others *act.Others // nil: they were not read

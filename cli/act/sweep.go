@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// sweep is one run of the command of that name.
+// sweep is one run of the command sweep.
 type sweep struct {
 	action
 	id      inspect.ID // its path is the root

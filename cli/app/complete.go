@@ -162,7 +162,7 @@ func OutputFlag(command *cobra.Command, output *string, forms ...string) {
 
 // Complete completes the values of a flag.
 func Complete(command *cobra.Command, flag string, values ...string) {
-	// It fails for a flag that is not there only.
+	// It fails only for a flag that does not exist.
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -196,8 +196,8 @@ func (a *App) glance(ctx context.Context, targets []string, lock string) (*inspe
 	return observer.Snapshot(), true
 }
 
-// isPlain reports whether no shell acts on any character of a name, whatever its script makes of
-// what it is offered: names come from servers.
+// isPlain reports whether no shell acts on any character of a name, however its completion
+// script quotes the name: names come from servers.
 func isPlain(name string) bool { return !strings.ContainsAny(name, " \\'\"`$&|;<>()*?[]!~,\t\r\n") }
 
 // completionNote is a completion's description, short and without a tab, which would end it.

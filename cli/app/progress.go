@@ -42,7 +42,7 @@ func (a *App) observeOnce(ctx context.Context, observer *inspect.Observer) error
 	}
 }
 
-// progress words the first pass so far, by backend.
+// progress describes the first pass so far, by backend.
 func progress(s *inspect.Snapshot) string {
 	var parts []string
 	for _, b := range s.Backends {

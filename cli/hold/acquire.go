@@ -25,7 +25,7 @@ import (
 type acquisition struct {
 	lockChoice
 	wait     time.Duration
-	waits    bool // for the time of wait; false: for ever
+	waits    bool // for the time of wait; false: forever
 	output   string
 	command  []string
 	ended    func(error) // records the end of the hold

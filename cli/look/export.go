@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/metrics"
 )
 
-// export is one run of the command of that name.
+// export is one run of the command export.
 type export struct {
 	*app.App
 	listen     string

@@ -70,7 +70,7 @@ func Unmute(a *app.App) *cobra.Command {
 	}
 }
 
-// lockAndFinding checks the arguments of mute and unmute; none: there may be no argument.
+// lockAndFinding checks the arguments of mute and unmute; with none, there may be no arguments.
 func lockAndFinding(none bool) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui"
 )
 
-// demo is one run of the command of that name.
+// demo is one run of the command demo.
 type demo struct {
 	*app.App
 	newLab   LabMaker

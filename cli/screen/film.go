@@ -18,7 +18,7 @@ type film struct {
 	batches chan []*inspect.Snapshot
 	finder  *recording.Finder // nil: moments cannot be found
 	look    func(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
-	looking chan struct{} // has one while there is a look: each takes as much memory as all the locks
+	looking chan struct{} // holds a token during a look: each needs memory for all locks
 	mu      sync.Mutex
 	ends    time.Time // when the recording ends, once that is known
 	end     time.Time // once all is read
@@ -29,8 +29,8 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
-// seekable finds moments that are not read yet in the recording's file, until end is called. A file
-// that can be read only once has none.
+// seekable lets the film find moments of the recording's file that it has not read yet, until end is called. It
+// does nothing for a file that can be read only once.
 func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	finder, err := recording.NewFinder(path)
 	if errors.Is(err, recording.ErrNotSeekable) {
@@ -96,14 +96,14 @@ func (f *film) findEnd(ctx context.Context) {
 	}
 }
 
-// Limits of a batch: of time, so that the first is there soon, and of snapshots, so that the screen
-// is not held up.
+// Limits of a batch. The limit of time shows the first batch soon; the limit of snapshots keeps the screen
+// responsive.
 const (
 	batchTime = 30 * time.Millisecond
 	batchMost = 256
 )
 
-// readAhead reads the recording until its end or that of ctx; what went wrong is the error of Next.
+// readAhead reads until the recording or ctx ends. Next returns its error.
 func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	defer close(f.batches)
 	f.findEnd(ctx)
@@ -132,7 +132,7 @@ func (f *film) readAhead(ctx context.Context, observer *inspect.Observer) {
 	f.end, f.err = f.Now(), err
 }
 
-// Next is the next batch; io.EOF after the last.
+// Next returns the next batch; io.EOF after the last.
 func (f *film) Next(ctx context.Context) ([]*inspect.Snapshot, error) {
 	select {
 	case batch, ok := <-f.batches:

@@ -87,9 +87,9 @@ type screenOptions struct {
 	// film is the recording that is played, and its speed at first.
 	film  *film
 	speed float64
-	// still is the subscription to an observer that does not run; nil where it runs.
+	// still is the subscription to an observer that does not run; nil if it runs.
 	still *inspect.Subscription
-	past  *inspect.Past // before what still hands out
+	past  *inspect.Past // the snapshots before those of still
 }
 
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it

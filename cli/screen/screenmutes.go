@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// screenMutes mutes findings for the screen, which hears of it at once.
+// screenMutes mutes findings for the screen, which learns of it at once.
 type screenMutes struct {
 	app      *app.App
 	observer *inspect.Observer

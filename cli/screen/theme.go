@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// chosenTheme is the one that LOCKSCOPE_THEME names or, without that, the configuration: also in
-// the demo and in a replay, which use nothing else of it. Errors in the configuration are reported
+// chosenTheme is the theme that LOCKSCOPE_THEME names or, without that, the configuration. The demo and
+// replays use it, too, but nothing else of the configuration. Errors in the configuration are reported
 // by the commands that need it.
 func chosenTheme(a *app.App) (theme.Options, error) {
 	o := theme.Options{

@@ -14,7 +14,7 @@ type Lab interface {
 	Close()
 }
 
-// LabMaker makes the lab of a setup. forget hears of a lock that was made for a run; armed says
+// LabMaker makes the lab of a setup. forget gets a lock that was made for a run; armed says
 // whether one may be taken.
 type LabMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab
 
