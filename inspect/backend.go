@@ -89,7 +89,7 @@ type Backend struct {
 	DisturbedAt time.Time
 }
 
-// Sought is what a source looks for on a backend, to report when it finds nothing.
+// Sought is what a source looks for on a backend, reported if it finds nothing.
 type Sought struct {
 	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one named lock.
 	For []string

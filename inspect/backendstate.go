@@ -149,7 +149,7 @@ func (p *backendState) update(b *Backend, now time.Time, count int) []Event {
 // skipped records a gap in watching, and reports it. count is the number of locks.
 func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	if p.state != nil && p.state.State == Down {
-		return nil // it goes on
+		return nil // it continues
 	}
 	p.loseSight(Interval{g.From, g.Until}, count)
 	return p.wentBlind(Interval{g.From, g.Until}, now)

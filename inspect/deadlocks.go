@@ -43,8 +43,7 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find
 // where any holder may let a waiter in. Only entries that have been as they are for SettleFor count, unless
 // now is zero.
 //
-// Over ZooKeeper and Redis together a session and a client are one owner where something ties them; such a
-// cycle has Ties.
+// Across ZooKeeper and Redis, a session and a client are one owner if something ties them; such a cycle has Ties.
 func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 	var blocking []*Lock
 	inZooKeeper, onRedis := false, false
@@ -122,7 +121,7 @@ func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
 }
 
 // learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
-// through them may be none.
+// through them may not be a deadlock.
 func (s *deadlockSearch) learn(
 	all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time,
 ) map[deadlockOwner]bool {
@@ -194,7 +193,7 @@ func severalThreads(entries []Entry) bool {
 	})
 }
 
-// of is the identity of a contender: the session's, where it is tied to one.
+// of returns the identity of a contender: the session's, where it is tied to one.
 func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 	if t != nil {
 		if who, ok := partyOf(l, c); ok {

@@ -105,7 +105,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 // add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the
 // contenders before it up to the nearest exclusive one, which waits for the rest. A contender that is most
 // likely gone does not wait, and no other waits for it to be granted the lock. A lock that just changed hands
-// has no edges: it goes on.
+// has no edges: it continues.
 func (g *graph) add(l *Lock) {
 	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.stood(&h) }) {
 		return

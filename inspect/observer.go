@@ -54,7 +54,7 @@ type Observer struct {
 	expectations []Expectation
 	hosts        *Hosts
 	reach        map[string]Reach
-	contended    ID // where the next beat goes on among these
+	contended    ID // where the next beat continues among these
 	others       ID
 	beaten       int
 	cycling

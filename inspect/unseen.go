@@ -11,7 +11,7 @@ type Aspect string
 const (
 	// AspectLocks: which locks there are; of a backend, or of a directory or pattern in it.
 	AspectLocks Aspect = "locks"
-	// AspectKind: its being a lock, its kind and its library.
+	// AspectKind: whether it is a lock, its kind and its library.
 	AspectKind Aspect = "kind"
 	// AspectHolders: the holders. The lock's state is then unknown, unless other masters decide it.
 	AspectHolders Aspect = "holders"
@@ -42,8 +42,8 @@ type Unseen struct {
 	Read  string `json:"read"`
 	// Reason why it was not answered, in the server's words where it gave any; not escaped.
 	Reason string `json:"reason"`
-	// Right that would allow the read, as people grant it: "+type", "READ on /locks", "cons in 4lw.commands.whitelist".
-	// Empty where no right is missing: the server is down, the reply was cut.
+	// Right that would allow the read, as an administrator grants it: "+type", "READ on /locks",
+	// "cons in 4lw.commands.whitelist". Empty where no right is missing: the server is down, the reply was cut.
 	Right string `json:"right"`
 	// Advice where the target is at fault rather than a right or a server: it names a replica, or a node that is not
 	// there. Reason then describes Where.

@@ -26,7 +26,7 @@ func Why(f *inspect.Finding) string {
 	return cause
 }
 
-// Evidence puts a finding's evidence into words, but for the names in without. now is by the backend's clock.
+// Evidence puts a finding's evidence into words, except for the names in without. now is by the backend's clock.
 // Everything is escaped.
 func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
 	var names []string

@@ -120,7 +120,7 @@ func literals(re *syntax.Regexp) []string {
 	return []string{"", ""}
 }
 
-// anyBetween reports whether an expression is literal but for at most one part, which is any text.
+// anyBetween reports whether an expression is literal except for at most one part, which is any text.
 func anyBetween(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

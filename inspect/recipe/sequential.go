@@ -83,7 +83,7 @@ func lastWord(name string) string {
 
 const sequentialName = "sequential"
 
-// Generalise takes the entries of one recipe for plain sequential ones, but for those that are certain: what
+// Generalise takes the entries of one recipe for plain sequential ones, except for those that are certain: what
 // was read of one shows that another wrote it.
 func Generalise(entries []Entry, recipe string) {
 	for i := range entries {

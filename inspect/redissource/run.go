@@ -264,7 +264,7 @@ func (r *run) release(p *masterState) {
 	p.asking = nil
 }
 
-// flush emits what changed, but for keys whose news are about to be complete.
+// flush emits what changed, except for keys whose news is about to be complete.
 func (r *run) flush(now time.Time) {
 	var ready []string
 	for key := range r.dirty {

@@ -52,7 +52,7 @@ func (r *run) connect(now time.Time) {
 }
 
 // patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep
-// a server that is slower, or far, out of reach for ever. So it doubles while no server lets us in, until
+// a server that is slower, or far, out of reach forever. So it doubles while no server lets us in, until
 // trying all servers takes the whole Timeout. A single look has no time to begin with less.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))

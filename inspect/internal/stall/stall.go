@@ -30,7 +30,7 @@ type Watch struct {
 }
 
 // New makes a watch with a clock. Of its two readings the one that advanced further counts. The
-// monotonic one goes on while the process is stopped, the wall clock also while the machine sleeps.
+// monotonic one continues while the process is stopped, the wall clock also while the machine sleeps.
 // (A wall clock that is set forward looks the same.)
 func New(now func() time.Time) *Watch {
 	return &Watch{now: now, woken: make(chan struct{}, 1)}

@@ -38,7 +38,7 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	var start time.Time // of the request itself, which may have to wait until others are answered
 	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
-		// While it loads its data, or lost its master, it refuses PING, as all keys, and not what follows.
+		// While it loads its data or has lost its master, it refuses PING and all keys, but not TIME and INFO.
 		ping, clock = p.Ping(ctx), p.Time(ctx)
 		info = p.Info(ctx) // one request for all sections that are not asked for by name
 	})
@@ -83,7 +83,7 @@ func (m *Master) readRole(ctx context.Context, st *Status) error {
 	return nil
 }
 
-// readHello takes what HELLO says of the server: fields and values, as a list in RESP2.
+// readHello reads the server's fields in a HELLO reply, which is a flat list in RESP2.
 func (st *Status) readHello(hello *redis.Cmd) {
 	fields := map[any]any{}
 	switch reply := hello.Val().(type) {
@@ -103,7 +103,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 	st.Version = cmp.Or(st.Version, versionOf(version))
 }
 
-// readInfo takes what INFO says; its text is not trusted.
+// readInfo reads an INFO reply, whose text is not trusted.
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
 	st.Cluster = cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")) == "cluster" // the latter: Valkey
@@ -174,7 +174,7 @@ func persistence(info string) string {
 
 func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
 
-// onlyBroken drops errors that the server replied, but for those that mean that it will answer nothing.
+// onlyBroken drops errors that the server replied, except those that mean that it will not answer at all.
 func onlyBroken(err error) error {
 	if faultOf(err) != serverFault {
 		return nil
@@ -186,11 +186,11 @@ func onlyBroken(err error) error {
 const (
 	roleMaster  = "master"
 	RoleReplica = "replica"
-	// RoleActive is KeyDB's: it takes writes, and copies those of others.
+	// RoleActive is KeyDB's: it accepts writes, and copies those of other servers.
 	RoleActive = "active-replica"
 )
 
-// roleName accepts the roles there are: the name is printed.
+// roleName accepts only known roles, since the name is printed.
 func roleName(candidates ...string) string {
 	for _, name := range candidates {
 		switch name {

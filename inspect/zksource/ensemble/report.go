@@ -56,7 +56,7 @@ func (m *missed) record(a *zkadmin.Server, what read, err error) {
 	}
 }
 
-// join makes one table of those of all servers.
+// join merges the tables of all servers.
 func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) {
 	for i, t := range answers {
 		r.servers = append(r.servers, t.status)
@@ -98,9 +98,9 @@ func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) 
 // that is behind ours.
 const settling = 2 * time.Second
 
-// Hears reports whether the table of watches has all of a session's that queued up then. One that is
-// connected nowhere may be on its way back, and has its watches with it; so may one that has connected again
-// only just now.
+// Hears reports whether the table of watches is complete for a session that queued up then. A session that is
+// connected nowhere may be about to reconnect with its watches. One that has just reconnected may still be
+// setting them.
 func (r *Report) Hears(session int64, queued time.Time) bool {
 	if r.Sessions == nil {
 		return r.allWatches
