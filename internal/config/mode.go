@@ -53,8 +53,8 @@ func (u user) distrust(path string, info fs.FileInfo) error {
 	}
 }
 
-// othersRead reports whether others may read a secret. A secret of root's that one of the user's groups may read is one
-// that Kubernetes mounts for a pod's user.
+// othersRead reports whether others may read a secret. Kubernetes mounts a pod's
+// secrets as files of root's that one of the user's groups may read: these are fine.
 func (u user) othersRead(info fs.FileInfo) bool {
 	owner, group, known := ownerOf(info)
 	if !known {

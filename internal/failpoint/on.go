@@ -6,7 +6,7 @@ import "sync/atomic"
 
 var stop atomic.Pointer[func(place string)]
 
-// Stop installs f, which every goroutine calls when it reaches a place. The goroutine goes on when
+// Stop installs f, which every goroutine calls when it reaches a place. The goroutine continues when
 // f returns.
 func Stop(f func(place string)) { stop.Store(&f) }
 

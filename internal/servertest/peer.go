@@ -41,18 +41,18 @@ var javaLocksJars = []string{
 	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
 }
 
-// Peer is a process that runs another library's client: it takes one lock, holds it until a command, and reports its
-// steps in a line each: started, acquired, released.
+// Peer is a process that runs another library's client: it takes one lock, holds it until a command, and prints
+// a line for each step: started, acquired, released.
 type Peer struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Scanner
-	started []string // what it said when it started
+	started []string // the words of its first line
 	server  string
 }
 
 // StartKazoo starts a kazoo client that takes the Lock at path as name, and returns when it is connected. Its
-// session lives on for half a minute after Kill, and not after Expire.
+// session outlives Kill by half a minute; Expire ends it at once.
 func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	t.Helper()
 	p := startPeer(t, RequirePython(t, "kazoo"), kazooLock, addr, path, name)
@@ -84,9 +84,9 @@ func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
 	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
 }
 
-// StartOnBoth starts a program with a kazoo client and a redis-py client that goes by one name on both. It
-// takes the lock of that path or, when redisFirst, of that key, and when it is sent a line it waits for the
-// other one, too.
+// StartOnBoth starts a program with a kazoo client and a redis-py client that uses the same name on both. It
+// takes the lock of that path or, when redisFirst, of that key. Once it is sent a line, it also waits for the
+// other lock.
 func StartOnBoth(t testing.TB, zk, redis, name, path, key string, redisFirst bool) *Peer {
 	t.Helper()
 	RequirePython(t, "kazoo")
@@ -170,7 +170,7 @@ func run(t testing.TB, cmd *exec.Cmd) *Peer {
 	return p
 }
 
-// peerLimit on a peer's wait before its next line.
+// peerLimit bounds the wait for a peer's next line.
 const peerLimit = 30 * time.Second
 
 // Expect waits for the peer's next line, which must start with want.
@@ -182,14 +182,14 @@ func (p *Peer) Expect(t testing.TB, want string) {
 	}
 }
 
-// Send gives the peer a line of words.
+// Send writes a line of words to the peer.
 func (p *Peer) Send(t testing.TB, words ...string) {
 	t.Helper()
 	_, err := io.WriteString(p.in, strings.Join(words, " ")+"\n")
 	check(t, err)
 }
 
-// Release has the peer give its lock back and end.
+// Release asks the peer to release its lock and exit.
 func (p *Peer) Release(t testing.TB) {
 	t.Helper()
 	_, err := io.WriteString(p.in, "\n")
@@ -199,7 +199,7 @@ func (p *Peer) Release(t testing.TB) {
 // Kill ends the peer without warning and waits until it is gone.
 func (p *Peer) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
-	_ = p.cmd.Wait()         // closes its input only now: at an end of input it would give its lock back
+	_ = p.cmd.Wait()         // closes its input only now: on end of input the peer would release its lock
 }
 
 // Pause stops the peer's process (SIGSTOP): its connections stay open, and nothing is sent.
@@ -208,7 +208,7 @@ func (p *Peer) Pause(t testing.TB) {
 	check(t, Signal(p.cmd.Process, syscall.SIGSTOP))
 }
 
-// Resume lets a paused peer go on (SIGCONT).
+// Resume resumes a paused peer (SIGCONT).
 func (p *Peer) Resume(t testing.TB) {
 	t.Helper()
 	check(t, Signal(p.cmd.Process, syscall.SIGCONT))

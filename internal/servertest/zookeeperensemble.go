@@ -27,7 +27,7 @@ type EnsembleConfig struct {
 	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
 	Tick time.Duration
 	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the
-	// others, goes on as if nothing had happened.
+	// others, continues as if nothing had happened.
 	SyncLimit int
 }
 

@@ -1,5 +1,5 @@
 // Package suspend measures for how long the machine was suspended. Meanwhile Go's monotonic clock
-// stops and the wall clock goes on, as if it had been set.
+// stops and the wall clock continues, as if it had been set.
 package suspend
 
 import (

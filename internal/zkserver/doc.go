@@ -6,7 +6,7 @@
 //
 // It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An
 // Ensemble has followers that lag and are cut off, for tests of what clients make of that, and no elections.
-// ACLs are enforced with the schemes world, auth, digest and ip, and decide who hears of a change; there is
+// ACLs are enforced with the schemes world, auth, digest and ip, and decide who learns of a change; there is
 // no super user. Reconfiguration and SASL are not implemented, and answered like any unknown request:
 // Unimplemented, and the connection is closed.
 //

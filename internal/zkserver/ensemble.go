@@ -14,7 +14,7 @@ import (
 // executes it later, in order. A follower answers reads and pings alone, even while it is cut off.
 // It reports its active sessions to the leader only with the leader's pings, every half tick. A
 // member that is cut off for longer than the sync limit serves no clients. There are no elections:
-// the first server leads for ever. Methods may be called by any goroutine.
+// the first server leads forever. Methods may be called by any goroutine.
 type Ensemble struct {
 	cfg       Config
 	syncLimit time.Duration

@@ -55,7 +55,7 @@ type tree struct {
 type change struct {
 	kind eventType
 	path string
-	// acl and parentACL decide who hears of it: those who may read the node, and of its coming and going
+	// acl and parentACL decide who learns of it: those who may read the node, and of its coming and going
 	// those who may read its parent (CVE-2024-23944: since 3.8.4, and in what Debian ships).
 	acl, parentACL []acl
 }

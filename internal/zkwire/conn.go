@@ -70,7 +70,7 @@ func (c *tapConn) Write(p []byte) (int, error) {
 	}
 	if _, err := c.Conn.Write(p); err != nil {
 		// Only the reader learns of the failure. go-zookeeper (1.0.4, sendData) answers a request
-		// whose write failed, and answers it again when it flushes. That blocks for ever once its
+		// whose write failed, and answers it again when it flushes. That blocks forever once its
 		// Close has made the requester leave.
 		c.Conn.Close()
 	}
@@ -262,7 +262,7 @@ const leastGreetingLimit = time.Second
 
 // setLimit is how long a server may leave a request unanswered while it sends nothing at all: a third of
 // the session timeout, a sixth while a session is being resumed, so that there is time for another server. 0
-// is for ever.
+// is forever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }
 
 // takeFrame looks at one reply, and passes it on where it is for go-zookeeper.
