@@ -10,12 +10,12 @@
 // # Not guaranteed
 //
 // No lease excludes a holder that is paused after it looked: a process that is stopped, swapped out or
-// collecting garbage goes on where it was, perhaps long after another client got the lock. Where that must
+// collecting garbage continues where it was, perhaps long after another client got the lock. Where that must
 // not happen, let the resource itself refuse old holders by Hold.Token, the fencing token. Redlock has none.
 //
 // ZooKeeper: a hold lasts three quarters of the session timeout from when the newest request was sent that a
 // quorum of the servers has committed. Answers that one server gives alone do not count: a follower that is
-// cut off from its leader goes on to answer pings and reads, and a leader that is cut off from its followers
+// cut off from its leader continues to answer pings and reads, and a leader that is cut off from its followers
 // answers sync, while the others let the session expire. So while a hold is in hand, its session sends every
 // eighth of its timeout a transaction that checks that its nodes are there and changes nothing: with the
 // default timeout of 10 s, one in 1.25 s for all holds of a session together, and none for holds that are
@@ -27,7 +27,7 @@
 // asynchronous: a failover can lose the lock, and so can a restart without appendfsync always. A key can be
 // evicted unless maxmemory-policy is noeviction. Fencing tokens survive all of that as long as no server's
 // clock goes back by more than the lock was free for: a token is the time by the server's clock, or one more
-// than the newest. The fair mutex is first come, first served; the plain one nearly, but for clients of other
+// than the newest. The fair mutex is first come, first served; the plain one nearly, except for clients of other
 // libraries. Redis 5 or newer is needed.
 //
 // Redlock: a master that restarts empty within the TTL can give the lock to a second holder. Where the user may run

@@ -32,7 +32,7 @@ var (
 	// ErrMasters is returned likewise where the session has more masters, or fewer, than the kind of lock needs.
 	ErrMasters = errors.New("wrong number of masters")
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
-	// side: the write would wait for that for ever. Release the read first.
+	// side: the write would wait for that forever. Release the read first.
 	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
 	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis
 	// by now: it was given back and taken since, or had been lost before. Nothing of ours is left.

@@ -48,7 +48,7 @@ func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.Canc
 	}
 }
 
-// releaseLimit bounds Do's wait for an answer to its release. The release itself goes on in the background.
+// releaseLimit bounds Do's wait for an answer to its release. The release itself continues in the background.
 const releaseLimit = 10 * time.Second
 
 // Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or

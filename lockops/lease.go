@@ -253,7 +253,7 @@ func (l *lease) lose(reason error) {
 	l.grant.lose(reason)
 }
 
-// extend sets the TTL again. When ctx or the hold ends first, the request goes on in the background.
+// extend sets the TTL again. When ctx or the hold ends first, the request continues in the background.
 func (l *lease) extend(ctx context.Context) error {
 	if !l.session.enter() {
 		return ErrClosed

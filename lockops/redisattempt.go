@@ -104,7 +104,7 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 }
 
 // cleanUpGrace bounds the wait of a failed Acquire for its clean-up on servers that answer. With one that
-// does not, the clean-up goes on in the background.
+// does not, the clean-up continues in the background.
 const cleanUpGrace = 25 * time.Millisecond
 
 // abandon removes a key or queue entry that is or may be ours, with a separate time limit. It first
@@ -213,7 +213,7 @@ func (r *redisGrant) prolong(ctx context.Context) error {
 	}
 }
 
-// release deletes the key, trying again while the answer is missing, and goes on in the background when ctx ends.
+// release deletes the key, trying again while the answer is missing, and continues in the background when ctx ends.
 func (r *redisGrant) release(ctx context.Context) error {
 	r.stop()
 	s := r.k.session

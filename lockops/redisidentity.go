@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// ErrSameServer: two of a Redlock's masters are one server, so that it would vote twice.
+// ErrSameServer reports that two of a Redlock's masters are one server, which would vote twice.
 var ErrSameServer = errors.New("is the same server as another of the masters")
 
 // ErrRestarted reports a master that was started within the lock's TTL, after the others. It may
@@ -36,8 +36,8 @@ type identities struct {
 	owner map[string]*master // by run id
 }
 
-// lentIdentity is how long an adopted client's server may be asked for its vote by its earlier answer about
-// itself. Its connections are not seen, so that it is asked again once it has voted.
+// lentIdentity is how long the identity of an adopted client's server is good for a vote. We do not see that
+// client's reconnects, so we ask again after each vote.
 const lentIdentity = time.Second
 
 // identify reads a master's identity, unless it was asked since the newest connection was made; an adopted
@@ -96,10 +96,10 @@ func (m *master) askIdentity(limit time.Duration) (identity, error) {
 	return id, nil
 }
 
-// probeTTL is how long a master shows that a key was set by it.
+// probeTTL is how long a probe's key lasts.
 const probeTTL = 10 * time.Second
 
-// probe sets a key of the session's on a master: one that finds another master's is the same server.
+// probe sets a key of the session on a master. A master that already has another master's key is the same server.
 func (m *master) probe(limit time.Duration) error {
 	keys := []string{recipe.ProbePrefix + m.session.id}
 	m.mu.Lock()

@@ -93,7 +93,7 @@ func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, erro
 	}
 }
 
-// listen hears of a lock that was taken away by force: its waiters and holders in this session look again.
+// listen notices a lock that was taken away by force: its waiters and holders in this session look again.
 func (w *subscriber) listen(lock string) (stop func()) {
 	w.start()
 	channel := recipe.LockscopeChannel(lock)

@@ -135,7 +135,7 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 }
 
 // rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a
-// *NodeError. If it cannot be certain then that nothing of ours is left or will come, it goes on trying.
+// *NodeError. If it cannot be certain then that nothing of ours is left or will come, it continues trying.
 func (v *vote) rollBack(back chan<- error, done func()) {
 	v.requestMu.Lock()
 	v.over = true

@@ -32,7 +32,7 @@ type contender struct {
 	proofs   proofs
 }
 
-// contend queues once. Whatever it ends with but success, its node is gone, or its removal goes on in the background.
+// contend queues once. Whatever it ends with but success, its node is gone, or its removal continues in the background.
 func (q *zkQueue) contend(ctx context.Context, a attempt) (*Hold, error) {
 	session, err := q.session.alive(ctx)
 	if err == nil && a.inside != nil && session != a.inside.id {

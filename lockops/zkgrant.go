@@ -111,7 +111,7 @@ func (z *zkGrant) deadline() (time.Time, bool) {
 	return deadline, session == z.id
 }
 
-// release deletes the node. It goes on in the background when ctx ends.
+// release deletes the node. It continues in the background when ctx ends.
 func (z *zkGrant) release(ctx context.Context) error {
 	s := z.session
 	z.end()

@@ -156,7 +156,7 @@ func (s *ZKSession) stays(n *node, err error) error {
 	return err
 }
 
-// patient is call for the clean-up, which goes on while the session is being closed.
+// patient is call for the clean-up, which continues while the session is being closed.
 func (s *ZKSession) patient(session int64, requests ...zkwire.Request) (*flight, error) {
 	f := s.send(session, requests...)
 	select {

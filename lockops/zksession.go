@@ -213,7 +213,7 @@ func (s *ZKSession) Close() {
 	s.mu.Unlock()
 	if !closed {
 		s.end(ErrClosed)
-		s.endHolds() // before the ensemble hears of it and grants the lock to the next
+		s.endHolds() // before the ensemble learns of it and grants the lock to the next
 		if s.adopted {
 			s.awaitWork(cleanUpLimit)
 			s.tap.Listen(nil, nil)
@@ -228,7 +228,7 @@ func (s *ZKSession) Close() {
 	s.work.Wait()
 }
 
-// awaitWork waits for what the session still does, not for ever.
+// awaitWork waits for what the session still does, not forever.
 func (s *ZKSession) awaitWork(limit time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -285,7 +285,7 @@ func (s *ZKSession) alive(ctx context.Context) (session int64, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, because(ctx)
-	case s.ctx.Err() != nil: // an adopted connection lives on
+	case s.ctx.Err() != nil: // an adopted connection stays open
 		return 0, ErrClosed
 	}
 	return s.aliveUntil(ctx, s.ctx.Done())

@@ -111,7 +111,7 @@ func (s *ZKSession) join(session int64, path string, request zkwire.Request) *zk
 }
 
 // lookAgain is after how many session timeouts a waiter looks again that heard nothing: a watch that a server has lost
-// must not hold it up for ever.
+// must not hold it up forever.
 const lookAgain = 3
 
 // awaitTurn waits until something has happened to the node before a contender. armed is called once the watch

@@ -133,7 +133,7 @@ func (a *Audit) current() (unlock func(), err error) {
 }
 
 // rotate puts the present file, which is locked, with the older ones where it is full, and reports whether it
-// did. Where that cannot be done the present one goes on.
+// did. Where that cannot be done the present one continues.
 func (a *Audit) rotate() bool {
 	info, err := a.file.Stat()
 	if err != nil || info.Size() < a.limit {

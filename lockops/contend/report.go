@@ -2,7 +2,7 @@ package contend
 
 import "time"
 
-// Report has a run's figures, of so far while it goes on; a field for each.
+// Report has a run's figures, so far while it runs; a field for each.
 type Report struct {
 	Lock, Kind string
 	// Order names the clock or counter that ordered the arrivals, as in Description.

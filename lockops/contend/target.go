@@ -35,7 +35,7 @@ type Description struct {
 	TokenAfter time.Duration
 }
 
-// Member is a contender's access to the lock. It is used by one goroutine, but for Requests.
+// Member is a contender's access to the lock. It is used by one goroutine, except for Requests.
 type Member interface {
 	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it
 	// calls arrived with its place in the servers' order of arrival, again when it has to queue again. Where
