@@ -122,7 +122,7 @@ func (s *Sandbox) run(client func(ctx context.Context)) {
 	s.clients.Go(func() { client(s.ctx) })
 }
 
-// pause waits, and reports whether the sandbox goes on.
+// pause waits, and reports whether the sandbox continues.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

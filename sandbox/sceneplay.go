@@ -121,7 +121,7 @@ func (s *Sandbox) redisSession() (*lockops.RedisSession, error) {
 	return session, nil
 }
 
-// round does all steps once, and reports whether the sandbox goes on.
+// round does all steps once, and reports whether the sandbox continues.
 func (s *script) round(ctx context.Context, box *Sandbox) bool {
 	past := time.Duration(0)
 	for i := range s.Steps {

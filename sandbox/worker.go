@@ -34,7 +34,7 @@ func (w *worker) between(t span) time.Duration {
 	return t.low + time.Duration(w.random.Int64N(int64(t.high-t.low)))
 }
 
-// pauseFor waits for a random time, and reports whether the sandbox goes on.
+// pauseFor waits for a random time, and reports whether the sandbox continues.
 func (w *worker) pauseFor(ctx context.Context, t span) bool { return pause(ctx, w.between(t)) }
 
 // job is a lock that workers take and give back again and again.
