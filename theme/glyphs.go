@@ -22,7 +22,7 @@ type Glyphs struct {
 	Lane                           LaneGlyphs
 	// Steps are the heights of a plot's cell, the lowest first.
 	Steps [8]string
-	// Up and Down mark a list that goes on; Opened and Closed a group of rows that is or is not shown.
+	// Up and Down mark a list that continues; Opened and Closed a group of rows that is or is not shown.
 	Up, Down, Opened, Closed string
 	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events without a state's sign.
 	Handover, Expired, Forced, Cleared, Came, Went string

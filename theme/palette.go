@@ -89,7 +89,7 @@ func colourBlindLightPalette() palette {
 }
 
 // Of 16 colours every terminal has its own, so that these are chosen by what the usual ones have in common:
-// on black the bright ones can be read but for blue; on white only red, blue, magenta and grey. The selected
+// on black the bright ones can be read, except for blue; on white only red, blue, magenta and grey. The selected
 // row and the badges have black text.
 func darkOf16() [roles]string {
 	return [roles]string{
