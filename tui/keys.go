@@ -104,7 +104,7 @@ func (w *world) noLock() string {
 	return ""
 }
 
-// unbound says so of a key that does nothing here, but for those with ctrl or alt.
+// unbound says so of a key that does nothing here, except for those with ctrl or alt.
 func (w *world) unbound(msg tea.KeyPressMsg) {
 	if name := msg.String(); msg.Text != "" || len(name) > 1 && name[0] == 'f' || namedKeys()[name] != 0 {
 		w.Flash(fmt.Sprintf("%s does nothing here: ? lists the keys", inspect.Escape(name)))

@@ -20,7 +20,7 @@ type Feed interface {
 	Next(ctx context.Context) (*inspect.Snapshot, error)
 }
 
-// Options of the program. Only Feed is needed, or Film; each of the many others is a flag or a seam for tests.
+// Options of the program. Only Feed or Film is required; each of the many others is a flag or a seam for tests.
 type Options struct {
 	Feed Feed
 	// Film is a recording, which is played instead of a feed. Speed is its initial speed; 0: the
@@ -51,8 +51,7 @@ type Options struct {
 	// is ReadOnly.
 	Arm   func(on bool) error
 	Armed bool
-	// ReadOnly is the reason why writing is not allowed, if there is another one than a missing
-	// flag.
+	// ReadOnly is the reason why writing is not allowed, unless that is just a missing flag.
 	ReadOnly string
 	// Commands are shell lines to copy. They inspect a lock, or the process behind its contender c,
 	// which may be nil. nil: no commands.
@@ -81,7 +80,7 @@ type Options struct {
 	Look
 	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are found out from the terminal.
 	Theme theme.Options
-	// Bell is the severity from which on a finding that comes rings the terminal's bell; empty: none does.
+	// Bell is the lowest severity of a new finding that rings the terminal's bell; empty: none does.
 	Bell inspect.Severity
 	// NoSuspend is the reason why ctrl+z must not stop the program; empty where a shell continues it.
 	NoSuspend string
@@ -107,8 +106,8 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	return err
 }
 
-// runProgram shows a model until it quits or ctx ends. Signals are the caller's, by way of ctx: Bubble Tea's own
-// handler would wait for ever to hand over a signal that came together with the end of ctx. The end of ctx quits:
+// runProgram shows a model until it quits or ctx ends. The caller turns signals into the end of ctx: Bubble Tea's own
+// handler would wait forever to deliver a signal that came as ctx ended. The end of ctx quits:
 // a program that is killed by its context closes the terminal's reader while it is read.
 func runProgram(ctx context.Context, m tea.Model, options []tea.ProgramOption) error {
 	p := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithoutSignalHandler()}, options...)...)

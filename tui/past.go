@@ -179,7 +179,7 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 	return m.front().Update(m.news())
 }
 
-// toPresent draws the present again, and goes on.
+// toPresent draws the present again, and continues.
 func (m *Model) toPresent() tea.Cmd {
 	switch {
 	case !m.inPast():
@@ -200,7 +200,7 @@ func (m *Model) toPresent() tea.Cmd {
 // a recording it begins again.
 func (m *Model) play() {
 	switch p := &m.playhead; {
-	case p.ahead: // it is drawn until it is read, and then goes on or not
+	case p.ahead: // it is drawn until it is read, and then continues or not
 		p.plays = !p.plays
 		return
 	case !p.sought.IsZero():
@@ -256,7 +256,7 @@ func (p *playhead) speedWords() string {
 }
 
 // pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording,
-// and how it goes on; nothing at the present. Where space is short the bar goes first, and the key to the
+// and how it continues; nothing at the present. Where space is short the bar goes first, and the key to the
 // present last.
 func (f frame) pastLine() []string {
 	if !f.inPast() {

@@ -18,10 +18,10 @@ type Scene struct {
 	Lock inspect.ID
 }
 
-// sceneTime is the time after which the tour automatically goes on.
+// sceneTime is the time after which the tour automatically continues.
 const sceneTime = 14 * time.Second
 
-// tour leads through the scenes. It goes on automatically until the user presses a key or clicks,
+// tour leads through the scenes. It continues automatically until the user presses a key or clicks,
 // and again on request.
 type tour struct {
 	scenes []Scene
@@ -92,7 +92,7 @@ func (m *Model) showScene() {
 	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
-// advanceTour keeps the selection on the scene's lock, and goes on to the next scene after a while,
+// advanceTour keeps the selection on the scene's lock, and moves on to the next scene after a while,
 // as long as the user presses no key.
 func (m *Model) advanceTour() {
 	g := &m.tour

@@ -85,7 +85,7 @@ func (x *findingIndex) StartSearch(words screen.Filter) *findingSearch {
 	return q
 }
 
-// Run goes through it all. It may be done while the index goes on to change.
+// Run goes through it all. It may be done while the index continues to change.
 func (q *findingSearch) Run(ctx context.Context) {
 	q.matches = make([]bool, len(q.all))
 	for i, f := range q.all {

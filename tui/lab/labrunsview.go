@@ -159,7 +159,7 @@ func (c *runs) stateSign(s contend.State) widget.Span {
 	}
 }
 
-// figureLines are a run's figures, of so far while it goes on.
+// figureLines are a run's figures, so far while it runs.
 func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	t, r := c.Theme(), &b.report
 	var lines []widget.Line

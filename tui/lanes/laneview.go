@@ -191,7 +191,7 @@ func (v *View) cellsOf(l *Lane) []Cell {
 	return row
 }
 
-// time writes how long something took, to the tenth once it is over: what still goes on is not to flicker.
+// time writes how long something took, to the tenth once it is over: what is still running must not flicker.
 func (v *View) time(d time.Duration, over bool) string {
 	if over {
 		return describe.Age(d)

@@ -29,7 +29,7 @@ type Window struct {
 }
 
 // WindowTo is the window of about that length which ends with the cell that an instant is in. Its cells begin at
-// multiples of their length, so that a picture that goes on moves by whole cells.
+// multiples of their length, so that a picture that continues moves by whole cells.
 func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	step := max(time.Millisecond, length/time.Duration(max(1, cells)))
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}

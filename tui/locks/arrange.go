@@ -23,7 +23,7 @@ type arrangedMsg struct {
 }
 
 // arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the
-// old one stays and goes on to follow the locks.
+// old one stays and continues to follow the locks.
 type arranger struct {
 	screen.Context
 	Index *Index

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// groupView draws the head of a group: its worst sign, its prefix, and a summary of its locks.
+// groupView draws the header of a group: the sign of its worst lock, its prefix, and a summary of its locks.
 func (s *Screen) groupView(g *lockGroup, width int, selected bool) string {
 	t := s.Theme()
 	mark := screen.LevelSign(t, g.worst())

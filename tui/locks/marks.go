@@ -20,7 +20,7 @@ func (s *Screen) Marked() []inspect.ID {
 	return list
 }
 
-// mark marks the selected lock, or unmarks it, and goes on to the next.
+// mark marks the selected lock, or unmarks it, and moves on to the next.
 func (s *Screen) mark() {
 	id := s.Current.Lock
 	switch {

@@ -61,7 +61,7 @@ func (c *confirmation) press(msg tea.KeyPressMsg) consent {
 	return undecided
 }
 
-// turn goes on to the next button. Another word than the right one keeps the keys, so that tab and enter do not
+// turn moves on to the next button. Another word than the right one keeps the keys, so that tab and enter do not
 // close the dialog without saying why.
 func (c *confirmation) turn() {
 	switch {

@@ -53,7 +53,7 @@ func (f *flow) askWhy() {
 	}
 }
 
-// armed goes on with a new preview once writing is allowed.
+// armed continues with a new preview once writing is allowed.
 func (f *flow) armed() tea.Cmd {
 	if f.phase != confirming {
 		return nil
@@ -62,7 +62,7 @@ func (f *flow) armed() tea.Cmd {
 	return f.next()
 }
 
-// next goes on to the next prompt or, after the last one, to the preview.
+// next moves on to the next prompt or, after the last one, to the preview.
 func (f *flow) next() tea.Cmd {
 	if len(f.prompts) > 0 {
 		f.phase = asking

@@ -19,7 +19,7 @@ type Context interface {
 	Arrived() bool
 	FeedError() error
 	Theme() *theme.Theme
-	// Now is the time that is drawn, by our clock; it stops while Paused. Clock goes on.
+	// Now is the time that is drawn, by our clock; it stops while Paused. Clock continues.
 	Now() time.Time
 	Paused() bool
 	// Past reports whether an earlier moment is drawn than the newest that is known.

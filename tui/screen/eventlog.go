@@ -17,9 +17,9 @@ import (
 // EventsKept bounds the log.
 const EventsKept = 5000
 
-// EventLog remembers what happened while we looked, the newest last. Events are numbered from 0 on as they
-// come; a number stays when others are forgotten. Where there are too many, those of the locks that have most
-// are: a noisy lock takes nothing from a quiet one.
+// EventLog remembers the events since it was made, the newest last. Events are numbered from 0 as they come, and
+// keep their numbers when others are forgotten. A full log forgets events of the locks that have the most, so that a
+// noisy lock takes no room from a quiet one.
 type EventLog struct {
 	List  []inspect.Event
 	notes []EventNote // of each in List
@@ -30,7 +30,7 @@ type EventLog struct {
 	Keep int
 	// Offset is a backend's clock minus ours; nil: none is known.
 	Offset func(backend string) time.Duration
-	// forgotten has the newest forgotten event of each lock, of all locks the one of any.
+	// forgotten has the newest forgotten event of each lock, and ofAny the newest of all.
 	forgotten map[inspect.ID]forgotten
 	ofAny     forgotten
 }
@@ -41,8 +41,7 @@ type forgotten struct {
 	at     time.Time
 }
 
-// EventNote is worked out from the log when an event comes, since earlier events are forgotten in
-// time.
+// EventNote is computed from the log when an event comes, since earlier events may be forgotten later.
 type EventNote struct {
 	number int
 	// From is the previous holder of a handover, escaped.
@@ -50,11 +49,11 @@ type EventNote struct {
 	// took is the length of a hold or a wait that has ended; 0 when unknown. atMost: it may have been shorter.
 	took   time.Duration
 	atMost bool
-	// Text that filters search, lower case; made when one first asks.
+	// Text that filters search, lower case; made on first use.
 	Text string
 }
 
-// Add takes over events. It forgets others only once in a while.
+// Add appends events. It forgets old ones only once in a while.
 func (l *EventLog) Add(events []inspect.Event) {
 	for _, e := range events {
 		n := EventNote{number: l.next, From: previous(&e)}
@@ -73,7 +72,7 @@ func (l *EventLog) Add(events []inspect.Event) {
 	}
 }
 
-// forget leaves keep events: of each lock the newest ones, as many as its share.
+// forget leaves keep events: each lock's newest ones, as many as its share.
 func (l *EventLog) forget(keep int) {
 	counts := make(map[inspect.ID]int)
 	for i := range l.List {
@@ -103,7 +102,7 @@ func (l *EventLog) forget(keep int) {
 	l.List, l.notes = list, notes
 }
 
-// recordForgotten remembers it for at most so many locks.
+// recordForgotten remembers a lock's newest forgotten event, for at most that many locks.
 func (l *EventLog) recordForgotten(lock inspect.ID, f forgotten, most int) {
 	if l.forgotten == nil {
 		l.forgotten = make(map[inspect.ID]forgotten)
@@ -116,7 +115,7 @@ func (l *EventLog) recordForgotten(lock inspect.ID, f forgotten, most int) {
 	}
 }
 
-// fairShare is the most of each that fit into room together, of the counts in ascending order; at least 1.
+// fairShare is the limit for each count under which all of them fit into room; at least 1. The counts ascend.
 func fairShare(counts []int, room int) int {
 	for i, n := range counts {
 		if left := len(counts) - i; n*left > room {
@@ -127,8 +126,8 @@ func fairShare(counts []int, room int) int {
 	return math.MaxInt
 }
 
-// CompleteFrom is the time of the newest event that was forgotten, of a lock or, with the zero ID, of any:
-// after it all are there. It is zero, and number -1, where none was.
+// CompleteFrom returns the time and number of a lock's newest forgotten event or, with the zero ID, of the newest of
+// all. The log is complete after it. If none was forgotten, the time is zero and the number -1.
 func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
 	f, ok := l.forgotten[lock]
 	full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept) // the lock's own may be missing
@@ -200,7 +199,7 @@ func lasted(e inspect.Event, offset time.Duration) (took time.Duration, atMost b
 	}
 }
 
-// After is the place in a list of numbers, the smallest first, of the first that is not below number.
+// After is the index of the first of the ascending numbers that is not below number.
 func After(numbers []int, number int) int { return sort.SearchInts(numbers, number) }
 
 // EventWord is the name of a kind of event on the screen.

@@ -27,7 +27,7 @@ type SnapshotMsg struct {
 	All     bool
 }
 
-// HiddenMsg reports to a screen that another one is in front now. It hears of no snapshot until it is opened
+// HiddenMsg reports to a screen that another one is in front now. It learns of no snapshot until it is opened
 // again, and is not to keep one in memory.
 type HiddenMsg struct{}
 

@@ -36,7 +36,7 @@ func (f *Field) start() {
 // SelectAll selects the text, as for a search that starts fresh.
 func (f *Field) SelectAll() { f.selected = f.Value() != "" }
 
-// replace drops the selected text where new text, or a key that deletes, comes instead; false where nothing did.
+// replace drops the selected text if new text or a deletion replaces it; false if nothing was dropped.
 func (f *Field) replace(gone bool) bool {
 	gone = gone && f.selected
 	if f.selected = false; gone {
@@ -54,7 +54,7 @@ func (f *Field) Set(value string) {
 
 func (f *Field) Value() string { return f.input.Value() }
 
-// Press takes a key that edits or moves the cursor; false for one that does neither.
+// Press handles a key that edits or moves the cursor; false for one that does neither.
 func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	f.start()
 	value, at := f.input.Value(), f.input.Position()
@@ -66,7 +66,7 @@ func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	return f.input.Value() != value || f.input.Position() != at
 }
 
-// Paste puts text in at the cursor, without line breaks; false where there was nothing in it.
+// Paste inserts text at the cursor, without line breaks; false if there was none.
 func (f *Field) Paste(msg tea.PasteMsg) bool {
 	f.start()
 	before := f.input.Value()

@@ -35,7 +35,7 @@ func (r *FormRow) Choose(name string) {
 }
 
 // Form is a list of rows and two buttons, its own and Cancel. Enter presses the button that was chosen; on a row it
-// goes on to the next one, and from the last one onto a button only where that is harmless.
+// moves on to the next one, and from the last one onto a button only where that is harmless.
 type Form struct {
 	Rows   []FormRow
 	Button string
