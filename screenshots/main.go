@@ -8,9 +8,8 @@
 //	                     # each screen, dialog, size and way of colour
 //	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
-// What the pictures show is a recording of the demo, tour.jsonl.gz, each at a moment of it: made again, a
-// picture is the same byte for byte. Those of what only a running program shows are of the demo itself, and
-// made when they are named.
+// Most pictures show a moment of tour.jsonl.gz, a recording of the demo, so a picture that is made again has the
+// same bytes. Pictures of what only a running program shows are of the demo itself, and made only when named.
 //
 // It needs rsvg-convert (librsvg2-bin) and the font JetBrains Mono (fonts-jetbrains-mono).
 package main
