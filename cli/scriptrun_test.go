@@ -46,6 +46,7 @@ func (p *page) start(args []string) {
 	}
 	b := &background{cmd: cmd, stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = b.stdout, b.stderr
+	cmd.WaitDelay = 2 * pageLimit // for what has inherited its output and lives on after a page has failed
 	b.in = must.Have(cmd.StdinPipe())(p.tb)
 	must.Succeed(p.tb, cmd.Start())
 	go func() {
