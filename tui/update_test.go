@@ -254,6 +254,10 @@ func TestGoneLockSaysSo(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Orders().ID}, fixture.Readers())})
 	wantText(t, m, "zk:/locks/orders", "This lock is gone")
+	b := fixture.Backends()
+	b[0].FirstPass = false
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, b, nil)})
+	wantText(t, m, "zk:/locks/orders", "has not been read yet")
 }
 
 func TestHandoverIsRemembered(t *testing.T) {

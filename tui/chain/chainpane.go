@@ -250,11 +250,11 @@ func (p *Pane) goneLines() []widget.Line {
 	if p.id == (inspect.ID{}) {
 		return []widget.Line{{{" No lock is selected.", t.Muted}}}
 	}
-	return []widget.Line{
-		{{" " + p.id.String(), t.Strong}},
-		nil,
-		{{" This lock is gone: its servers no longer list it. It comes back here when it does.", t.Text}},
+	text := " This lock is gone: its servers no longer list it. It comes back here when it does."
+	if b := p.Snapshot().Backend(p.id.Backend); b == nil || !b.FirstPass {
+		text = " This lock has not been read yet."
 	}
+	return []widget.Line{{{" " + p.id.String(), t.Strong}}, nil, {{text, t.Text}}}
 }
 
 func (p *Pane) header(l *inspect.Lock) widget.Line {
