@@ -281,6 +281,8 @@ var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
 	"kill clients":   {"ghost-owner": sessionTimeout + late},
+	// It says itself that it has no quorum, if it is asked meanwhile.
+	"isolate zookeeper": {"no-quorum": late},
 	// See poll.
 	"three of five":   {"thin-margin": late},
 	"split votes":     {"split-quorum": late},
