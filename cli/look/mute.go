@@ -27,8 +27,8 @@ func Mute(a *app.App) *cobra.Command {
 	r := &mute{App: a}
 	command := &cobra.Command{
 		Use:   "mute [LOCK FINDING]",
-		Short: "Acknowledge a finding for a while, or list what is muted",
-		Long: "Acknowledge a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
+		Short: "Mute a finding for a while, or list what is muted",
+		Long: "Mute a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
 			"doctor does not exit with 1 because of it. Without arguments, list what is muted.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
