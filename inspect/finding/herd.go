@@ -26,7 +26,7 @@ func herd() rule {
 	return rule{
 		name: "herd", severity: inspect.Warning,
 		means: "Ten or more sessions watch one node although their library does not ask for it. Each change wakes " +
-			"all of them at once.",
+			"all of them.",
 		sure:     "`evidence.sessions` lists the clients: see what their code watches.",
 		do:       "Have each waiter watch only its predecessor, as Curator does.",
 		not:      "Do not release the lock: that wakes all of them.",

@@ -26,7 +26,7 @@ func minorityLeftover() rule {
 		sure:     "Look again: its client may still be asking the other masters.",
 		do:       "Wait until it expires. Release it if it comes back or never expires.",
 		not:      "Do not treat its client as the holder.",
-		evidence: "value, votes, quorum, masters (addr, says), expires_at of the last vote, or never_expires",
+		evidence: "value, votes, quorum, masters (addr, says), expires_at of the last vote or never_expires",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

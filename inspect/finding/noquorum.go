@@ -27,8 +27,7 @@ func noQuorum() rule {
 		sure:  "Try the lost servers from a host that uses the locks: the problem may be our network.",
 		do:    "Bring one of them back.",
 		not:   "Do not stop or restart another server.",
-		evidence: "servers (addr, says), members, usable (at most), quorum, unseen (addresses that may serve others " +
-			"but not us)",
+		evidence: "servers (addr, says), members, usable (at most), quorum, unseen (addresses that may serve others)",
 	}.ofBackends(func(b *inspect.Backend, now time.Time) []inspect.Finding {
 		if b.Topology == inspect.Sentinel || b.Topology == inspect.Cluster || b.Spread.Suspect() {
 			return nil

@@ -25,12 +25,12 @@ func page() string {
 
 What lockscope diagnoses: the names and evidence are those of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
-- ¹ Not reported for keys and nodes that may not be locks. Other findings about them are info; their only advice is to find out whether it is a lock.
+- ¹ Not reported for keys and nodes that may not be locks. Other findings about those are info, and advise only to find out.
 - ² Reported only if a second look, a second later, finds the same.
-- ³ Needs to have watched the lock for a while: one-shot commands do not report it.
+- ³ Not reported by one-shot commands: it needs a lock's history.
 - If something that a rule needs could not be read, its findings are only possible, and no action is advised.
-- Evidence also has ` + "`cause`" + `, the likely cause, if one is known. With ` + "`contender`" + ` come ` + "`owner`" + ` and, where known,
-  ` + "`session`, `client`, `since`, `held_since` and `value_digest`" + `.
+- Evidence also has the likely ` + "`cause`" + `, and with ` + "`contender`" + ` what is known of its ` + "`owner`, `session`, `client`" + `,
+  ` + "`since`, `held_since` and `value_digest`" + `.
 `)
 	for _, severity := range []inspect.Severity{inspect.Critical, inspect.Warning, inspect.Info} {
 		title := string(severity)

@@ -24,7 +24,7 @@ func splitQuorum() rule {
 		do: "Wait until the values expire; release one that never does. Make failed attempts release on all " +
 			"masters.",
 		not: "Do not release values that are about to expire.",
-		evidence: "ballot (votes of each value), masters (addr, says), quorum, expires_at of the last vote, or " +
+		evidence: "ballot (votes of each value), masters (addr, says), quorum, expires_at of the last vote or " +
 			"never_expires",
 		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes}, asOf: votesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

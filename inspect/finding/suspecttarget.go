@@ -26,8 +26,8 @@ func suspectTarget() rule {
 		sure: "Compare the target with the clients' configuration. INFO has each server's `role` and `run_id`.",
 		do:   "Give each independent server its own target, and leave out replicas.",
 		not:  "Do not release anything before that: the locks are most likely held.",
-		evidence: "masters, locks, on_one (how many are on only one); or master, role; or server; for a lock value, " +
-			"library, masters (addr, says)",
+		evidence: "masters, locks, on_one (how many are on only one); or master, role; or server; or value, library, " +
+			"masters (addr, says)",
 		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.Redis || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {

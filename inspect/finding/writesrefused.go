@@ -24,9 +24,9 @@ import (
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
-		means: "A Redis master answers reads but refuses writes. No lock can be taken on it, or hardly any if its " +
-			"memory is full. A warning while the other masters form a quorum.",
-		sure:     "The master's log and INFO give the reason: disk, append-only file, replicas or memory.",
+		means: "A Redis master answers reads but refuses writes, so no lock can be taken on it. A warning while the " +
+			"other masters form a quorum.",
+		sure: "The master's log and INFO give the reason.",
 		do:       "Free disk space, restore a replica, or add memory.",
 		not:      "Do not delete lock keys to make room: their holders keep working.",
 		evidence: "servers (addr, maxmemory), reason (save, aof, replicas, memory), unusable, quorum",

@@ -4,8 +4,8 @@ package recipe
 var keySources = []written{
 	{
 		library: "Redisson: RLock, RSpinLock, RFencedLock, RFairLock, RReadWriteLock", recipe: redissonName, read: "66863978", file: "RedissonBaseLock.java, RedissonLock.java, RedissonFairLock.java, RedissonReadLock.java", function: "getLockName, tryLockInnerAsync",
-		proof: "a hash of `uuid:thread`, with a list `redisson_lock_queue:{NAME}`, a `…:rwlock_timeout:N`, or subscribers of `redisson_lock__channel:{NAME}` or `redisson_rwlock:{NAME}` beside it",
-		alike: "hand-made copies of its script. The hash alone is likely with a random UUID and a TTL, else possible", sure: Certain, ours: []string{"redissonSure"},
+		proof: "a hash of `uuid:thread`, and a list `redisson_lock_queue:{NAME}`, a `…:rwlock_timeout:N`, or subscribers of `redisson_lock__channel:{NAME}` or `redisson_rwlock:{NAME}`",
+		alike: "the hash alone is likely with a random UUID and a TTL, else possible", sure: Certain, ours: []string{"redissonSure"},
 		is: keyed("lock:a", hash(owner, "1"), "redisson_lock__channel:{lock:a}", Value{Type: TypeChannel, Subscribers: 1}),
 		near: []found{
 			keyed("lock:a", hash(owner, "1")), keyed("lock:a", forever(hash(owner, "1"))), keyed("lock:a", hash("mode", "read", owner, "1")),
@@ -15,13 +15,13 @@ var keySources = []written{
 	},
 	{
 		library: "Redisson: RPermitExpirableSemaphore", recipe: redissonName, read: "66863978", file: "RedissonPermitExpirableSemaphore.java", function: "tryAcquireAsync",
-		proof: "a number without a TTL, and `{NAME}:timeout`, a sorted set of 16 random bytes scored by their end", alike: "sets of sixteen letters", sure: Certain, ours: []string{"redissonCounted"},
+		proof: "a number without a TTL, and `{NAME}:timeout`, a sorted set of 16 random bytes by their end", alike: "sets of sixteen letters", sure: Certain, ours: []string{"redissonCounted"},
 		is:   keyed("permits", forever(plain("1")), "{permits}:timeout", zset(ends, random)),
 		near: []found{keyed("permits", forever(plain("1")), "{permits}:timeout", zset(ends, "alice-and-bob-22")), keyed("permits", forever(plain("1")), "{permits}:timeout", zset(7, random))},
 	},
 	{
 		library: "Redisson: RSemaphore, RCountDownLatch", recipe: redissonName, read: "66863978", file: "RedissonSemaphore.java", function: "tryAcquireAsync",
-		proof: "a number; subscribers of `redisson_sc:{NAME}` make it likely", alike: "every counter", sure: Likely,
+		proof: "a number, and subscribers of `redisson_sc:{NAME}`", alike: "every counter", sure: Likely,
 		is:   keyed("permits", forever(plain("1")), "redisson_sc:{permits}", Value{Type: TypeChannel, Subscribers: 1}),
 		near: []found{keyed("permits", forever(plain("1"))), keyed("semaphore:a", forever(plain("1")))},
 	},
@@ -33,13 +33,13 @@ var keySources = []written{
 	},
 	{
 		library: "sidekiq-unique-jobs 7, 8, 9", recipe: sidekiqName, read: "09e14a8, 119d248", file: "lib/sidekiq_unique_jobs/lua/lock.lua, lua/lock_v9.lua", function: "HSET locked, job_id, current_time",
-		proof: "`uniquejobs:`, 32 or 64 hex digits, `:LOCKED`, a hash of jobs with the time, or JSON with the worker", alike: "none known; other values, and another prefix, are likely", sure: Certain, ours: []string{"sidekiqDecode"},
+		proof: "`uniquejobs:`, 32 or 64 hex digits, `:LOCKED`, a hash of jobs", alike: "none known; other values, and another prefix, are likely", sure: Certain, ours: []string{"sidekiqDecode"},
 		is:   keyed("uniquejobs:"+md5Hex+":LOCKED", hash("3fae29d0c1b24e5f9a7b6c8d", "1763715600.5")),
 		near: []found{keyed("uniquejobs:"+md5Hex+":LOCKED", hash("a", "7")), keyed("uniquejobs:"+md5Hex+":LOCKED", hash("a", "yes")), keyed("uniquejobs:stats:LOCKED", hash("a", "1763715600.5"))},
 	},
 	{
 		library: "Symfony Lock's RedisStore since 5.2", recipe: "symfony", read: "02a3863", file: "Store/RedisStore.php", function: "save, saveRead, getUniqueToken",
-		proof: "a sorted set of base64 of 32 bytes scored by their end, with the member `__write__`", alike: "registers of sessions and tokens. Readers alone are likely if the key names a lock and its TTL is the last end",
+		proof: "a sorted set of base64 of 32 bytes by their end, with the member `__write__`", alike: "readers alone are likely if the key names a lock and its TTL is the last end",
 		sure: Certain, ours: []string{"symfonySure"},
 		is:   keyed("orders", zset(ends, base32, SymfonyWrite)),
 		near: []found{keyed("sessions:alice", zset(ends, base32)), keyed("lock:orders", zset(ends, base32)), keyed("lock:orders", forever(zset(ends, base32))), keyed("orders", zset(ends, "alice", SymfonyWrite))},
@@ -52,12 +52,12 @@ var keySources = []written{
 	},
 	{
 		library: "madelson/DistributedLock (.NET): semaphore", recipe: "madelson", read: "08c6404", file: "RedisSemaphorePrimitive.cs", function: "AcquireScript",
-		proof: "a sorted set of MACHINE_PID_GUID scored by their end", alike: "registers of workers", sure: Likely,
+		proof: "a sorted set of MACHINE_PID_GUID by their end", alike: "registers of workers", sure: Likely,
 		is: keyed("semaphore:a", zset(ends, machine)), near: []found{keyed("workers", zset(7, machine)), keyed("workers", zset(ends, "web1_7_"+md5Hex))},
 	},
 	{
 		library: "redis-semaphore (Ruby)", recipe: rubySemaphoreName, read: "02edf39", file: "lib/redis/semaphore.rb", function: "create!, lock, signal",
-		proof: "`SEMAPHORE:NAME:EXISTS` with 1, a list `…:AVAILABLE`, a hash `…:GRABBED` of tokens by the second they were taken", alike: "none known", sure: Likely,
+		proof: "`SEMAPHORE:NAME:EXISTS` with 1, a list `…:AVAILABLE`, a hash `…:GRABBED` of tokens", alike: "none known", sure: Likely,
 		is: keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("1")), "SEMAPHORE:a:GRABBED", forever(hash("0", "1763715600.5"))),
 		near: []found{
 			keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("1"))),
@@ -67,7 +67,7 @@ var keySources = []written{
 	},
 	{
 		library: "redis-semaphore (npm): Semaphore, MultiSemaphore", recipe: redisSemaphoreName, read: "5.8.0 run", file: "lib/semaphore/acquire/lua.js", function: "acquireLua",
-		proof: "`semaphore:NAME`, a sorted set of UUIDs scored by when they came, with a TTL", alike: "other sets of times", sure: Likely,
+		proof: "`semaphore:NAME`, a sorted set of UUIDs by their start, with a TTL", alike: "other sets of times", sure: Likely,
 		is:   keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)),
 		near: []found{keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), "worker-7")), keyed("seen:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)), keyed("semaphore:a", forever(zset(float64(sourcesNow.UnixMilli()-1), uuid)))},
 	},

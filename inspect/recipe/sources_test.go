@@ -298,9 +298,9 @@ lockscope says which library wrote a lock, and how sure that is (` + "`recipe`, 
 - *likely*: few other programs write it;
 - *possible*: a guess. It raises no alarm, and no action is advised.
 
-Each format below is listed under the highest certainty that it can reach. Tests check each, and its look-alikes. The
-versions and source files behind it are in ` + "`inspect/recipe/catalogue.yaml` and in the `*sources_test.go`" +
-		" files of\n`inspect/recipe/`" + `.
+Each format below is listed under the highest certainty that it can reach. ` +
+		"`inspect/recipe/catalogue.yaml` and the tests\nof `inspect/recipe/`" +
+		` name the versions and source files behind it, and try its look-alikes.
 `)
 	for _, sure := range []Confidence{Certain, Likely, Possible} {
 		b.WriteString("\n## " + strings.ToUpper(string(sure[:1])) + string(sure[1:]) + "\n\n")

@@ -12,7 +12,7 @@ func recipeSources() []written {
 		{
 			library: "Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2", recipe: "curator",
 			read: "88dee99a; 5.4.0 run", file: "StandardLockInternalsDriver.java, ProtectedUtils.java, LeaderLatch.java", function: "createsTheLock, toProtectedName",
-			proof: "`_c_`, a UUID with dashes, a dash, then `lock-`, `latch-`, `lease-`, `__READ__` or `__WRIT__`, then the server's number, and nothing else",
+			proof: "`_c_`, a UUID with dashes, a dash, `lock-`, `latch-`, `lease-`, `__READ__` or `__WRIT__`, and the server's number",
 			alike: "zookeeper-client-rust's `new_curator` and lockscope, which queue with it. The deprecated InterProcessSemaphore looks like a mutex without watches",
 			sure:  Certain, ours: []string{"parseCurator", "curatorSemaphore"},
 			is: child("_c_"+uuid+"-lock-0000000007", session, "10.0.0.7"),
@@ -23,15 +23,15 @@ func recipeSources() []written {
 		},
 		{
 			library: "kazoo: Lock, WriteLock, ReadLock, Election; Semaphore", recipe: "kazoo", read: "4476a3b; 2.8.0 run", file: "kazoo/recipe/lock.py", function: "_inner_acquire",
-			proof: "32 hex digits, `__lock__` or `__rlock__`, the server's number. A Semaphore: the number of permits as its directory's data, and the directory `PATH-__lock__` beside it",
-			alike: "none known; parties (`__party__`) and double barriers have other words. A permit alone is 32 hex digits, and possible",
+			proof: "32 hex digits, `__lock__` or `__rlock__`, the server's number. A Semaphore: also the directory `PATH-__lock__`, and the number of permits as data",
+			alike: "none known; a permit alone is 32 hex digits, and possible",
 			sure:  Certain, ours: []string{"parseKazoo", "kazooSemaphore"},
 			is:   child(guid+"__lock__0000000001", session, "worker"),
 			near: []found{child(guid, session, "worker"), child(guid+"__party__", session, ""), child(guid+"__lock__", session, ""), child(guid+"-host-1", session, "")},
 		},
 		{
 			library: "kazoo: NonBlockingLease", recipe: "kazoo", read: "2.8.0", file: "kazoo/recipe/lease.py", function: "_attempt_obtaining",
-			proof: "a persistent node `lease_holder` with the JSON fields version (1), holder and end, the latter to the second and without a zone",
+			proof: "a persistent node `lease_holder` with the JSON fields version, holder and end",
 			alike: "none known; other data under that name is possible", sure: Certain, ours: []string{"ReadLease"},
 			is:   lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00"}`),
 			near: []found{lease(`{"version": 2, "holder": "a", "end": "2026-11-21T09:00:00"}`), lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00Z"}`), lease(`{"holder": "a", "end": "2026-11-21T09:00:00"}`)},
@@ -45,7 +45,7 @@ func recipeSources() []written {
 		},
 		{
 			library: "ZooKeeper's own recipes: WriteLock (Java), zoo_lock (C)", recipe: "zookeeper-recipes", read: "0e5a074, 2a1d66c; 3.8.0 run", file: "WriteLock.java, zoo_lock.c", function: "LockZooKeeperOperation.execute, zkr_lock_operation",
-			proof: "`x-`, the id of the session that made the ephemeral node (decimal from Java, 16 hex digits from C), a dash, the server's number",
+			proof: "`x-`, the id of the node's session (decimal, or 16 hex digits), a dash, the server's number",
 			alike: "any name `x-NUMBER-`: an unknown queue unless the number is the owner's session", sure: Certain, ours: []string{"bySession"},
 			is: child("x-"+mine+"-0000000003", session, "\x12\x34"),
 			near: []found{
@@ -62,7 +62,7 @@ func recipeSources() []written {
 		},
 		{
 			library: "Accumulo: table locks of FATE transactions", recipe: "accumulo", read: "00db6e1, 1c08a34", file: "DistributedReadWriteLock.java, FateLock.java", function: "ParsedLock.getLockData, addEntry",
-			proof: "a persistent node `lock-` with READ or WRITE, a colon and 16 hex digits; from 4.0 on `flock#`, the mode, a colon, FATE:TYPE:UUID, `#`",
+			proof: "a persistent node `lock-` with READ or WRITE, a colon and 16 hex digits; from 4.0 `flock#`",
 			alike: "other numbered persistent nodes: their holder is unknown", sure: Certain, ours: []string{"ReadKept", "parseAccumulo"},
 			is: kept("lock-0000000001", "WRITE:34d8ff7a20acb0b3"),
 			near: []found{
@@ -91,21 +91,21 @@ func queueSources() []written {
 		},
 		{
 			library: "Hive: ZooKeeperHiveLockManager", recipe: "hive", read: "012070c", file: "ZooKeeperHiveLockManager.java, HiveLockObject.java", function: "getLockName, lockPrimitive",
-			proof: "`LOCK-SHARED-`, `LOCK-SEMI_SHARED-` or `LOCK-EXCLUSIVE-`, the server's number, and data whose third field is EXPLICIT or IMPLICIT", alike: "hand-made read-write locks with these words",
+			proof: "`LOCK-SHARED-`, `LOCK-SEMI_SHARED-` or `LOCK-EXCLUSIVE-`, the server's number; the data's third field is EXPLICIT or IMPLICIT", alike: "hand-made read-write locks with these words",
 			sure: Certain, ours: []string{"hive"},
 			is:   child("LOCK-SHARED-0000000001", 0, "hive_20261121:1763720000:EXPLICIT:lock table a:10.0.0.9"),
 			near: []found{child("LOCK-SHARED-0000000001", session, "reader 7"), child("LOCK-EXCLUSIVE-0000000001", 0, ""), child("LOCK-EXCLUSIVE-0000000001", session, "a:b:c:d")},
 		},
 		{
 			library: "Solr: elections", recipe: "solr", read: "02c81f8", file: "LeaderElector.java", function: "joinElection",
-			proof: "the id of the session that made the ephemeral node, a dash, a name, `-n_`, a number", alike: "names of the same form, with another session's id",
+			proof: "the id of the node's session, a dash, a name, `-n_`, a number", alike: "names of the same form, with another session's id",
 			sure: Certain, ours: []string{"bySession"},
 			is:   child(mine+"-core_node1-n_0000000005", session, ""),
 			near: []found{child("7-shard-n_0000000005", session, ""), child("20261121-job-n_0000000005", session, ""), child(mine+"-core_node1-n_0000000005", 0, "")},
 		},
 		{
 			library: "madelson/DistributedLock (.NET) in ZooKeeper", recipe: "madelson", read: "master of 2026", file: "ZooKeeperDistributedReaderWriterLock.cs, ZooKeeperSynchronizationHelper.cs", function: "TryAcquireAsync",
-			proof: "`read-`, `write-` or `semaphore-` and the server's number; a semaphore's node with the data ACQUIRED makes it likely", alike: "programs that follow ZooKeeper's recipes page", sure: Possible,
+			proof: "`read-`, `write-` or `semaphore-` and the server's number; likely for a semaphore with the data ACQUIRED", alike: "programs that follow ZooKeeper's recipes", sure: Possible,
 			is: child("read-0000000001", session, ""), near: []found{child("read-0000000001", session, "10.0.0.7"), child("reader-0000000001", session, "")},
 		},
 		{
@@ -115,7 +115,7 @@ func queueSources() []written {
 		},
 		{
 			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are not locks", recipe: sequentialName, read: "-", file: "-", function: "-",
-			proof: "ephemeral nodes that the server numbered. Likely once each is seen to watch only the one before it", alike: "members, jobs, block numbers, services", sure: Possible,
+			proof: "ephemeral nodes that the server numbered. Likely if each watches the one before it", alike: "members, jobs, block numbers, services", sure: Possible,
 			is: child("lock-0000000001", session, ""),
 		},
 	}
@@ -126,7 +126,7 @@ func nodeSources() []written {
 	return []written{
 		{
 			library: "Helix: ZKDistributedNonblockingLock", recipe: "helix", read: "1e9b660", file: "LockInfo.java, HelixLockScope.java", function: "setLockInfoFields",
-			proof: "a persistent node below CLUSTER/LOCK/CLUSTER, PARTICIPANT or RESOURCE, with a ZNRecord `LOCK` that has OWNER, MESSAGE and TIMEOUT", alike: "none known", sure: Certain, ours: []string{"readHelix"},
+			proof: "a persistent node below CLUSTER/LOCK/…, with a ZNRecord `LOCK` that has OWNER, MESSAGE and TIMEOUT", alike: "none known", sure: Certain, ours: []string{"readHelix"},
 			is: alone("/c/LOCK/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1795317377191"}}`, false),
 			near: []found{
 				alone("/c/LOCK/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a"}}`, false), alone("/c/CONFIGS/RESOURCE", `{"id":"LOCK","simpleFields":{"OWNER":"a","MESSAGE":"","TIMEOUT":"1"}}`, false),
@@ -135,7 +135,7 @@ func nodeSources() []written {
 		},
 		{
 			library: "one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
-			proof: "one ephemeral node without others next to it", alike: "any sign of presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
+			proof: "one ephemeral node", alike: "any sign of presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}
 }
