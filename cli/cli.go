@@ -36,7 +36,7 @@ func Main(ctx context.Context, args []string, env app.Environment) int {
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = noSuchSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
-	root.SetOut(env.ForPeople(env.Stdout)) // help; the scripts of completion go to what was set before
+	root.SetOut(env.ForPeople(env.Stdout)) // for help; completion scripts keep the writer set above
 	err := root.ExecuteContext(ctx)
 	code := app.ExitCode(err)
 	var exit app.ExitError
@@ -97,7 +97,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	return root
 }
 
-// globalFlags are those of all commands, and those of the screen.
+// globalFlags adds the flags of all commands, and those of the screen.
 func globalFlags(a *app.App, root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.Profile, "profile", "p", "", "use the profile `NAME` of the configuration")
@@ -114,7 +114,7 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("profile", a.CompleteProfile)
 }
 
-// labFor makes what takes locks for the screen.
+// labFor makes the screen's lab, which takes locks.
 func labFor(a *app.App) screen.LabMaker {
 	return func(s app.Setup, forget func(inspect.ID), armed func() bool) screen.Lab {
 		return hold.NewLab(a, s, forget, armed)

@@ -2,11 +2,10 @@ package inspect
 
 import "context"
 
-// maxEvents limits the events that a subscription keeps for a reader that does not take them.
+// maxEvents limits the events that a subscription keeps for a slow reader.
 const maxEvents = 10_000
 
-// Subscription hands out snapshots to one reader, always the newest, each with the changes and the events since the
-// one before.
+// Subscription gives one reader the newest snapshot, with the changes and events since the previous one.
 type Subscription struct {
 	observer *Observer
 	signal   chan struct{}
@@ -42,7 +41,7 @@ func (s *Subscription) wake(changed map[ID]struct{}, events []Event) {
 	}
 }
 
-// cut drops the events that are too many, the oldest first.
+// cut drops the oldest events above the limit.
 func (s *Subscription) cut() {
 	if over := len(s.events) - maxEvents; over > 0 {
 		s.events = append([]Event(nil), s.events[over:]...)

@@ -7,15 +7,15 @@ import (
 	"github.com/lockscope/lockscope/internal/suspend"
 )
 
-// clock is by what a session judges its leases and waits. Its instants have a monotonic reading, and compare
-// with those at which requests were sent. That reading leaves out the time during which the machine was
-// suspended; it is added separately, since servers have gone on meanwhile.
+// clock times a session's leases and waits. Its instants have a monotonic reading, and compare with those at
+// which requests were sent. That reading leaves out the time during which the machine was suspended. It is
+// added, since the servers' clocks went on.
 //
-// Timers and the deadlines of connections go by the process' own clock: what they wake judges by this one. A
-// clock that runs ahead of that means that the process was stopped.
+// Timers and the deadlines of connections use the process's own clock. The code that they wake checks this one; if
+// it is ahead, the process was stopped.
 type clock struct {
 	now       func() time.Time
-	suspended func() time.Duration // in all, since the machine's start; always 0 where the system does not count it
+	suspended func() time.Duration // total since boot; always 0 where the system does not count it
 }
 
 func processClock() clock { return clock{time.Now, suspend.Total} }
@@ -37,7 +37,7 @@ type sleepClock struct {
 	sleeps []suspension  // oldest first
 }
 
-// suspension is one growth of the total, and the instant at which it was noticed.
+// suspension is one increase of the total, and when it was noticed.
 type suspension struct {
 	noticed time.Time
 	slept   time.Duration
@@ -68,13 +68,13 @@ func (c *sleepClock) look() time.Duration {
 	return c.total
 }
 
-// now is the instant of a sending: suspensions before it are noticed, and not taken off what counts from it.
+// now is the instant of a sending. Suspensions before it are noticed first, and do not shorten what counts from it.
 func (c *sleepClock) now() time.Time {
 	c.look()
 	return c.clock.now()
 }
 
-// correct takes off a deadline, which counts from an instant, all that the machine has been suspended since then.
+// correct moves a deadline, which counts from an instant, back by the suspensions since then.
 func (c *sleepClock) correct(since, deadline time.Time) time.Time {
 	c.look()
 	c.mu.Lock()

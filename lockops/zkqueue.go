@@ -27,8 +27,8 @@ type zkQueue struct {
 	// name is whole.
 	permit         func(guid string) string
 	permitNumbered bool
-	dirData        []byte // what the directory is made with; nil: as a container, without any
-	// nodeACL is the access list of contenders' nodes, nil until the directory was looked at: it exists and has no
+	dirData        []byte // of a new directory; nil: a container without data
+	// nodeACL is the access list of contenders' nodes. It is nil until the directory exists and is known to have no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]
 }
@@ -43,7 +43,7 @@ func newZKQueue(s *ZKSession, path string, opts []Option, rw bool) *zkQueue {
 	case !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/"):
 		q.opts.refuse("a lock's path starts with a slash and does not end in one")
 	case q.prefixes(recipe.Exclusive) == nil:
-		q.opts.refuse("recipe %q has no %s that can be queued with (there are: %s)",
+		q.opts.refuse("recipe %q has no %s (choose from: %s)",
 			q.opts.queue.Name, q.kind(), strings.Join(zkRecipes(rw), ", "))
 	}
 	return q
@@ -66,7 +66,7 @@ func zkRecipes(rw bool) (names []string) {
 	return names
 }
 
-// prefixes builds what names of contenders of a mode start with.
+// prefixes builds the beginnings of contenders' names, by mode.
 func (q *zkQueue) prefixes(mode recipe.Mode) func(guid string) string {
 	switch r := q.opts.queue; {
 	case !q.rw:
@@ -174,7 +174,7 @@ func (q *zkQueue) makeDir(ctx context.Context, session int64) error {
 	return q.session.makeDir(ctx, session, q.dir)
 }
 
-// setACL notes, when the directory has been looked at, what access list the nodes in it get.
+// setACL keeps the access list for the nodes of the directory, once it was read.
 func (q *zkQueue) setACL(r zkwire.Reply) error {
 	acl := q.session.opts.acl
 	if acl == nil {
@@ -187,11 +187,10 @@ func (q *zkQueue) setACL(r zkwire.Reply) error {
 	return nil
 }
 
-// acl is the access list of contenders' nodes, once the directory was looked at.
+// acl is the access list of contenders' nodes, once the directory was read.
 func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
-// spent is the error of a directory whose counter has reached its end: the server gives the same number again
-// and again.
+// spent is the error for a directory whose counter has reached its end: the server repeats its last number.
 func (q *zkQueue) spent() error {
 	return fmt.Errorf("directory %s has used up its numbers (2147483647 was the last): use another directory, "+
 		"or delete this one while no client uses it", q.dir)

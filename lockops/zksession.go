@@ -35,12 +35,12 @@ func WithSessionTimeout(timeout time.Duration) ZKOption {
 	return func(o *zkOptions) { o.timeout, o.dials = timeout, true }
 }
 
-// WithTLS speaks TLS to the servers. An empty ServerName is filled in with each server's name.
+// WithTLS connects with TLS. An empty ServerName is filled in with each server's name.
 func WithTLS(config *tls.Config) ZKOption {
 	return func(o *zkOptions) { o.tls, o.dials = config, o.dials || config != nil }
 }
 
-// WithDialContext replaces the net.Dialer, for a proxy or a tunnel. TLS, if any, is spoken over the connection that
+// WithDialContext replaces the net.Dialer, for a proxy or a tunnel. TLS, if any, runs over the connection that
 // dial returns.
 func WithDialContext(dial func(ctx context.Context, network, addr string) (net.Conn, error)) ZKOption {
 	return func(o *zkOptions) { o.dialer, o.dials = dial, true }
@@ -84,13 +84,13 @@ type ZKSession struct {
 	endGone context.CancelFunc
 
 	mu      sync.Mutex
-	closed  bool           // no Acquire begins any more
-	drained bool           // and nothing is done behind any more
+	closed  bool           // no new Acquire begins
+	drained bool           // and no new work in the background
 	changed chan struct{}  // closed when the connection was made or lost
 	work    sync.WaitGroup // with mu: nothing is added after drained
 }
 
-// silent is a zk.Logger; what matters is asked of the tap.
+// silent is a zk.Logger that drops everything: the tap reports what matters.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
@@ -157,7 +157,7 @@ func (s *ZKSession) start(ctx context.Context) error {
 	}
 	for _, credentials := range s.opts.auth {
 		answer := make(chan error, 1)
-		s.goDo(func() { answer <- s.conn.AddAuth("digest", []byte(credentials)) }) // knows no context
+		s.goDo(func() { answer <- s.conn.AddAuth("digest", []byte(credentials)) }) // takes no context
 		var err error
 		select {
 		case err = <-answer:
@@ -171,12 +171,12 @@ func (s *ZKSession) start(ctx context.Context) error {
 	return s.measure(ctx)
 }
 
-// tripsPerTimeout is for how many round trips a session timeout has to have room: a heartbeat is sent eight
+// tripsPerTimeout is the number of round trips that must fit into a session timeout: a heartbeat is sent eight
 // times in it, and a lost connection has to be resumed within a sixth (see zkwire.Tap).
 const tripsPerTimeout = 8
 
-// measure refuses servers that are too far for the session timeout. It asks again before it does: a busy
-// machine answers late at times.
+// measure refuses servers that are too far for the session timeout. It asks again first, since a
+// busy machine sometimes answers late.
 func (s *ZKSession) measure(ctx context.Context) error {
 	session, timeout := s.tap.Session()
 	trip := s.tap.Latency()
@@ -188,7 +188,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		switch _, err := s.call(ctx, session, existsRequest("/")); {
 		case err == nil:
 			trip = min(trip, s.clock.since(sent))
-		case lostInTransit(err) && trip <= timeout/3: // the next connection may be another way
+		case lostInTransit(err) && trip <= timeout/3: // the next connection may take another way
 			return nil
 		case !lostInTransit(err):
 			return fmt.Errorf("no session with zookeeper %s: %w", s.servers, err)
@@ -200,7 +200,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 
-// cleanUpLimit is how long Close lets an adopted connection's nodes be removed.
+// cleanUpLimit bounds the time in which Close removes an adopted connection's nodes.
 const cleanUpLimit = 2 * time.Second
 
 // Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are
@@ -228,7 +228,7 @@ func (s *ZKSession) Close() {
 	s.work.Wait()
 }
 
-// awaitWork waits for what the session still does, not forever.
+// awaitWork waits for the session's goroutines, but not forever.
 func (s *ZKSession) awaitWork(limit time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -320,5 +320,5 @@ func lostInTransit(err error) bool {
 // full is a lock's path with the session's chroot before it.
 func (s *ZKSession) full(path string) string { return s.opts.chroot + path }
 
-// Requests counts the requests that the session has sent, pings and connect requests left out.
+// Requests counts the requests that the session has sent, without pings and connect requests.
 func (s *ZKSession) Requests() uint64 { return s.tap.Requests() }

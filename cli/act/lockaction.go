@@ -34,7 +34,7 @@ func (r *lockAction) flags(command *cobra.Command) {
 	command.Flags().StringVar(&r.owner, "owner", "",
 		"the contender's `NAME` as ls or show prints it, or its value_digest")
 	r.action.flags(command)
-	_ = command.RegisterFlagCompletionFunc("owner", r.CompleteOwner) // fails for a flag that is not there only
+	_ = command.RegisterFlagCompletionFunc("owner", r.CompleteOwner) // fails only for a missing flag
 }
 
 // prepare makes the request from the arguments and the flags.
@@ -72,7 +72,7 @@ func (r *lockAction) preview(ctx context.Context, all *app.Releasers) (err error
 	return r.setup.Explain(err)
 }
 
-// judged is the answer of look to the preview.
+// judged decides by the preview whether look succeeds.
 func (r *lockAction) judged() (may bool, err error) {
 	r.result = act.Result{Seen: r.seen.Seen, Next: r.seen.Next, Reason: r.seen.Refused, Detail: r.seen.Detail}
 	if r.seen.Refused != "" {
@@ -153,8 +153,8 @@ func showNext(to io.Writer, p *act.Preview) {
 	fmt.Fprintf(to, "  next    %s\n", next)
 }
 
-// misnamed advises if the owner was given by a contender's label rather than its name; nil if it was
-// not. It guesses no choice.
+// misnamed returns advice if --owner is a contender's label instead of its name, else nil. It never
+// chooses for the user.
 func (r *lockAction) misnamed(p act.Preview) error {
 	switch {
 	case len(p.Alike) == 0 || p.Seen != nil:

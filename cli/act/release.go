@@ -144,8 +144,8 @@ type ReleaseOthers struct {
 type releaseMaster struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
-	// Ended: of a contender that is gone and that this master did not say it deleted: not by the
-	// request, or somehow.
+	// Ended: how the contender left a master that reported no deletion: not by the request, or
+	// somehow.
 	Ended act.Ended `json:"ended,omitempty"`
 	Error string    `json:"error"`
 }

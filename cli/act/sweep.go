@@ -116,14 +116,14 @@ func (r *sweep) show(to io.Writer) {
 	for _, dir := range r.seen.Found {
 		made := "made " + describe.Age(dir.Age) + " ago"
 		if dir.AgeUnknown {
-			made = "made by a clock that is not known"
+			made = "made at an unknown time"
 		}
 		fmt.Fprintf(to, "%s  %s, idle for %s or more\n", inspect.Escape(dir.Path), made, describe.Age(dir.Idle))
 	}
 	r.counts(to)
 	if len(r.seen.Found) > 0 {
-		fmt.Fprintln(to, "note: a client that made its directory once, and does not make it again, "+
-			"fails when it comes back: kazoo's Lock objects in use do")
+		fmt.Fprintln(to, "note: a client that creates its directory only once fails when it comes back: "+
+			"kazoo's Lock objects do")
 	}
 }
 
@@ -158,7 +158,7 @@ func (r *sweep) confirm() (how string, err error) {
 		&r.seen.Request.Why, r.show)
 }
 
-// do implements guarded: one after the other, until one is not as it was.
+// do implements guarded. It stops at the first directory that has changed.
 func (r *sweep) do(ctx context.Context, confirmed string) error {
 	for _, dir := range r.seen.Found {
 		limited, cancel := context.WithTimeout(ctx, r.Timeout)

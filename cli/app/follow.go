@@ -38,7 +38,7 @@ func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) 
 // untilEnded returns a context that ends when the user interrupts, and the SIGHUPs that do not end it.
 func (a *App) untilEnded(ctx context.Context) (context.Context, <-chan os.Signal, context.CancelFunc) {
 	for _, stream := range []any{a.Stdin, a.Stdout, a.Stderr} {
-		if _, attended := Terminal(stream); attended { // SIGHUP then means that it was closed
+		if _, attended := Terminal(stream); attended { // SIGHUP then means that the terminal was closed
 			ctx, stop := Interruptible(ctx)
 			return ctx, nil, stop
 		}

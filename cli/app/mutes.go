@@ -79,7 +79,7 @@ func (a *App) changeMutes(change func([]MuteEntry) []MuteEntry) error {
 	return writeMutes(path, change(list))
 }
 
-// writeMutes puts a new file in the place of the old one.
+// writeMutes replaces the file.
 func writeMutes(path string, list []MuteEntry) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 	if err != nil {
 		return
 	}
-	var last os.FileInfo // it is read once more at first: it may have changed since the command read it
+	var last os.FileInfo // nil: the first round reads it again, as it may have changed
 	beat := time.NewTicker(mutesBeat)
 	defer beat.Stop()
 	for {
@@ -165,7 +165,7 @@ func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 			continue
 		}
 		last = now
-		list, _ := a.LoadMutes() // said when the next command starts: a screen is in front
+		list, _ := a.LoadMutes() // the next command reports the error: here the screen covers it
 		observer.Mute(list)
 	}
 }

@@ -105,8 +105,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// forOwner takes others' rights off a file that is replaced. A pipe or device such as /dev/null is
-// everybody's.
+// forOwner removes others' rights from a file that is replaced, but not from a pipe or device such
+// as /dev/null.
 func forOwner(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {

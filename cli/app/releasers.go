@@ -163,8 +163,8 @@ func (r *Releasers) connected(ctx context.Context, t connect.Target) (act.Releas
 	return made, nil
 }
 
-// PerMaster limits the answer of one Redis master to one request, connecting included: with round
-// trips of 300 ms that alone takes 2 s.
+// PerMaster limits one request to one Redis master, including connecting, which takes 2 s with round
+// trips of 300 ms.
 const PerMaster = 5 * time.Second
 
 func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser, func(), error) {
@@ -229,7 +229,7 @@ func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 			return nil, err
 		}
 		r.audit = opened
-		clear(r.made) // those that were made without it are left to previews under way
+		clear(r.made) // previews under way keep theirs, which were made without it
 	}
 	r.disarmed = !on
 	return opened, nil

@@ -89,7 +89,7 @@ func (q *acquisition) run(ctx context.Context, args []string) error {
 	return q.end(hold, q.keep(ctx, hold))
 }
 
-// end gives the lock back. That it was lost wins over what COMMAND's own exit code is.
+// end releases the lock. A loss takes precedence over COMMAND's exit code.
 func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 	back := q.giveBack(hold)
 	switch {
@@ -102,7 +102,7 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 	return kept
 }
 
-// check reads the arguments and makes sure of what needs no server.
+// check reads the arguments, and checks them without asking a server.
 func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if q.wait < 0 {
 		return app.Usagef("--wait %v: give 0 or more", q.wait)
@@ -218,8 +218,7 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 	}
 }
 
-// giveBack releases the lock. The error wraps ErrLost where it was lost before, which may show only
-// now.
+// giveBack releases the lock. The error wraps ErrLost if it had been lost, which may show only now.
 func (q *acquisition) giveBack(hold *lockops.Hold) error {
 	ctx, cancel := context.WithTimeout(context.Background(), q.Timeout)
 	defer cancel()
@@ -307,7 +306,7 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 func notTaken(err error) int {
 	var refused *lockops.DeniedError
 	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {
-		return app.ExitNo // by what the server replied: a text may have NOPERM in the name of a lock
+		return app.ExitNo // by the type of the reply: the text may have NOPERM in a lock's name
 	}
 	return app.ExitUnreachable
 }

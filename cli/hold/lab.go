@@ -28,7 +28,7 @@ type Lab struct {
 	app   *app.App
 	setup app.Setup
 	label string
-	// forget a lock that was made for a run and is needed no more.
+	// forget drops the lock that was made for a run.
 	forget func(inspect.ID)
 	audit  *ownAudit
 	armed  func() bool // nil: always
@@ -60,7 +60,7 @@ func NewLab(a *app.App, s app.Setup, forget func(inspect.ID), armed func() bool)
 // onFirst is the name of a contention on the first of several masters.
 const onFirst = "mutex on one master"
 
-// Backends returns those of the targets.
+// Backends returns the targets' backends.
 func (l *Lab) Backends() []lab.Backend {
 	list := make([]lab.Backend, len(l.setup.Targets))
 	for i, t := range l.setup.Targets {
@@ -216,7 +216,7 @@ type labHold struct {
 	ended func(error)
 }
 
-// Reenter takes the lock again inside of the hold.
+// Reenter takes the lock again within the hold.
 func (h *labHold) Reenter(ctx context.Context) (lab.Held, error) {
 	inside, cancel := context.WithCancel(h.Context())
 	defer cancel()

@@ -46,7 +46,7 @@ func (q *lockChoice) flags(command *cobra.Command) {
 	flags.DurationVar(&q.ttl, "ttl", 30*time.Second, "Redis: the lock's TTL, renewed when a third of it has passed")
 }
 
-// choose reads LOCK and the targets, and makes sure of what needs no server.
+// choose reads LOCK and the targets, and checks them without asking a server.
 func (q *lockChoice) choose(ctx context.Context, args []string) (err error) {
 	if q.id, err = inspect.ParseID(args[0]); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (q *lockChoice) checkRecipe() error {
 	return nil
 }
 
-// servers returns those of the lock, in the form that lockops takes.
+// servers returns the lock's servers, in the form that lockops takes.
 func (q *lockChoice) servers() lockops.Servers {
 	switch {
 	case q.target.Service == connect.ZooKeeper:
@@ -108,7 +108,7 @@ func (q *lockChoice) servers() lockops.Servers {
 	return lockops.OnRedis
 }
 
-// kindNamed is the kind of lock of that name that the target takes.
+// kindNamed returns the target's kind of lock with that name.
 func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 	if k, err := lockops.KindNamed(q.servers(), name); err == nil {
 		return k, q.checkKind(k)
@@ -123,7 +123,7 @@ func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 	return lockops.Kind{}, app.Usagef("--kind %q: on %s give %s", name, q.target.Name, strings.Join(names, ", "))
 }
 
-// checkKind checks the options that not every kind of lock takes.
+// checkKind checks the options that only some kinds of lock take.
 func (q *lockChoice) checkKind(k lockops.Kind) error {
 	switch {
 	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
@@ -148,8 +148,8 @@ func (q *lockChoice) options() []lockops.Option {
 	return options
 }
 
-// chooseRecipe is the recipe asked for, else that of the contenders that are there, if there is
-// such a kind of lock, else the usual one.
+// chooseRecipe returns the given recipe, else that of the directory's contenders if it has this kind
+// of lock, else the usual one.
 func (q *lockChoice) chooseRecipe(ctx context.Context, k lockops.Kind) (string, error) {
 	if q.recipe != "" {
 		return q.recipe, nil
@@ -202,8 +202,8 @@ func (q *lockChoice) session(ctx context.Context) (lockops.Session, error) {
 	return s, nil
 }
 
-// masters returns the options of the target's Redis masters. Of Sentinels one must know the master,
-// since go-redis only reports that none can be reached.
+// masters returns the options of the target's Redis masters. One of the Sentinels must know the
+// master: otherwise go-redis only reports that none can be reached.
 func (q *lockChoice) masters(ctx context.Context) ([]*redis.UniversalOptions, error) {
 	config, err := q.target.TLS.Config()
 	if err != nil {

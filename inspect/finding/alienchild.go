@@ -19,7 +19,7 @@ func alienChild() rule {
 		means: "A child of the lock's directory is not a contender. go-zookeeper's Lock fails on it, and Curator " +
 			"may wait for it forever.",
 		sure:     "`stat` in `zkCli.sh` shows when it was made and whether a session owns it.",
-		do: "Find the program that writes it, move it elsewhere, then delete the node.",
+		do:       "Find the program that writes it, move it elsewhere, then delete the node.",
 		not:      "Do not delete it before you know whose it is.",
 		evidence: "children",
 		restsOn:  []inspect.Aspect{inspect.AspectKind}, quiet: true,

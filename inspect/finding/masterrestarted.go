@@ -19,7 +19,7 @@ import (
 func masterRestarted() rule {
 	return rule{
 		name: "master-restarted", severity: inspect.Warning,
-		means: "A master lost the key in a restart, so a second client can get its vote.",
+		means:    "A master lost the key in a restart, so a second client can get its vote.",
 		sure:     "Compare `started_at` with the beginning of the hold. `persistence` says what survives a restart.",
 		do:       "Wait until the holder is done. Set `appendfsync always`, or delay each restart by the longest TTL.",
 		not:      "Do not restart another master until then.",

@@ -23,10 +23,10 @@ import (
 func noQuorum() rule {
 	return rule{
 		name: "no-quorum", severity: inspect.Critical, sometimes: inspect.Warning,
-		means: "Too few servers can be used, so no lock can be taken. A warning if one more failure would cause that.",
-		sure:  "Try the lost servers from a host that uses the locks: the problem may be our network.",
-		do:    "Bring one of them back.",
-		not:   "Do not stop or restart another server.",
+		means:    "Too few servers can be used, so no lock can be taken. A warning if one more failure would cause that.",
+		sure:     "Try the lost servers from a host that uses the locks: the problem may be our network.",
+		do:       "Bring one of them back.",
+		not:      "Do not stop or restart another server.",
 		evidence: "servers (addr, says), members, usable (at most), quorum, unseen (addresses that may serve others)",
 	}.ofBackends(func(b *inspect.Backend, now time.Time) []inspect.Finding {
 		if b.Topology == inspect.Sentinel || b.Topology == inspect.Cluster || b.Spread.Suspect() {

@@ -17,8 +17,8 @@ func semaphoreOvercommit() rule {
 	return rule{
 		name: "semaphore-overcommit", severity: inspect.Critical,
 		means:    "More leases are granted than the semaphore has permits.",
-		sure: "Compare the permits in the clients' configurations.",
-		do: "Give all clients the same number, and restart those with more.",
+		sure:     "Compare the permits in the clients' configurations.",
+		do:       "Give all clients the same number, and restart those with more.",
 		not:      "Do not release leases: their owners keep working.",
 		evidence: "holders, held, limit",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders},

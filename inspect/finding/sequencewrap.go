@@ -24,7 +24,7 @@ func sequenceWrap() rule {
 		means: "The node numbers of a directory are about to wrap around, or have done so. Libraries then disagree " +
 			"about the order.",
 		sure:     "`evidence.left` is how many numbers are left.",
-		do: "Use a new directory, or delete and create this one while its clients are stopped.",
+		do:       "Use a new directory, or delete and create this one while its clients are stopped.",
 		not:      "Do not delete the directory while a client queues in it.",
 		evidence: "sequence (the newest), left (numbers until the wrap; 0 after it)",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

@@ -14,7 +14,7 @@ import (
 // The most waiters and past holds that a ticket lists.
 const mostWaiters, mostHolds = 50, 10
 
-// document is Markdown in the making (CommonMark with GitHub's tables).
+// document is a Markdown text that is being written (CommonMark with GitHub's tables).
 type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) {
@@ -36,7 +36,7 @@ func (d *document) table(heads []string, rows [][]string) {
 	d.WriteByte('\n')
 }
 
-// prose makes Markdown of text that is escaped for terminals: nothing in it is a mark, a link, a mention or HTML.
+// prose turns text that is escaped for terminals into Markdown without marks, links, mentions or HTML.
 func prose(text string) string {
 	var b strings.Builder
 	text = describe.Printable(text)

@@ -16,5 +16,5 @@ func ownerOf(info fs.FileInfo) (user, group int, known bool) {
 	return int(stat.Uid), int(stat.Gid), true
 }
 
-// detach starts a program in a session of its own, which has no terminal: it cannot write over the screen.
+// detach starts a program in a session without a terminal, so that it cannot write over the screen.
 func detach(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -6,7 +6,7 @@ package fairness
 type Claim struct {
 	// Place in the order of arrival. Only differences count, as servers' numbers wrap around.
 	Place int64
-	// Shared: it can hold the lock together with others that can.
+	// Shared claims can hold the lock together.
 	Shared bool
 }
 

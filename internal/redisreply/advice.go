@@ -19,7 +19,7 @@ var answers = []struct{ text, word, do string }{
 		"the user or the password is wrong: see the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD",
 	},
 	{"NOPERM", "NOPERM", "its ACL denies that to this user: see lockscope doctor --access"},
-	{"DENIED", "DENIED", "protected mode lets in only clients of its own host: a person decides whether to set a " +
+	{"DENIED", "DENIED", "protected mode only admits clients on its own host: a person decides whether to set a " +
 		"password and bind"},
 	{
 		"ERR max number of clients", "that it has too many clients",

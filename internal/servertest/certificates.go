@@ -18,11 +18,11 @@ import (
 	"time"
 )
 
-// Certificates are those of an authority of one test, in PEM files: its own, and one with its key for servers
-// on loopback and for clients alike.
+// Certificates are the PEM files of a test's authority: its own certificate, and one with its key for servers on
+// loopback and for clients.
 type Certificates struct{ CA, Cert, Key string }
 
-// NewCertificates makes them for an hour.
+// NewCertificates makes certificates that are valid for an hour.
 func NewCertificates(t testing.TB) Certificates {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,7 +124,7 @@ func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKee
 	return z, secure
 }
 
-// greets reports why a server does not take a TLS connection; the first one takes a Java machine long.
+// greets reports why a server does not accept a TLS connection. Java's first handshake is slow.
 func (c Certificates) greets(addr string) error {
 	config, err := c.client()
 	if err != nil {
@@ -137,7 +137,7 @@ func (c Certificates) greets(addr string) error {
 	return conn.Close()
 }
 
-// StartRedisTLS is StartRedis with a port for TLS besides, at secure. Clients need no certificate.
+// StartRedisTLS is StartRedis with an additional TLS port, at secure. Clients need no certificate.
 func StartRedisTLS(t testing.TB, c Certificates, args ...string) (r *Redis, secure string) {
 	t.Helper()
 	port, err := freePort()

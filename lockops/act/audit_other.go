@@ -11,7 +11,7 @@ import (
 // openNoFollow opens a file, and no symbolic link to one.
 func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, fmt.Errorf("%s is a symbolic link: what it points to is not written to (remove it)", path)
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed (remove it)", path)
 	}
 	return os.OpenFile(path, flag, mode)
 }

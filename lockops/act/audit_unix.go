@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// openNoFollow opens a file, and no symbolic link to one.
+// openNoFollow opens a file, but follows no symbolic link.
 func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW, mode)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK on FreeBSD
-		return nil, fmt.Errorf("%s is a symbolic link: what it points to is not written to (remove it): %w", path, err)
+		return nil, fmt.Errorf("%s is a symbolic link, which is not followed (remove it): %w", path, err)
 	}
 	return f, err
 }
@@ -27,7 +27,7 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// LockFile keeps other processes from writing until unlock is called. A file system without such locks goes without.
+// LockFile keeps other processes from writing until unlock is called. It does nothing on a file system without such locks.
 func LockFile(f *os.File) (unlock func()) {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX) != nil {
 		return func() {}

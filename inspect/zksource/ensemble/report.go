@@ -109,8 +109,8 @@ func (r *Report) Hears(session int64, queued time.Time) bool {
 	return ok && (!since.After(queued) || r.Asked.Sub(since) > settling)
 }
 
-// count finds out whether every server of the ensemble answered. One that is named twice in the target counts
-// once: it shows by its sessions.
+// count finds out whether every server of the ensemble answered. One that the target names twice is recognised
+// by its sessions, and counts once.
 func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 	sessions, withSessions, withWatches := 0, 0, 0
 	for _, t := range answers {

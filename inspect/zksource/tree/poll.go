@@ -12,7 +12,7 @@ import (
 // children or with nodes that may not be read, and all of them on servers before 3.6 and in a tree that
 // changes too fast to follow.
 func (w *wants) Poll(now time.Time) {
-	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovering goes first
+	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovery goes first
 		w.walkedAt = now
 		for _, d := range w.dirs {
 			w.pollIfDue(d, now)

@@ -7,17 +7,17 @@ import (
 )
 
 // Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a recipe names. Such a
-// node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone shows when every child
-// of its directory was looked at.
+// node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone is known once every
+// child of its directory was read.
 
 // singles is what a directory knows about nodes that are locks on their own, and whether it is one.
 type singles struct {
 	lone   lone
-	seen   bool            // its Stat was read, once
-	unread int32           // children for which it was not
+	seen   bool            // its Stat was read
+	unread int32           // children whose Stat was not read
 	leaves map[string]bool // children that are ephemeral and no contenders
 	only   *Dir            // the child that is alone, and so a lock
-	freed  *Dir            // the one that there was
+	freed  *Dir            // the previous one
 }
 
 // single reports whether a single node may be a lock.
@@ -26,7 +26,7 @@ func (d *Dir) single() bool { return d.lone == byPath || d.lone == alone }
 // stoodAlone reports whether a node is, or was, the only ephemeral one in its directory.
 func (d *Dir) stoodAlone() bool { return d.lone == alone || d.lone == freed }
 
-// recordSeen keeps that a child's Stat was read for the first time.
+// recordSeen records the first read of a child's Stat.
 func (t *Tree) recordSeen(c *Dir) {
 	if c.root { // a lock that was named, or a root that is one
 		if _, persistent := recipe.Singles(parent(c.Path)); c.phase == leaf {
@@ -60,7 +60,7 @@ func (d *Dir) hasLeaf(name string) bool {
 	return true
 }
 
-// unnote takes a child that goes out of its directory's counts.
+// unnote removes a child that goes from its directory's counts.
 func (t *Tree) unnote(c *Dir) {
 	in := t.dirs[parent(c.Path)]
 	if in == nil || c.root {
@@ -75,8 +75,8 @@ func (t *Tree) unnote(c *Dir) {
 	}
 }
 
-// findSingles finds the children of a directory that are locks on their own, once all were read: which answers
-// first depends on how the reads were sent.
+// findSingles finds the children of a directory that are locks on their own, once all were read, so that the
+// order of replies does not matter.
 func (t *Tree) findSingles(d *Dir) {
 	if d.unread > 0 || d.awaited > 0 || d.gone {
 		return
@@ -103,7 +103,7 @@ func (t *Tree) findSingles(d *Dir) {
 	}
 }
 
-// findPersisted finds the persistent children that are locks on their own: of many the first.
+// findPersisted finds the persistent children that are locks on their own: the first if there are several.
 func (t *Tree) findPersisted(d *Dir) {
 	found := 0
 	for _, name := range d.names {
@@ -161,7 +161,7 @@ func (t *Tree) free(in, c *Dir) {
 	t.mark(c)
 }
 
-// comesBack requests a lone node that was gone again.
+// comesBack requests a lone node again that was gone.
 func (t *Tree) comesBack(in, c *Dir) {
 	in.freed = nil
 	in.unread++
