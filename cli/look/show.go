@@ -31,8 +31,8 @@ func Show(a *app.App) *cobra.Command {
 		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
 		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
 			"server's watch table, ⇠ not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
-			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s: it may be part of a\n" +
-			"deadlock. With owner_command in the configuration it prints the command that inspects the holder's process.\n" +
+			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s, since it may be part\n" +
+			"of a deadlock. With owner_command in the configuration it prints the command that inspects the holder's process.\n" +
 			"With a recording instead of targets, it shows the lock at its end. Markdown is meant for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
