@@ -13,7 +13,7 @@ import (
 
 // Source reads one backend. zksource and redissource are Sources, and so is a recording.
 type Source interface {
-	// Run reads until ctx ends, or, where it was made for one pass, until that is done, and emits what it
+	// Run reads until ctx ends or, if it was made for one pass, until that is done, and emits what it
 	// finds. A server that cannot be reached is no error of Run: it is reported in the Backend of an Update.
 	// emit must not be called concurrently nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
@@ -37,7 +37,7 @@ type Update struct {
 	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.
 	AllSessions bool
 	// SessionsAt is the time, by our clock, at which the first of the servers was asked for them: a server
-	// that hangs lets the update wait. Zero: they are as of the update.
+	// that hangs delays the update. Zero: they are as of the update.
 	SessionsAt time.Time
 	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
 	// locks it was asked for.
@@ -77,8 +77,8 @@ type WatchTable struct {
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
-	// Unheard are sessions, in order, whose watches the table does not have: no server that reported its
-	// watches reported to serve them.
+	// Unheard are sessions, in order, whose watches the table lacks: none of the servers that reported
+	// watches serves them.
 	Unheard []int64
 	// Covers lists the lock directories for which the table is complete; nil means all.
 	Covers []ID
@@ -86,8 +86,8 @@ type WatchTable struct {
 	in map[string][]string // see pathsIn
 }
 
-// pathsIn are the watched paths in a directory. An Observer holds a table against each lock that it covers,
-// thousands where all are. The table does not change any more.
+// pathsIn are the watched paths in a directory. An Observer compares a table with each lock that it covers,
+// which may be thousands. The table no longer changes.
 func (t *WatchTable) pathsIn(dir string) []string {
 	if t.in == nil {
 		t.in = make(map[string][]string)
@@ -130,7 +130,7 @@ type Reach struct {
 // Call it before Run.
 func (o *Observer) Advise(reach map[string]Reach) { o.reach = reach }
 
-// Recognise is a source whose locks are read once more by these recipes; the first that owns a lock's path or
+// Recognise is a source whose locks are also read by these recipes; the first that owns a lock's path or
 // key counts.
 func Recognise(s Source, recipes []recipe.Custom) Source {
 	if len(recipes) == 0 {

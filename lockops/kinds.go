@@ -11,7 +11,7 @@ import (
 
 // Session is a *ZKSession or a *RedisSession. Locks last no longer than the session that they were made with.
 type Session interface {
-	// Requests counts what the session has asked of its servers so far, all that keeps the connection up left out.
+	// Requests counts the requests that the session has sent, without those that keep the connection up.
 	Requests() uint64
 	// Close ends the session and its holds.
 	Close()
@@ -27,16 +27,15 @@ const (
 	OnRedisMasters                // several independent masters
 )
 
-// Kind is a kind of lock by the name that people give it, for programs that let them choose.
+// Kind is a kind of lock with its name, for programs that let their users choose.
 type Kind struct {
 	Name string
 	On   Servers
 	// Permits is the number of simultaneous holders.
 	Permits int
-	// Shared: it may be held by all at once who hold it by this kind, such as readers.
+	// Shared: clients that use this kind, such as readers, may hold the lock together.
 	Shared bool
-	// Readers is the kind whose clients may hold the same lock together while none holds it by this kind, if
-	// there is one.
+	// Readers is the kind for holding the same lock together, if there is one.
 	Readers string
 	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string
@@ -45,7 +44,7 @@ type Kind struct {
 	auxiliaryKeys func(name string) []string
 }
 
-// Kinds are all kinds of locks of this package, of each kind of servers the usual one first.
+// Kinds are all kinds of locks in this package, the usual one of each deployment first.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "mutex", On: OnZooKeeper, Permits: 1, Recipes: zkRecipes(false), lock: on(NewZKMutex)},
@@ -58,10 +57,10 @@ func Kinds() []Kind {
 	}
 }
 
-// defaultPermits are those of a semaphore without a given number.
+// defaultPermits is the number of permits if none is given.
 const defaultPermits = 2
 
-// semaphore is the kind of semaphores with so many permits.
+// semaphore is the kind of a semaphore with this many permits.
 func semaphore(permits int) Kind {
 	return Kind{
 		Name: semaphoreName, On: OnZooKeeper, Permits: permits, Recipes: semaphoreRecipes,
@@ -127,7 +126,7 @@ func writeSide(s *ZKSession, path string, opts ...Option) Locker {
 
 func fence(name string) []string { return []string{recipe.FenceKey(name)} }
 
-// on makes a constructor take whatever session there is.
+// on adapts a constructor to any Session.
 func on[S Session, L Locker](constructor func(S, string, ...Option) L) func(Session, string, []Option) (Locker, error) {
 	return func(s Session, name string, opts []Option) (Locker, error) {
 		session, ok := s.(S)

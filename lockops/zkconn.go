@@ -74,8 +74,8 @@ func dialWire(tap *zkwire.Tap, network, addr string, timeout time.Duration) (net
 	return wire{conn}, nil
 }
 
-// wire names a failure to write for what it is to a request: go-zookeeper returns it as it comes from the
-// network, so that a request which may have been executed looks as if a server had refused it.
+// wire reports a failed write as a closed connection. go-zookeeper returns the network's error, and a request that
+// may have been executed would look refused.
 type wire struct{ net.Conn }
 
 func (w wire) Write(p []byte) (int, error) {
@@ -86,14 +86,14 @@ func (w wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errNoACL is returned rather than create a node that is open to more users than its directory, or to none.
+// errNoACL prevents a node that is open to more users than its directory, or to none.
 var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, "+
 	"--acl): %w", zk.ErrNoAuth)
 
 // ACL is the access list that locks of this session give to what they create below a directory, whose path
-// has the session's chroot in it: that of WithACL, else the directory's own. Where that cannot be read or
-// repeated, since its digests are hidden from who may not change it: all for the users as which this session
-// is authenticated. zk.ErrNoNode when there is no such directory.
+// has the session's chroot in it: that of WithACL, else the directory's own. If that cannot be read, or its
+// digests are hidden, only the users as which this session is authenticated have access. The error is
+// zk.ErrNoNode if there is no such directory.
 func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	session, err := s.alive(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 // shared mode.
 //
 // The hold is the identity, as with every lock of this package. With the context of a hold, or one derived
-// from it, and a lock that was made WithReentry (otherwise ErrReentry; a write inside of a read is ErrUpgrade
+// from it, and a lock that was made WithReentry (otherwise ErrReentry; a write inside a read is ErrUpgrade
 // in any case):
 //
 //   - Acquire of the same side re-enters.
@@ -121,7 +121,7 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 	for g := grantOf(ctx, l.queue.lock); g != nil; g = g.inside {
 		if g.shared && l.mode == recipe.Exclusive {
 			reads = reads || g.held()
-			continue // it may be inside of a write
+			continue // it may be inside a write
 		}
 		if !l.queue.opts.reentry && !reads && g.held() {
 			return nil, acquireError(l.queue.lock, ErrReentry)

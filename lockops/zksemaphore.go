@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory says another number of permits: kazoo's
-// clients refuse to use it then, too.
+// ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory has another number of permits. kazoo's
+// clients refuse it, too.
 var ErrPermits = errors.New("the semaphore has another number of permits")
 
 // ZKSemaphore is a semaphore in ZooKeeper: up to a number of holders at once, first come, first
@@ -85,7 +85,7 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 }
 
 // tryPatience limits how long a TryAcquire waits for clients that are taking a permit while there are free
-// ones, besides the round trips that it takes itself.
+// ones, in addition to its own round trips.
 const (
 	tryPatience = 250 * time.Millisecond
 	tryTrips    = 6
@@ -105,7 +105,7 @@ func (m *ZKSemaphore) TryAcquire(ctx context.Context) (*Hold, error) {
 	return h, err
 }
 
-// acquire takes a turn, as long as queueing lasts, and in it a permit.
+// acquire queues for its turn, and then takes a permit.
 func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, error) {
 	if err := m.leases.session.enter(); err != nil {
 		return nil, acquireError(m.lock, err)
@@ -121,7 +121,7 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 		}
 		h, err := m.acquireLease(ctx, turn, wait)
 		lost := turn.Context().Err() != nil
-		// The turn is over in any case; when it cannot be given back now, that is done in the background.
+		// The turn is over in any case. If it cannot be released now, that is done in the background.
 		_ = turn.Release(queueing)
 		switch {
 		case errors.Is(err, errAgain), err != nil && lost && ctx.Err() == nil:

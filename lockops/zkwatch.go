@@ -14,7 +14,7 @@ import (
 )
 
 // zkWatches are the session's watches on nodes: one on the server for each path. They stay until they fire or their
-// connection ends: on an adopted connection the program's own watches could be taken off with them.
+// connection ends: on an adopted connection, removing them could remove the program's own watches.
 type zkWatches struct {
 	mu    sync.Mutex
 	paths map[string]*zkWatch
@@ -74,8 +74,8 @@ func (w *zkWatches) end(path string, watch *zkWatch) {
 	}
 }
 
-// watch is the watch of a node, which it sets if needed. getData sets none on a node that is gone, which exists
-// would.
+// watch returns the watch of a node, and sets it if needed. It uses getData, since exists would set a watch even
+// on a node that is gone.
 func (s *ZKSession) watch(session int64, path string) *zkWatch {
 	return s.join(session, path, watchableRequest(opGetData, path, true))
 }
@@ -110,8 +110,8 @@ func (s *ZKSession) join(session int64, path string, request zkwire.Request) *zk
 	return watch
 }
 
-// lookAgain is after how many session timeouts a waiter looks again that heard nothing: a watch that a server has lost
-// must not hold it up forever.
+// lookAgain is the number of session timeouts after which a waiter that heard nothing looks again, in case a server
+// has lost its watch.
 const lookAgain = 3
 
 // awaitTurn waits until something has happened to the node before a contender. armed is called once the watch
@@ -132,8 +132,8 @@ func (s *ZKSession) awaitTurn(ctx context.Context, session int64, path string, a
 	return s.awaitEnd(ctx, path, watch)
 }
 
-// awaitEnd waits until a watch ends, or seldom without: then all who need it set it again. When ctx ends first,
-// another client has the lock.
+// awaitEnd waits until a watch ends. After a long silence it ends the watch itself, so that all who need it set it
+// again. When ctx ends first, another client has the lock.
 func (s *ZKSession) awaitEnd(ctx context.Context, path string, watch *zkWatch) error {
 	_, timeout := s.tap.Session()
 	seldom := lookAgain * timeout

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/contend"
 )
 
-// contentionJSON is the contract's report, and figures besides.
+// contentionJSON is the contract's report, with additional figures.
 type contentionJSON struct {
 	Lock             string        `json:"lock"`
 	Kind             string        `json:"kind"`

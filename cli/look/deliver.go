@@ -104,7 +104,7 @@ func (r *receiver) deliver(ctx context.Context, m message) {
 
 // webhook returns a sender that posts a message's body as JSON, with a bearer token where there is
 // one. No error shows the path of the address, which is a secret with many receivers, nor the
-// token. A redirection is not followed: it would take token and body to another place.
+// token. Redirects are not followed: they would send token and body elsewhere.
 func webhook(address *url.URL, token string) sender {
 	once := &http.Client{
 		Timeout:       oneAttempt,

@@ -10,7 +10,7 @@ import (
 // Lone reports whether the directory is a single node that may be a lock.
 func (d *Dir) Lone() bool { return d.single() }
 
-// Find returns the first znode that was read of a name, in the directory or one of its parts, and is as wanted.
+// Find returns the first znode of a name that was read and is as wanted, in the directory or one of its parts.
 func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode, bool) {
 	for _, in := range d.places() {
 		if n, ok := in.of(name); ok && wanted(n) {
@@ -20,7 +20,7 @@ func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode,
 	return inspect.Znode{}, false
 }
 
-// Without is the directory's lock as it would be without some znodes; nil when nothing is left of it.
+// Without returns the directory's lock as it would be without some znodes; nil if nothing is left of it.
 func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) bool) *inspect.Lock {
 	if gone(d.Own()) {
 		return nil
