@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// backendState is the Observer's knowledge of one backend besides its locks. A source reports one, a recording of
+// backendState is the Observer's knowledge of one backend, apart from its locks. A source reports one, a recording of
 // several. Most of its many fields are two versions of a table, newest and former, with their times.
 type backendState struct {
 	source int

@@ -21,7 +21,7 @@ func versionSize(l *Lock) int {
 	return own + l.size()
 }
 
-// entrySize is about how many bytes the versions of a lock take besides their own.
+// entrySize is roughly the overhead of a lock's versions, in bytes.
 func entrySize(id ID) int {
 	const entry = 128
 	return entry + len(id.Path)

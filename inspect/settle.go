@@ -27,7 +27,7 @@ type suspicions struct {
 	queued map[ID]struct{} // those in due
 }
 
-// suspected is what was found of a lock that may pass, and by which readings.
+// suspected are a lock's findings that may pass, and the readings behind them.
 type suspected struct {
 	list []suspicion
 	readings
@@ -108,7 +108,7 @@ func silenced(before, found []suspicion) (list []suspicion) {
 	return list
 }
 
-// next takes out a lock that is to be asked about again; false when none is yet.
+// next removes and returns a lock that is due for a second look; false if none is due.
 func (s *suspicions) next(now time.Time) (ID, bool) {
 	if len(s.due) == 0 || s.due[0].at.After(now) {
 		return ID{}, false

@@ -5,7 +5,7 @@
 // NewZKRWMutex is one of readers and writers, NewZKSemaphore one of several permits; NewRedisMutex is a plain
 // key that can be shared with every SET NX PX client, NewRedisFairMutex one that is first come, first served;
 // NewRedlock spreads a lock over several masters. [Kinds] lists them all. A successful Acquire gives a Hold.
-// Its Context is to be passed to all that is done under the lock: it ends when the lock is lost.
+// Pass its Context to all that you do under the lock: it ends when the lock is lost.
 //
 // # Not guaranteed
 //

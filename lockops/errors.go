@@ -47,7 +47,7 @@ var (
 	ErrClosed = errors.New("session is closed")
 )
 
-// Reasons of a NodeError besides those of the connection.
+// Reasons of a NodeError, in addition to those of the connection.
 var (
 	// ErrGone: the master has no such key; it expired, was deleted, or the master restarted empty.
 	ErrGone = errors.New("key is gone")

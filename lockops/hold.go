@@ -226,7 +226,7 @@ func (g *grant) lost() error {
 	return nil
 }
 
-// valuesOf is a context that ends like the one it embeds and has the values of another besides.
+// valuesOf is a context that ends like the one it embeds and also has the values of another.
 type valuesOf struct {
 	context.Context
 	values context.Context

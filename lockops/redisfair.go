@@ -121,7 +121,7 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest
 	}
-	if left := until.Sub(now); left < t.grant/3 || left < 2*m.master.took() { // it is to be renewed before
+	if left := until.Sub(now); left < t.grant/3 || left < 2*m.master.took() { // it must be renewed before
 		return time.Time{}, false
 	}
 	a.sent = now // what the machine slept until now is taken off

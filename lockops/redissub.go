@@ -185,7 +185,7 @@ func (w *subscriber) renew() *redis.PubSub {
 	return pubsub
 }
 
-// channels are all that is to be heard.
+// channels are all that must be heard.
 func (w *subscriber) channels() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -83,7 +83,7 @@ type proofs struct {
 	since time.Time
 }
 
-// proveLease returns nil once the session is certain to live for a while, errLook when the queue is to be
+// proveLease returns nil once the session is certain to live for a while, errLook when the queue must be
 // looked at before that is proven again. Who does not wait has it proven for one session timeout.
 func (c *contender) proveLease(ctx context.Context) error {
 	s, p := c.q.session, &c.proofs

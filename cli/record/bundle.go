@@ -180,7 +180,7 @@ type bundleFile struct {
 
 const recordingName = "recording.jsonl.gz"
 
-// files are those of the bundle; the first lists the others.
+// files of the bundle; the first lists the others.
 func (b *bundle) files(l *inspect.Lock, s app.Setup) ([]bundleFile, error) {
 	t := ticket.Of(describe.View{Snapshot: b.snapshot, Now: b.snapshot.TakenAt}, l, nil)
 	forms := make(map[string]string)

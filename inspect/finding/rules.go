@@ -93,8 +93,8 @@ func Rules() []inspect.Rule {
 	return rules
 }
 
-// Passing reports whether what a rule finds is to be believed only when a second look, [inspect.SettleFor]
-// later, finds the same.
+// Passing reports whether a rule's finding counts only if a second look, [inspect.SettleFor] later, finds
+// the same.
 func Passing(name string) bool {
 	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
 }

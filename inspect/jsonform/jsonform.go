@@ -109,7 +109,7 @@ type jsonBackend struct {
 	Findings []jsonFinding        `json:"findings"`
 }
 
-// jsonSought is what was looked for. Among is nil where the keys were not counted.
+// jsonSought says what we looked for. Among is nil where the keys were not counted.
 type jsonSought struct {
 	Patterns  []string       `json:"patterns"`
 	Among     *int           `json:"among"`

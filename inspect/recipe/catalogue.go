@@ -21,7 +21,7 @@ type library struct {
 	Patterns `yaml:",inline"`
 	// Persistent: its znodes stay when their session ends.
 	Persistent bool `yaml:"persistent"`
-	// Hides matches keys that the library keeps besides, and that are no locks.
+	// Hides matches other keys of the library, which are no locks.
 	Hides string `yaml:"hides"`
 
 	// Library, Proof, Alike, Read and Source are the row of docs/recipes.md; without Library the row is that of the
@@ -183,7 +183,7 @@ func WakeList(key, value string) (list string, ok bool) {
 	return "", false
 }
 
-// catalogued hides the lists that wake waiters, and the keys that a library keeps besides its locks.
+// catalogued hides the lists that wake waiters, and a library's other keys.
 func catalogued(key string) (name string, locks []string, helper bool) {
 	all := plainStrings()
 	for i := range all {

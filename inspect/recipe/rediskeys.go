@@ -62,7 +62,7 @@ const (
 	Limit   Aspect = "limit"
 )
 
-// Keys holds the values of one master under a lock's key and under those asked for besides.
+// Keys holds one master's values under a lock's key and its helper keys.
 type Keys struct {
 	Key  string
 	Main Value

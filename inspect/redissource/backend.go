@@ -154,7 +154,7 @@ func (b *keyTable) complete() bool {
 	return true
 }
 
-// blindness returns what a master that answers refuses to show besides its locks.
+// blindness returns what a master that answers refuses to show, apart from its locks.
 func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
 	if replica != nil {

@@ -218,7 +218,7 @@ func (b *keyTable) silence(master int, err error, now time.Time) {
 	}
 }
 
-// judge makes the lock of a key of its votes: the lock when it changed, gone when it is to be listed no more.
+// judge makes a key's lock from its votes. It returns the lock if it changed, and gone if it is no longer listed.
 func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
 	e := b.entries[key]
 	if e == nil || e.unread() {

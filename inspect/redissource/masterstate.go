@@ -136,7 +136,7 @@ func (p *masterState) take(n int, perKey node.Limit, now time.Time) []string {
 	return keys
 }
 
-// idle reports whether nothing is to be read and nothing is being read.
+// idle reports whether no read is wanted or under way.
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
 // nextRead returns the time of the next read, as far as it depends on the clock; false when it does not.

@@ -201,7 +201,7 @@ func (r *run) remind(key string, now time.Time) {
 	}
 }
 
-// remindOf notes when something in a vote runs out, and is to be seen once more before.
+// remindOf notes when something in a vote runs out, and must be read again before.
 func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
 	for _, end := range ends(v) {
 		if at := end.Add(-beforeExpiry); at.After(now.Add(jitter)) && v.ReadAt.Before(at.Add(-jitter)) {

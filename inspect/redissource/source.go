@@ -92,7 +92,7 @@ type run struct {
 	masters  []*masterState
 	tasks    sync.WaitGroup
 	focus    map[string]bool
-	expiries expiryQueue // when a vote runs out, or a free lock is to be listed no more
+	expiries expiryQueue // when a vote runs out, or a free lock is no longer listed
 	backend  sourcekit.Reporter
 
 	inputs
@@ -149,7 +149,7 @@ func perSecond(n, burst int) node.Limit {
 	return node.Limit{Every: time.Second / time.Duration(n), Burst: burst}
 }
 
-// news are the keys about which something is to be emitted.
+// news are the keys with something to emit.
 type news struct {
 	dirty map[string]bool
 	asked map[string]int       // masters that the news of a key wait for

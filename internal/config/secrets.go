@@ -135,7 +135,7 @@ func (p Profile) hasPlainPassword() bool {
 	})
 }
 
-// From is where secrets come from besides the configuration.
+// From is where secrets come from, in addition to the configuration.
 type From struct {
 	Getenv func(string) string
 	// Stderr is that of the commands, which have Within in all.

@@ -115,7 +115,7 @@ func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, h
 	o.MaxRetries = -1 // on top of the retries of its dials they would take all of a short time, and hide the reason
 	c := redis.NewSentinelClient(o.Simple())
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis goes by a context's deadline, not by its end
+	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis respects a context's deadline, but not its end
 	for _, h := range hooks {
 		c.AddHook(h)
 	}

@@ -104,7 +104,7 @@ func (s *Server) run(r request, xid int32) bool {
 	return true
 }
 
-// lacks reports whether the server is to be like one that does not know an operation.
+// lacks reports whether the server pretends not to know an operation.
 func (s *Server) lacks(op int32) bool {
 	return op == opMultiRead && s.cfg.WithoutMultiRead || op == opAddWatch && s.cfg.WithoutAddWatch
 }

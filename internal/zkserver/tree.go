@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkpath"
 )
 
-// stat of a node, as clients see it besides its data. Times are milliseconds since 1970.
+// stat of a node, as clients see it. Times are milliseconds since 1970.
 type stat struct {
 	czxid, mzxid, ctime, mtime  int64
 	version, cversion, aversion int32

@@ -41,7 +41,7 @@ func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []
 }
 
 // ExecuteItem carries out an item that was previewed, and reports whether it went as it was shown: after one
-// that did not, nothing more is to be done.
+// that did not, nothing more is done.
 func ExecuteItem(ctx context.Context, of Releasers, item *Item, confirmed string) bool {
 	releaser, ok := of(item.Request.ID.Backend)
 	if !ok || item.Preview.Refused != "" {

@@ -26,7 +26,7 @@ type keyReading struct {
 	content fault // of reading what the key holds
 	// empty: it reads as an empty string. If no permitted command shows whether it is there, it may not exist.
 	empty bool
-	// again: it is to be read once more, by another type or since it changed meanwhile; once: it was read already.
+	// again: read it once more, by another type or since it changed meanwhile; once: it was read already.
 	again, once bool
 	// untyped is the TYPE that was not answered, where it is needed.
 	untyped redis.Cmder
@@ -61,7 +61,7 @@ func (m *Master) newReadings(keys []string, once bool) []*keyReading {
 	return readings
 }
 
-// miss notes that something of the lock could not be read besides its key, once.
+// miss notes, once, that something next to the lock's key could not be read.
 func (r *keyReading) miss(m *Master, aspect inspect.Aspect, cmd redis.Cmder, key string) {
 	u := m.miss(aspect, cmd, rightFor(cmd, helperPattern(key, r.keys.Key)))
 	if !slices.Contains(r.vote.Unseen, u) {

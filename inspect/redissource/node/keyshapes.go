@@ -28,7 +28,7 @@ func (s shape) plain() bool {
 type typedKeys struct {
 	mu     sync.Mutex
 	shapes map[string]shape
-	// subscribers are those of the channels on which locks wake their waiters, when they were last counted.
+	// subscribers of the channels on which locks wake their waiters, when they were last counted.
 	subscribers map[string]int
 	// suspects are entries that looked dead, and since when.
 	suspects map[string]time.Time

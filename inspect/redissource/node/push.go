@@ -57,7 +57,7 @@ type Pusher struct {
 	News     func(keys []string)
 	Flushed  func()
 	Heard    func(asked time.Time) // a ping that was sent then was answered
-	Late     func()                // the server is to be asked whether it is there
+	Late     func()                // ask the server whether it is there
 
 	mu     sync.Mutex
 	pinged time.Time // the ping that has no answer yet; zero: none

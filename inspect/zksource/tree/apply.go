@@ -184,7 +184,7 @@ func (t *Tree) markListed(d *Dir, changed, left bool) {
 	}
 }
 
-// isDue reports whether a directory's lock is to be built although its list is as before.
+// isDue reports whether a directory's lock must be built although its list is unchanged.
 func (t *Tree) isDue(d *Dir) bool {
 	b := t.base(d)
 	return !d.judged || d.renewed || t.polled(d) || d.waits() || b != nil && b.waits()

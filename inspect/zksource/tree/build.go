@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// mark notes that a directory's lock is to be built.
+// mark notes that a directory's lock must be built.
 func (t *Tree) mark(d *Dir) {
 	if !d.dirty {
 		d.dirty = true

@@ -74,7 +74,7 @@ type Dir struct {
 	asked    asking
 	answers  bool  // the list that is asked for answers an event
 	gone     bool  // it is being forgotten
-	dirty    bool  // its lock is to be built
+	dirty    bool  // its lock must be built
 	settling bool  // it is in Tree.settled
 	count    int32 // of its children, by its newest Stat; -1: not known
 	aversion int32 // of its ACL, as of readAt

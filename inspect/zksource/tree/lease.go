@@ -10,7 +10,7 @@ import (
 // create it again under the same name, so it is read again whenever the directory is listed. Its
 // previous value is remembered in between.
 
-// rereadLease notes that a directory's lease is to be read, if there is one.
+// rereadLease requests a directory's lease, if it has one.
 func (d *Dir) rereadLease() {
 	if !d.hasLease() {
 		return

@@ -97,7 +97,7 @@ const (
 	readEvery = 10
 )
 
-// Empty reports whether nothing is to be read.
+// Empty reports whether no reads are waiting.
 func (q *Queue) Empty() bool { return !q.Shared() && len(q.Alone) == 0 }
 
 // Shared reports whether there are jobs that can share a request.

@@ -9,7 +9,7 @@ import (
 // relists is a directory's own budget of lists.
 type relists = sourcekit.Bucket
 
-// rereads notes that a child that was read is to be read again.
+// rereads notes that a child must be read again.
 func (d *Dir) rereads(name string) {
 	if d.reread == nil {
 		d.reread = map[string]bool{}

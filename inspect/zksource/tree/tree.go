@@ -17,7 +17,7 @@ type Tree struct {
 	// Scanned counts the directories that were looked at.
 	Scanned int
 
-	dirty    []*Dir // whose lock is to be built
+	dirty    []*Dir // whose locks must be built
 	settled  []*Dir // to be searched for nodes that are locks on their own
 	changes  Changes
 	expiring map[*Dir]time.Time // locks that expire
