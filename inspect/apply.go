@@ -332,7 +332,7 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	}
 }
 
-// retire keeps the history of a lock that is gone until so many others have gone after it.
+// retire keeps the history of a lock that is gone until enough others have gone after it.
 func (o *Observer) retire(id ID) {
 	if i := slices.Index(o.former, id); i >= 0 {
 		o.former = slices.Delete(o.former, i, i+1)

@@ -176,7 +176,7 @@ func (p *backendState) blindSince(readAt time.Time) time.Time {
 	return from
 }
 
-// readAgain is the time that it takes at most to read so many locks after we had sight again.
+// readAgain bounds the time to read this many locks once the backend can be seen again.
 func readAgain(count int) time.Duration {
 	return 5*time.Second + time.Duration(count)*2*time.Millisecond
 }
@@ -324,7 +324,8 @@ func (p *backendState) came(c *Contender) time.Time {
 	return c.Seen
 }
 
-// dates reports whether a contender's arrival is known by our clock: that of who dated it, who may have led before, is.
+// dates reports whether a contender's arrival is known by our clock. The
+// server that dated it may have led before; its clock must be known.
 func (p *backendState) dates(c *Contender) bool {
 	return p.state.ClockKnown() && p.state.Dates(c.Czxid) && !c.Since.IsZero()
 }

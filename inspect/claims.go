@@ -40,8 +40,8 @@ func (l *Lock) holders(t tally) []Contender {
 	return list
 }
 
-// claimant is the holder of that name. With several masters it is dead if so many of them say so that the others
-// are no quorum, and its entry lasts as long as on the quorum-th master.
+// claimant is the holder of that name. With several masters it is dead if the masters that do not say so are no
+// quorum, and its entry lasts as long as on the quorum-th master.
 func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 	var c Contender
 	var ends []time.Time

@@ -86,7 +86,7 @@ type Event struct {
 	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
 	// at At.
 	Between Interval
-	// Previous is the holder before, as it was, of a handover; else nil.
+	// Previous is the previous holder at a handover; else nil.
 	Previous *Contender
 	// Finding that came or was cleared.
 	Finding *Finding

@@ -22,8 +22,8 @@ const (
 	formerLocks = 1000
 	// oneRenewal is the part of a time to live that a key must gain for that to be another
 	// renewal: several masters are renewed and read one after the other, and a reading is off by its round
-	// trip. Clients renew at a third of it, as a rule; who does so more often is seen to renew less often
-	// than it does, and never to have stopped too early.
+	// trip. Most clients renew at a third of it. A client that renews more often seems to renew less often
+	// than it does, but never to have stopped too early.
 	oneRenewal = 6
 )
 

@@ -26,7 +26,7 @@ type Outlier struct {
 const (
 	// fewPeers are too few to know the usual number, and fewEntries too few to report.
 	fewPeers, fewEntries = 10, 50
-	// timesUsual: so many times the third quartile is far more. That hardly moves with one client, or with a few.
+	// timesUsual: this many times the third quartile is unusual. One client, or a few, hardly move the quartile.
 	timesUsual = 10
 	// mostOutliers of a backend are reported.
 	mostOutliers = 3

@@ -192,7 +192,7 @@ func (t tally) verdict(quorum int) State {
 }
 
 // quorumExpiry returns the time at which the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry
-// when so many never expire that it does not.
+// if enough never expire to keep it.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	ends := make([]time.Time, 0, len(l.Masters))
 	forever := 0
@@ -208,7 +208,7 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	return nthEnd(ends, forever, l.Quorum)
 }
 
-// nthEnd is the n-th longest of these ends and of so many that never come.
+// nthEnd is the n-th longest of these ends and of forever others that never come.
 func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	if forever >= n {
 		return time.Time{}, true

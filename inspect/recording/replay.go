@@ -36,7 +36,7 @@ type Replay struct {
 // Option changes how a recording is played.
 type Option func(*Replay)
 
-// Speed plays so many times as fast as it was; 0 or less plays without any pause.
+// Speed plays faster than the original by a factor; 0 or less plays without pauses.
 func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, factor) } }
 
 // Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when

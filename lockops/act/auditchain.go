@@ -191,7 +191,7 @@ func lastLine(f *os.File) (text []byte, cut bool, err error) {
 	}
 }
 
-// openAuditFile opens the file for appending, and makes it where it is missing.
+// openAuditFile opens the file for appending, and creates it if it is missing.
 func openAuditFile(path string) (*os.File, error) {
 	made, err := makeDir(filepath.Dir(path))
 	if err != nil {

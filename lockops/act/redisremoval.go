@@ -39,7 +39,7 @@ func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error)
 const wakeFor = time.Second
 
 // wake puts one element on the list, as the library's release does. Not in the script: the list is in another slot of a
-// Cluster, and who may not write to it still releases.
+// Cluster, and an account that may not write to it still releases.
 func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	p := c.Pipeline()
 	p.Del(ctx, r.wakeList)

@@ -34,8 +34,8 @@ func missing(command string, err error) string {
 	return ""
 }
 
-// noScripts says why an action cannot work, on so many masters that it would not end a lock; otherwise warnings are
-// about single ones.
+// noScripts says why an action cannot work on enough masters to end a lock; otherwise warnings are about single
+// masters.
 func (r *Redis) noScripts(ctx context.Context, l *inspect.Lock) (why string, warnings []string) {
 	said := make([]string, len(r.masters))
 	var asking sync.WaitGroup

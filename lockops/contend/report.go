@@ -14,7 +14,7 @@ type Report struct {
 	Grants uint64
 	// Handoff is from the begin of a release to the next grant, with a waiter; Wait from asking to the grant.
 	Handoff, Wait Quantiles
-	// LongestWait counts those too who were not granted the lock in the end, and who wait now.
+	// LongestWait includes contenders that were never granted the lock, and those that still wait.
 	LongestWait   time.Duration
 	LongestWaiter int // -1 without waits
 	// Inversions are the grants that overtook a waiter.

@@ -10,7 +10,7 @@ import (
 // Target is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;
 // other people's locks can be measured with a Target of one's own.
 type Target interface {
-	// Describe is the lock's name and kind, and by what arrivals are ordered.
+	// Describe is the lock's name and kind, and how arrivals are ordered.
 	Describe() Description
 	// Open makes sure that the lock is there and may be used, or returns an error, for one that wraps ErrExists.
 	Open(ctx context.Context) error
@@ -23,7 +23,7 @@ type Target interface {
 // Description of the lock that is contended for.
 type Description struct {
 	Lock, Kind string
-	// Order is by what arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no
+	// Order says how arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no
 	// member need call arrived.
 	Order string
 	// Permits is the number of simultaneous holders.

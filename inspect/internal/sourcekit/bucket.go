@@ -15,7 +15,7 @@ type Bucket struct {
 // mostDebt of a bucket, in seconds of its rate: a second where that is halved.
 const mostDebt = 0.5
 
-// NewBucket makes a full Bucket of so many tokens a second, with room for burst of them.
+// NewBucket makes a full Bucket that gets rate tokens a second and holds up to burst of them.
 func NewBucket(rate, burst float64) *Bucket { return &Bucket{rate: rate, burst: burst, tokens: burst} }
 
 // Take takes a token. If there is no token, it returns the time until there is one.

@@ -20,8 +20,8 @@ func mayBeUnready(info string) bool {
 	return false
 }
 
-// readAny asks for some key, and returns the error of a server that refuses all of them. Who may not ask for
-// that learns nothing of it.
+// readAny asks for some key, and returns the error of a server that refuses all of them. An account
+// that may not ask for it learns nothing.
 func (m *Master) readAny(ctx context.Context) error {
 	return m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		return onlyBroken(c.Scan(ctx, 0, "", 1).Err())

@@ -93,7 +93,7 @@ const (
 	// enoughReads: while more contenders than that wait to be read, a single look looks for no further locks. It
 	// shows a lock when all of it is read, and what waits takes memory.
 	enoughReads = 800
-	// readEvery: of so many requests to discover, one reads contenders while there is more to walk.
+	// readEvery: while directories are left to walk, one of this many requests reads contenders.
 	readEvery = 10
 )
 
