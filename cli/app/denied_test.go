@@ -57,7 +57,7 @@ func TestErrorsAreOfTheDomain(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it reads its data into memory: wait until it has)",
-		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: look after that link, or give the master instead); " +
+		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: repair that link, or give the master instead); " +
 			"master r2:6379: connection refused (check the address, and that the server runs)",
 		"master r2:6379: connection refused; master r1:6379: ERR max number of clients reached": "master r2:6379: connection refused; " +
 			"master r1:6379: ERR max number of clients reached (its connections are used up: see who has them (CLIENT LIST), or raise maxclients)",

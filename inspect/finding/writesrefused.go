@@ -63,12 +63,12 @@ func refusals() []refusal {
 		{
 			inspect.RefusedForSave, "its last snapshot failed", all,
 			"its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
-			"give its disk room, or the right to write there (its log says which); it takes writes again after a save",
+			"free disk space, or allow writing there (its log says which); it accepts writes again after a save",
 			"BGSAVE", "",
 		},
 		{
 			inspect.RefusedForAOF, "it cannot write its append-only file", all, "its disk is full or failing (MISCONF)",
-			"give its disk room (its log names the error): it retries every second, and then accepts writes again", "", "",
+			"free disk space (its log names the error): it retries every second, and then accepts writes again", "", "",
 		},
 		{
 			inspect.RefusedForReplicas, "no replica keeps up", all,

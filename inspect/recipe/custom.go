@@ -74,7 +74,7 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	case !slices.Contains([]string{"", "mutex", "rw", "semaphore", "election"}, kind):
 		return c, fmt.Errorf("kind %q is not one of mutex, rw, semaphore, election", kind)
 	case patterns.Lock == "":
-		return c, errors.New("it has no pattern lock")
+		return c, errors.New("missing pattern lock")
 	case patterns.Data != "" && backend == "redis":
 		return c, errors.New("the pattern data is for znodes; a Redis value is matched by contender")
 	case !slices.Contains(levels, patterns.Confidence), !slices.Contains(levels, patterns.ConfidenceIfNamed):

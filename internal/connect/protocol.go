@@ -39,10 +39,9 @@ const (
 	silentTLS = "no answer in time to TLS (where the port speaks none, give redis:// for rediss://, zk:// for zks://)"
 	noTLS     = "the port speaks no TLS (give redis:// for rediss://, zk:// for zks://, or the server's port for TLS)"
 	closedTLS = "the server closed the connection before TLS began: " +
-		"a Redis that has all the clients that it takes (maxclients) " +
-		"does so, a proxy without a server behind it, and a port without TLS (close connections of others, " +
-		"raise the server's " +
-		"maxclients, or look at the port)"
+		"it may be a Redis at its limit of clients (maxclients), " +
+		"a proxy without a server behind it, or a port without TLS (close other connections, " +
+		"raise maxclients, or check the port)"
 )
 
 // dialFunc connects to a server, with TLS or without.

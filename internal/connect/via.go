@@ -182,7 +182,7 @@ func (c *viaConn) why() string {
 		do = "give ssh a key or an agent for " + c.via.String() +
 			", since it is not let ask for a password, and start again"
 	case strings.Contains(said, unknownToSSH):
-		do = "go there by hand once, see that the host's key is right, and start again: ssh " + c.via.String()
+		do = "log in by hand once, check the host's key, and start again: ssh " + c.via.String()
 	}
 	return "ssh: " + said + " (" + do + ")"
 }

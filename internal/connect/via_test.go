@@ -124,7 +124,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 	nobody := "127.0.0.1:1"
 	for _, tt := range []struct{ host, want string }{
 		{"closed", "ssh: ops@closed: Permission denied (publickey). (give ssh a key or an agent for ssh://ops@closed"},
-		{"strange", "ssh: Host key verification failed. (go there by hand once"},
+		{"strange", "ssh: Host key verification failed. (log in by hand once"},
 		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + nobody + " ssh://ops@bastion)"},
 	} {
 		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {

@@ -9,7 +9,7 @@ var answers = []struct{ text, word, do string }{
 	{"BUSY ", "BUSY", "a script runs on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
 	{
 		"MASTERDOWN", "MASTERDOWN",
-		"it is a replica without a link to its master: look after that link, or give the master instead",
+		"it is a replica without a link to its master: repair that link, or give the master instead",
 	},
 	{"CLUSTERDOWN", "CLUSTERDOWN", "its Cluster serves no keys: see redis-cli CLUSTER INFO on it"},
 	{"NOAUTH", "NOAUTH", "it wants a user or a password: see the profile, or LOCKSCOPE_REDIS_USERNAME and " +

@@ -221,9 +221,9 @@ func own(f *os.File) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", f.Name())
+		return fmt.Errorf("%s is not a regular file", f.Name())
 	case links(info) > 1:
-		return fmt.Errorf("%s has another name, too: another file would be written to (remove it, "+
+		return fmt.Errorf("%s has a second hard link, so that lines would go to another file, too (remove it, "+
 			"and a new one is made)", f.Name())
 	case info.Mode().Perm() != auditMode:
 		return f.Chmod(auditMode)

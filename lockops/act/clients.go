@@ -260,8 +260,8 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 			refused{"INFO does not say how many connections it has", err})
 	case n > most:
 		return fmt.Errorf("%w: master %s: %w", ErrUnreachable, r.target.Servers[i],
-			refused{fmt.Sprintf("it has %d connections, and is asked for the list of more than %d by lockscope "+
-				"candidates LOCK only", n, most), ErrRefused})
+			refused{fmt.Sprintf("it has %d connections; only lockscope candidates LOCK lists more than %d",
+				n, most), ErrRefused})
 	}
 	return nil
 }

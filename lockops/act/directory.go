@@ -33,7 +33,7 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 		return l, &c, nil
 	}
 	if why := unseen(l, "", inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind); why != "" {
-		return l, nil, fmt.Errorf("%w: whether it is there is not known: %w: %s", ErrUnreachable, zk.ErrNoAuth, why)
+		return l, nil, fmt.Errorf("%w: it is unknown whether it exists: %w: %s", ErrUnreachable, zk.ErrNoAuth, why)
 	}
 	return l, nil, nil
 }

@@ -226,7 +226,7 @@ func (rd reading) unread() error {
 	why := unseen(rd.lock, "master ",
 		inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes)
 	if why != "" {
-		return fmt.Errorf("%w: whether it is there is not known: %s", ErrUnreachable, why)
+		return fmt.Errorf("%w: it is unknown whether it exists: %s", ErrUnreachable, why)
 	}
 	return nil
 }

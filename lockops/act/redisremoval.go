@@ -128,7 +128,7 @@ func onChannels(channels []string) string {
 	case 1:
 		return ", and publish on " + inspect.Escape(channels[0])
 	}
-	return fmt.Sprintf(", and publish on %s and %d more like it (on which one its waiters listen is not known, "+
+	return fmt.Sprintf(", and publish on %s and %d more like it (which one its waiters listen on is unknown, "+
 		"others ignore it)", inspect.Escape(channels[0]), len(channels)-1)
 }
 
@@ -279,9 +279,9 @@ func lacks(v *inspect.Vote, seen *inspect.Contender) bool {
 
 // waiterWarnings are for a waiter in a queue that its library keeps.
 func waiterWarnings(c *inspect.Contender) []string {
-	text := "a waiter that lives asks again and goes to the end of the queue"
+	text := "a live waiter asks again, at the end of the queue"
 	if strings.HasSuffix(c.Name.Raw(), "_WRITERWAITING") {
-		text = "a writer that lives asks again; readers may come before it"
+		text = "a live writer asks again; readers may come before it"
 	}
 	return []string{text}
 }

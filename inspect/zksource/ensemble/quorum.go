@@ -20,7 +20,7 @@ func (e *Ensemble) NoQuorum() string {
 			says = append(says, addr+": "+a.err)
 		case a.asked:
 			lacking = true
-			says = append(says, addr+": serves only those who only read")
+			says = append(says, addr+": only serves clients that only read")
 		}
 	}
 	if !lacking {
