@@ -316,7 +316,7 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	save("err")
 	for _, tr := range []trouble{
 		{
-			rule: "writes-refused", on: "backend redis", target: []string{unsaved.target("match=lock:*")}, advice: "it takes writes again after a save: redis-cli",
+			rule: "writes-refused", on: "backend redis", target: []string{unsaved.target("match=lock:*")}, advice: "it accepts writes again after a save: redis-cli",
 			do: func(reportedFinding) {
 				must.Succeed(t, os.Remove(taken))
 				save("ok")

@@ -22,7 +22,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "only if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
 	{"two-leaders", "restart that client: it will not notice", "cli/testdata/script.leaders-that-were-forced-out"},
-	{"writes-refused", "it takes writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
+	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "without one a person has to decide", ""},
 	{"stuck-holder", "Only if it hangs for good (it keeps running): lockscope release", forty},
