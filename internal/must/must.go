@@ -1,7 +1,14 @@
-// Package must has the steps on which tests of many packages rest, a line each.
+// Package must has the steps and the checks of tests of many packages, a line each. A step that fails ends its test,
+// a check does not.
 package must
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,4 +41,60 @@ func Become(t testing.TB, what string, is func() bool) {
 			t.Fatalf("not within %v: %s", limit, what)
 		}
 	}
+}
+
+// Equal reports two values that differ, after a note of what they are; the test goes on.
+func Equal[T comparable](t testing.TB, got, want T, note ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s%s, want %s", about(note), shown(got), shown(want))
+	}
+}
+
+// Same is Equal for lists.
+func Same[T comparable](t testing.TB, got, want []T, note ...any) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s%s, want %s", about(note), shown(got), shown(want))
+	}
+}
+
+// Be reports an error other than that wanted, which may be nil; the test goes on.
+func Be(t testing.TB, err, want error, note ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s%v, want %v", about(note), err, want)
+	}
+}
+
+// Contain reports a text that lacks a part; the test goes on.
+func Contain(t testing.TB, text, part string, note ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s%s lacks %q", about(note), shown(text), part)
+	}
+}
+
+// True reports what does not hold, in the words of its note; the test goes on.
+func True(t testing.TB, holds bool, note ...any) {
+	t.Helper()
+	if !holds {
+		t.Error(note...)
+	}
+}
+
+func about(note []any) string {
+	if len(note) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintln(note...), "\n") + ": "
+}
+
+// shown quotes a text of one line.
+func shown(value any) string {
+	text := fmt.Sprintf("%+v", value)
+	if reflect.ValueOf(value).Kind() == reflect.String && !strings.Contains(text, "\n") {
+		return strconv.Quote(text)
+	}
+	return text
 }
