@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -38,18 +39,14 @@ func fill(b *testing.B, m *servertest.Redis) {
 	b.Helper()
 	c := client(m)
 	defer c.Close()
-	if err := c.Do(b.Context(), "debug", "populate", searchedKeys-searchedLocks, "session", 16).Err(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, c.Do(b.Context(), "debug", "populate", searchedKeys-searchedLocks, "session", 16).Err())
 	_, err := c.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 		for i := range searchedLocks {
 			p.Set(b.Context(), fmt.Sprintf("lock:%d", i), "MDEyMzQ1Njc4OWFiY2RlZg==", time.Hour)
 		}
 		return nil
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 }
 
 // discover returns the milliseconds of one pass over all keys, with the locks read.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -55,9 +56,7 @@ func connect(b testing.TB, addr string) *zk.Conn {
 func connectFor(b testing.TB, addr string, timeout time.Duration) *zk.Conn {
 	b.Helper()
 	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogInfo(false))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Cleanup(conn.Close)
 	for e := range events {
 		if e.State == zk.StateHasSession {
@@ -75,9 +74,7 @@ func pipelined(b testing.TB, width int, paths []string, f func(i int, path strin
 	for range width {
 		group.Go(func() {
 			for i := range next {
-				if err := f(i, paths[i]); err != nil {
-					b.Error(err)
-				}
+				must.Be(b, f(i, paths[i]), nil)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -59,24 +60,18 @@ func redisSource(server *servertest.Redis, match []string) inspect.Source {
 // zkQueue returns a function that removes the head of a queue and returns the name of the next one.
 func zkQueue(b *testing.B, conn *zk.Conn, dir string) func() inspect.Untrusted {
 	acl := zk.WorldACL(zk.PermAll)
-	if _, err := conn.Create(dir, nil, 0, acl); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(conn.Create(dir, nil, 0, acl))(b)
 	var queue []string
 	join := func() {
 		p, err := conn.Create(fmt.Sprintf("%s/%032x__lock__", dir, len(queue)), nil, zk.FlagEphemeralSequential, acl)
-		if err != nil {
-			b.Error(err)
-		}
+		must.Be(b, err, nil)
 		queue = append(queue, p)
 	}
 	join()
 	join()
 	return func() inspect.Untrusted {
 		join()
-		if err := conn.Delete(queue[0], -1); err != nil {
-			b.Error(err)
-		}
+		must.Be(b, conn.Delete(queue[0], -1), nil)
 		queue = queue[1:]
 		return inspect.Untrusted(queue[0][len(dir)+1:])
 	}
@@ -88,9 +83,7 @@ func redisValues(b *testing.B, client *redis.Client, key string, ttl time.Durati
 	return func() inspect.Untrusted {
 		n++
 		value := fmt.Sprintf("%032d", n)
-		if err := client.Set(b.Context(), key, value, ttl).Err(); err != nil {
-			b.Error(err)
-		}
+		must.Be(b, client.Set(b.Context(), key, value, ttl).Err(), nil)
 		return inspect.Untrusted(value)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -48,9 +49,7 @@ func BenchmarkNeighbour(b *testing.B) {
 		"screen": func(b *testing.B) (end func()) { return startScreen(b, server.Addr) },
 		"ls": func(b *testing.B) (end func()) {
 			cmd := yielding(exec.Command(program, "ls", "zk://"+server.Addr+"/locks", "-o", "json"))
-			if err := cmd.Run(); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, cmd.Run())
 			return nil
 		},
 	} {
@@ -130,25 +129,13 @@ func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()
 	cmd := yielding(exec.Command(os.Args[0]))
 	cmd.Env = append(os.Environ(), screenAddr+"="+addr)
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := fmt.Fscanln(out); err != nil {
-		b.Fatal(err)
-	}
+	hold := must.Have(cmd.StdinPipe())(b)
+	out := must.Have(cmd.StdoutPipe())(b)
+	must.Succeed(b, cmd.Start())
+	must.Have(fmt.Fscanln(out))(b)
 	return func() {
 		hold.Close()
-		if err := cmd.Wait(); err != nil {
-			b.Error(err)
-		}
+		must.Be(b, cmd.Wait(), nil)
 	}
 }
 
@@ -205,18 +192,10 @@ func startNeighbour(b *testing.B, addr string) *neighbour {
 	n := &neighbour{cmd: exec.Command(os.Args[0])}
 	n.cmd.Env = append(os.Environ(), neighbourAddr+"="+addr)
 	n.cmd.Stderr = os.Stderr
-	hold, err := n.cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := n.cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	hold := must.Have(n.cmd.StdinPipe())(b)
+	out := must.Have(n.cmd.StdoutPipe())(b)
 	n.hold, n.out = hold, out
-	if err := n.cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, n.cmd.Start())
 	return n
 }
 
@@ -233,9 +212,7 @@ func (n *neighbour) end(b *testing.B) (samples []sample) {
 		}
 		samples = append(samples, sample{time.Unix(0, at), time.Duration(took)})
 	}
-	if err := n.cmd.Wait(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, n.cmd.Wait())
 	return samples
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops/act"
 )
@@ -47,9 +48,7 @@ func realLocks() []realLock {
 		}},
 		{"rueidislock", "rueidislock:0:a", func(t *testing.T, m *servertest.Redis) func(context.Context) error {
 			l, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: rueidis.ClientOption{InitAddress: []string{m.Addr}}, KeyValidity: lasting})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			t.Cleanup(l.Close)
 			return func(ctx context.Context) error {
 				_, _, err := l.WithContext(ctx, "a")
@@ -65,28 +64,19 @@ func TestRealClientsTakeWhatWasReleased(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := client(server)
 	defer c.Close()
-	audit, err := act.OpenAudit(time.Now, filepath.Join(t.TempDir(), "audit.jsonl"), "test", "profile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	audit := must.Have(act.OpenAudit(time.Now, filepath.Join(t.TempDir(), "audit.jsonl"), "test", "profile"))(t)
 	defer audit.Close()
 	releaser := act.NewRedis([]redis.UniversalClient{c}, act.Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	for _, l := range realLocks() {
 		t.Run(l.library, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := l.join(t, server)(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, l.join(t, server)(ctx))
 			first := c.Get(ctx, l.key).Val()
 			granted, asked := make(chan error, 1), asks(t, c)
 			take := l.join(t, server)
 			go func() { granted <- take(ctx) }()
-			for ; asks(t, c) < asked+2; time.Sleep(5 * time.Millisecond) {
-				if ctx.Err() != nil {
-					t.Fatal("nobody waits")
-				}
-			}
+			must.Become(t, "a client waits", func() bool { return asks(t, c) >= asked+2 })
 			id := inspect.ID{Backend: "redis", Path: l.key}
 			p, err := releaser.Preview(ctx, act.Request{ID: id, Owner: inspect.Untrusted(first)})
 			if err != nil || p.Refused != "" {
@@ -95,9 +85,7 @@ func TestRealClientsTakeWhatWasReleased(t *testing.T) {
 			if r, err := releaser.Execute(ctx, p, "typed"); err != nil || !r.Released {
 				t.Fatalf("release %+v, %v", r, err)
 			}
-			if err := <-granted; err != nil {
-				t.Fatalf("who waited was not granted the lock: %v", err)
-			}
+			must.Succeed(t, <-granted)
 			if now := c.Get(ctx, l.key).Val(); first == "" || now == first {
 				t.Errorf("%q holds it still", now)
 			}
@@ -108,19 +96,13 @@ func TestRealClientsTakeWhatWasReleased(t *testing.T) {
 // asks counts the tries of locks on the server so far.
 func asks(t *testing.T, c *redis.Client) int {
 	t.Helper()
-	stats, err := c.Info(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stats := must.Have(c.Info(t.Context(), "commandstats").Result())(t)
 	n := 0
 	for line := range strings.Lines(stats) {
 		for _, command := range []string{"set", "eval", "evalsha"} {
 			if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
 				calls, _, _ := strings.Cut(rest, ",")
-				many, err := strconv.Atoi(calls)
-				if err != nil {
-					t.Fatal(err)
-				}
+				many := must.Have(strconv.Atoi(calls))(t)
 				n += many
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -39,10 +40,7 @@ func rawFloor() peer {
 		var conns []net.Conn
 		var readers []*bufio.Reader
 		for _, m := range masters {
-			conn, err := net.Dial("tcp", m.Addr)
-			if err != nil {
-				b.Fatal(err)
-			}
+			conn := must.Have(net.Dial("tcp", m.Addr))(b)
 			conns, readers = append(conns, conn), append(readers, bufio.NewReader(conn))
 			say(b, conn, readers[len(readers)-1], resp("SCRIPT", "LOAD", deleteScript))
 		}
@@ -112,9 +110,7 @@ func resp(words ...string) string {
 
 func say(b *testing.B, conn net.Conn, r *bufio.Reader, command string) {
 	b.Helper()
-	if _, err := io.WriteString(conn, command); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(io.WriteString(conn, command))(b)
 	line, err := r.ReadString('\n') // a bulk string
 	if err == nil && strings.HasPrefix(line, "$") {
 		line, err = r.ReadString('\n')

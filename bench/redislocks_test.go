@@ -19,6 +19,7 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -273,9 +274,7 @@ func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[stri
 		sum += float64(n)
 		squares += float64(n) * float64(n)
 	}
-	if t.twice > 0 {
-		b.Errorf("%d times two holders at once", t.twice)
-	}
+	must.True(b, t.twice == 0, t.twice, "times two holders at once")
 	if sum == 0 {
 		b.Fatal("no client got the lock")
 	}
@@ -300,9 +299,7 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 		c := client(m)
 		stats, err := c.Info(b.Context(), "commandstats").Result()
 		c.Close()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		for line := range strings.Lines(stats) {
 			name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
 			if !ok || !onWire[name] {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -46,10 +47,7 @@ func newSession(b *testing.B, masters []*servertest.Redis) *lockops.RedisSession
 	for _, m := range masters {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
-	s, err := lockops.NewRedisSession(b.Context(), options)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Have(lockops.NewRedisSession(b.Context(), options))(b)
 	return s
 }
 
@@ -123,9 +121,7 @@ func rueidisLock() peer {
 		l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 			ClientOption: rueidis.ClientOption{InitAddress: []string{masters[0].Addr}}, KeyMajority: 1, KeyValidity: lockTTL,
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		return funcs{func(ctx context.Context) (func() error, error) {
 			_, cancel, err := l.WithContext(ctx, key)
 			if err != nil {
@@ -143,9 +139,7 @@ func bareHandOff() peer {
 		c := client(masters[0])
 		me := "c" + strconv.FormatInt(handNumber.Add(1), 10)
 		sub := c.Subscribe(b.Context(), me)
-		if _, err := sub.Receive(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(sub.Receive(b.Context()))(b)
 		messages := sub.Channel()
 		keys := []string{key, key + ":queue"}
 		return funcs{func(ctx context.Context) (func() error, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -60,9 +61,7 @@ func BenchmarkAtRest(b *testing.B) {
 			client := redis.NewClient(&redis.Options{Addr: server.Addr})
 			b.Cleanup(func() { client.Close() })
 			for i := range 1000 {
-				if err := client.Set(b.Context(), fmt.Sprintf("lock:%d", i), fmt.Sprintf("%032d", i), time.Hour).Err(); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, client.Set(b.Context(), fmt.Sprintf("lock:%d", i), fmt.Sprintf("%032d", i), time.Hour).Err())
 			}
 			perSecond(b, redisSource(server, []string{match}), 0, func() float64 { return redisCommands(b, client) })
 		})
@@ -75,9 +74,7 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 	if err == nil {
 		_, err = conn.Create(dir+"/0123456789abcdef0123456789abcdef__lock__", nil, flags, acl)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 }
 
 // perSecond runs a source through its first pass and reports how fast a server's counter grows afterwards, without
@@ -93,20 +90,14 @@ func perSecond(b *testing.B, source inspect.Source, others float64, counter func
 		}()
 		sub := observer.Subscribe()
 		for s := observer.Snapshot(); s.Len() < 1000 || !s.Backends[0].FirstPass; {
-			next, err := sub.Next(ctx)
-			if err != nil {
-				b.Fatal(err)
-			}
+			next := must.Have(sub.Next(ctx))(b)
 			s = next
 		}
 		time.Sleep(untilRest) // the end of the first pass, and the extra requests after a server's start
 		// The source reports its heartbeats every few seconds: the server is asked when it has just done so.
 		report := func() (requests, heartbeats float64, at time.Time) {
 			for was := observer.Snapshot().Backends[0].Cost.Heartbeats; ; {
-				s, err := sub.Next(ctx)
-				if err != nil {
-					b.Fatal(err)
-				}
+				s := must.Have(sub.Next(ctx))(b)
 				if n := s.Backends[0].Cost.Heartbeats; n != was {
 					return counter(), float64(n), time.Now()
 				}
@@ -137,33 +128,22 @@ func processTime() time.Duration {
 
 // zkPackets reads the packets received from srvr.
 func zkPackets(b *testing.B, addr string) float64 {
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := must.Have(net.Dial("tcp", addr))(b)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(io.WriteString(conn, "srvr"))(b)
 	return counterIn(b, conn, "Received: ")
 }
 
 // redisCommands reads total_commands_processed from INFO.
 func redisCommands(b *testing.B, client *redis.Client) float64 {
-	info, err := client.Info(b.Context(), "stats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	info := must.Have(client.Info(b.Context(), "stats").Result())(b)
 	return counterIn(b, strings.NewReader(info), "total_commands_processed:")
 }
 
 func counterIn(b *testing.B, r io.Reader, name string) float64 {
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), name); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			n := must.Have(strconv.ParseFloat(strings.TrimSpace(value), 64))(b)
 			return n
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -134,9 +135,7 @@ func listAsJSON(b *testing.B, addr string) {
 	for b.Loop() {
 		ls := exec.Command(program, "ls", "zk://"+addr+"/locks", "-o", "json")
 		ls.Stderr = os.Stderr
-		if err := ls.Run(); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, ls.Run())
 		used := ls.ProcessState.SysUsage().(*syscall.Rusage)
 		b.ReportMetric((ls.ProcessState.UserTime() + ls.ProcessState.SystemTime()).Seconds(), "processor-s")
 		b.ReportMetric(float64(used.Maxrss)/1024, "MiB")
@@ -170,10 +169,7 @@ func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 	lengths, read := map[inspect.ID]bool{}, map[inspect.ID]bool{}
 	locks := large.directories * large.locks
 	for w.complete == 0 {
-		s, err := sub.Next(ctx)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must.Have(sub.Next(ctx))(b)
 		for _, id := range s.Changed {
 			l := s.Lock(id)
 			if l == nil || l.Contention() != contenders {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -26,9 +27,7 @@ type zkPeer struct {
 
 func zkConn(b *testing.B, addr string) (*zk.Conn, func()) {
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(silentZK{}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	for conn.State() != zk.StateHasSession { // earlier requests may fail
 		if _, ok := <-events; !ok {
 			b.Fatal("no session with ", addr)
@@ -73,10 +72,7 @@ func tokens(path string) *atomic.Uint64 {
 
 func ourZKMutex() zkPeer {
 	return zkPeer{"lockscope", func(b *testing.B, addr, path string) contender {
-		s, err := lockops.NewZKSession(b.Context(), []string{addr})
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must.Have(lockops.NewZKSession(b.Context(), []string{addr}))(b)
 		l := lockops.NewZKMutex(s, path)
 		newest := tokens(path)
 		return funcs{func(ctx context.Context) (func() error, error) {
@@ -243,15 +239,11 @@ func (c *zkCrowd) alternate(ctx context.Context, b *testing.B, i int) {
 			}
 			return
 		}
-		if c.inside.Add(1) != 1 {
-			b.Errorf("%s: two holders", c.name)
-		}
+		must.Equal(b, c.inside.Add(1), 1, c.name, "two holders")
 		if c.last.Swap(int64(i)) != int64(i) {
 			c.changes.Add(1)
 		}
 		c.inside.Add(-1)
-		if err := release(); err != nil {
-			b.Errorf("%s: %v", c.name, err)
-		}
+		must.Be(b, release(), nil, c.name)
 	}
 }

@@ -70,9 +70,7 @@ func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
 	}
 	s.Thaw(lock)
 	<-s.thawed(lock)
-	if s.Frozen(lock) {
-		t.Error("still frozen")
-	}
+	must.True(t, !s.Frozen(lock), "still frozen")
 }
 
 func TestMastersStopAndStart(t *testing.T) {
@@ -95,7 +93,5 @@ func TestMastersStopAndStart(t *testing.T) {
 	}
 	c := must.Have(net.Dial("tcp", addr))(t)
 	c.Close()
-	if s.StopMaster("127.0.0.1:1") == nil {
-		t.Error("an unknown master is stopped")
-	}
+	must.True(t, s.StopMaster("127.0.0.1:1") != nil, "an unknown master is stopped")
 }

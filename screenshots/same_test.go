@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli"
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the checksums of the drawings")
@@ -33,15 +34,9 @@ func TestMain(m *testing.M) {
 // A picture of the recording is the same each time that it is drawn, and the one that is checked in: where a screen has
 // changed, run this test with -update, and make shots.
 func TestPicturesAreTheSame(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Have(os.Executable())(t)
 	s := &studio{program: program, recording: "tour.jsonl.gz", quietFor: 750 * time.Millisecond}
-	chosen, err := choose(pictures(), []string{"locks", "chain", "redlock", "plain"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chosen := must.Have(choose(pictures(), []string{"locks", "chain", "redlock", "plain"}, false))(t)
 	sums := make([]string, len(chosen))
 	var drawing sync.WaitGroup
 	for i, p := range chosen {
@@ -69,14 +64,9 @@ func TestPicturesAreTheSame(t *testing.T) {
 	}
 	path, got := filepath.Join("testdata", "drawings.sha256"), strings.Join(sums, "")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Have(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("the pictures are not those checked in: run this test with -update, and make shots\ngot\n%swant\n%s", got, want)
 	}

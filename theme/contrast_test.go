@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 	"strconv"
 	"testing"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // linear is a colour in linear light, each part 0 to 1.
@@ -201,12 +202,8 @@ func TestNames(t *testing.T) {
 		o = o.Next()
 		seen = append(seen, o.Name)
 	}
-	if want := []string{Dark, Light, HighContrast, ColourBlind, Auto}; !slices.Equal(seen, want) {
-		t.Errorf("after each other: %v, want %v", seen, want)
-	}
-	if got := New(Options{Name: "nope"}).Options.Name; got != Auto {
-		t.Errorf("an unknown name is %q", got)
-	}
+	must.Same(t, seen, []string{Dark, Light, HighContrast, ColourBlind, Auto}, "after each other")
+	must.Equal(t, New(Options{Name: "nope"}).Options.Name, Auto, "an unknown name is")
 }
 
 // A theme that is not for the terminal's background brings its own, where the terminal can be set.

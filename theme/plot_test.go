@@ -3,6 +3,8 @@ package theme
 import (
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestSparks(t *testing.T) {
@@ -13,13 +15,9 @@ func TestSparks(t *testing.T) {
 		{Options{}, " ▁▁▄██╌"}, {Options{ASCII: true}, " __=##:"},
 	} {
 		// Little is not nothing, more than most is most, and unknown is not zero.
-		if got := New(test.options).Sparks([]float64{0, 0.01, 1, 4, 8, 99, -1}, 8); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
+		must.Equal(t, New(test.options).Sparks([]float64{0, 0.01, 1, 4, 8, 99, -1}, 8), test.want)
 	}
-	if got := New(Options{}).Sparks([]float64{0, 3}, 0); got != "  " {
-		t.Errorf("of nothing: %q", got)
-	}
+	must.Equal(t, New(Options{}).Sparks([]float64{0, 3}, 0), "  ", "of nothing")
 }
 
 func TestPillar(t *testing.T) {
@@ -27,8 +25,6 @@ func TestPillar(t *testing.T) {
 		value float64
 		want  string
 	}{{0, "   "}, {0.001, "  ▁"}, {1, "  █"}, {1.5, " ▄█"}, {3, "███"}, {9, "███"}} {
-		if got := strings.Join(New(Options{}).Pillar(test.value, 3, 3), ""); got != test.want {
-			t.Errorf("%v: %q, want %q", test.value, got, test.want)
-		}
+		must.Equal(t, strings.Join(New(Options{}).Pillar(test.value, 3, 3), ""), test.want, test.value)
 	}
 }

@@ -12,9 +12,7 @@ import (
 
 func TestSkin(t *testing.T) {
 	s := must.Have(NewSkin(map[string]string{"holding": "#123456"}))(t)
-	if got := New(Options{Skin: s}).Holding.GetForeground(); got != lipgloss.Color("#123456") {
-		t.Errorf("%v", got)
-	}
+	must.Equal(t, New(Options{Skin: s}).Holding.GetForeground(), lipgloss.Color("#123456"))
 	if a, b := New(Options{Skin: s}).Waiting.GetForeground(), New(Options{}).Waiting.GetForeground(); a != b {
 		t.Errorf("what the skin leaves out is %v, not the theme's %v", a, b)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -104,9 +105,7 @@ type player struct {
 func (p *player) session(name string) *zk.Conn {
 	if p.sessions[name] == nil {
 		c, _, err := zk.Connect([]string{p.addr}, time.Minute, zk.WithLogInfo(false))
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, err)
 		p.t.Cleanup(c.Close)
 		if _, _, err := c.Exists("/"); err != nil { // it has an id then
 			p.t.Fatal(err)

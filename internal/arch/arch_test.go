@@ -124,9 +124,7 @@ func TestArrows(t *testing.T) {
 			}
 			for _, p := range ours(list) {
 				ok := under(p, "internal") || under(p, dir) || slices.ContainsFunc(r.may, func(m string) bool { return p == m || m != "inspect" && under(p, m) })
-				if !ok {
-					t.Errorf("%s imports %s, which %s may not", dir, p, r.of)
-				}
+				must.True(t, ok, dir, "imports", p, "which", r.of, "may not")
 			}
 		}
 	}
@@ -149,9 +147,7 @@ func TestArrowsBetweenScreens(t *testing.T) {
 			continue
 		}
 		shows, known := screens[dir]
-		if !known {
-			t.Errorf("%s is a folder of tui that the list of screens does not have", dir)
-		}
+		must.True(t, known, dir, "is a folder of tui that the list of screens does not have")
 		for _, p := range ours(list) {
 			if p == "tui" || path.Dir(p) == "tui" && p != "tui/widget" && p != "tui/screen" && !slices.Contains(shows, p) {
 				t.Errorf("%s imports %s", dir, p)
@@ -159,9 +155,7 @@ func TestArrowsBetweenScreens(t *testing.T) {
 		}
 	}
 	for dir := range screens {
-		if all[dir] == nil {
-			t.Errorf("%s is in the list of screens, and not there", dir)
-		}
+		must.True(t, all[dir] != nil, dir, "is in the list of screens, and not there")
 	}
 }
 
@@ -203,9 +197,7 @@ func TestActionsReadOneServer(t *testing.T) {
 		}
 	}
 	for _, p := range ours(all["inspect/redissource/node"]) {
-		if p == "inspect/redissource" {
-			t.Errorf("inspect/redissource/node imports %s", p)
-		}
+		must.True(t, p != "inspect/redissource", "inspect/redissource/node imports", p)
 	}
 }
 

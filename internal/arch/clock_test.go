@@ -103,9 +103,7 @@ func TestTheTimeIsPassedIn(t *testing.T) {
 		must.Succeed(t, err)
 	}
 	for name := range clocks {
-		if !seen[name] {
-			t.Errorf("%s is in the list and not in the tree", name)
-		}
+		must.True(t, seen[name], name, "is in the list and not in the tree")
 	}
 }
 

@@ -33,9 +33,7 @@ func TestThePapersNameWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	if named < 20 {
-		t.Errorf("the pages name %d folders and files: does the pattern still match?", named)
-	}
+	must.True(t, named >= 20, "the pages name", named, "folders and files: does the pattern still match?")
 }
 
 // inFile matches names that the page says are in a file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
@@ -75,9 +73,7 @@ func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 			}
 		}
 	}
-	if looked < 12 {
-		t.Errorf("%d names were looked for", looked)
-	}
+	must.True(t, looked >= 12, looked, "names were looked for")
 }
 
 // declared calls see for each name declared in f.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // file is a file or directory of an owner, a group and a mode.
@@ -84,22 +85,16 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 
 func TestAKeyThatOthersControlIsRefused(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key.pem")
-	if err := os.WriteFile(key, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(key, nil, 0o600))
 	for mode, refused := range map[fs.FileMode]bool{0o600: false, 0o640: os.Geteuid() != 0, 0o644: true, 0o660: true} {
-		if err := os.Chmod(key, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(key, mode))
 		for _, target := range []connect.Target{{TLS: &connect.TLS{Key: key}}, {AdminTLS: &connect.TLS{Key: key}}} {
 			if err := CheckKeys([]connect.Target{{}, target}); (err != nil) != refused {
 				t.Errorf("mode %04o: %v", mode, err)
 			}
 		}
 	}
-	if err := os.Chmod(key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(key, 0o600))
 	if err := os.Chown(key, 65534, -1); err != nil {
 		t.Skip("only root can give a file away")
 	}

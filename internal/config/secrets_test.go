@@ -33,10 +33,7 @@ func profile(t *testing.T, text string) (Profile, error) {
 
 func secretsOf(t *testing.T, p Profile, getenv func(string) string) ([]connect.Target, error) {
 	t.Helper()
-	targets, err := p.Parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	targets := must.Have(p.Parsed())(t)
 	return targets, p.Secrets(t.Context(), From{Getenv: getenv, Stderr: os.Stderr, Within: time.Minute}, targets)
 }
 
@@ -58,9 +55,7 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 		{Login: login("u3", "of the command"), Sentinel: login("", "ps")},
 		{Login: login("all", "of the profile")},
 	} {
-		if targets[i].Secrets != want {
-			t.Errorf("%s: not its own secrets", targets[i].URL())
-		}
+		must.Equal(t, targets[i].Secrets, want, targets[i].URL(), "not its own secrets")
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		if text := fmt.Sprintf(verb, targets) + fmt.Sprintf(verb, p); strings.Contains(text, "of the file") || strings.Contains(text, "of the profile") || strings.Contains(text, "pa2") {
@@ -120,9 +115,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 		}
 	})
 	targets, err := p.Parsed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	err = p.Secrets(t.Context(), From{Getenv: none, Stderr: os.Stderr, Within: 50 * time.Millisecond}, targets)
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Errorf("%v, want a hint at --timeout", err)

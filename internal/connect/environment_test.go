@@ -1,9 +1,10 @@
 package connect
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Child processes get none of our secrets, even if Windows has their names in another case.
@@ -13,7 +14,5 @@ func TestWithoutSecrets(t *testing.T) {
 	for _, name := range SecretVariables() {
 		environ = append(environ, name+"=x", strings.ToLower(name)+"=x", "Lockscope"+strings.TrimPrefix(name, "LOCKSCOPE")+"=x")
 	}
-	if got := WithoutSecrets(environ); !slices.Equal(got, []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}) {
-		t.Errorf("%q", got)
-	}
+	must.Same(t, WithoutSecrets(environ), []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"})
 }

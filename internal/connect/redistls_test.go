@@ -71,14 +71,9 @@ func TestTLSWithACertificateBelowHome(t *testing.T) {
 	t.Setenv("HOME", home)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	must.Succeed(t, os.WriteFile(filepath.Join(home, "ca.pem"), ca, 0o600))
-	config, err := (&TLS{CA: "~/ca.pem"}).Config()
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Have((&TLS{CA: "~/ca.pem"}).Config())(t)
 	conn, err := tlsDialer(new(net.Dialer).DialContext, config, nil)(t.Context(), "tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	conn.Close()
 	if _, err := (&TLS{CA: "~/none.pem"}).Config(); err == nil || !strings.Contains(err.Error(), home) {
 		t.Errorf("%v does not name the file", err)

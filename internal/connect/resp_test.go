@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // takeInPieces is the end of a stream that comes in pieces of one size.
@@ -37,9 +39,7 @@ func TestRepliesWithinBoundsPass(t *testing.T) {
 		"deepest":           strings.Repeat("*1\r\n", boundNesting) + ":1\r\n:2\r\n",
 	} {
 		for _, piece := range []int{1, 2, 7, 4096, len(stream)} {
-			if err := takeInPieces([]byte(stream), piece); err != nil {
-				t.Errorf("%s in pieces of %d: %v", name, piece, err)
-			}
+			must.Be(t, takeInPieces([]byte(stream), piece), nil, name, "in pieces of", piece)
 		}
 	}
 }
@@ -98,9 +98,7 @@ func TestNonsenseIsTheEnd(t *testing.T) {
 		}
 		c.(*bounded).Conn = nil
 	}
-	if BoundReplies(c) != c {
-		t.Error("a connection is checked twice")
-	}
+	must.Equal(t, BoundReplies(c), c, "a connection is checked twice")
 }
 
 func FuzzRespBounds(f *testing.F) {
@@ -109,9 +107,7 @@ func FuzzRespBounds(f *testing.F) {
 	f.Add([]byte(">2\r\n+invalidate\r\n_\r\n(1\r\n"), 2)
 	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
 		whole, pieces := takeInPieces(stream, max(1, len(stream))), takeInPieces(stream, 1+max(piece, 0)%64)
-		if (whole == nil) != (pieces == nil) {
-			t.Errorf("whole %v, in pieces %v", whole, pieces)
-		}
+		must.Equal(t, (whole == nil), (pieces == nil), "whole", whole, "in pieces", pieces)
 	})
 }
 

@@ -104,9 +104,7 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 			if err != nil && strings.ContainsRune(err.Error(), '\n') {
 				t.Errorf("not on one line: %q", err)
 			}
-			if ctx.Err() != nil {
-				t.Error("no time is left")
-			}
+			must.True(t, ctx.Err() == nil, "no time is left")
 		})
 	}
 }

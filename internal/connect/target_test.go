@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestParseTargets(t *testing.T) {
@@ -62,9 +64,7 @@ func TestParseTargets(t *testing.T) {
 		},
 	} {
 		got, err := ParseTargets(strings.Fields(tt.urls))
-		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		must.Be(t, err, nil, tt.name)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.name, diff)
 		}
@@ -82,9 +82,7 @@ func TestTargetsThatCannotBeUsed(t *testing.T) {
 		"redis://:p=hunter2@h", "redis://u:hunter2#x@h",
 	} {
 		_, err := ParseTargets([]string{url})
-		if !errors.Is(err, ErrTarget) {
-			t.Errorf("%q: %v", url, err)
-		}
+		must.Be(t, err, ErrTarget, url)
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: the error tells the password: %v", url, err)
 		}

@@ -22,9 +22,7 @@ func TestURLIsATargetAgain(t *testing.T) {
 		"rediss+cluster://k1:6379,k2:6379?name=redis4", "redis+unix:///tmp/r.sock?name=local",
 	} {
 		u := targets[i].URL()
-		if u != want {
-			t.Errorf("%s, want %s", u, want)
-		}
+		must.Equal(t, u, want)
 		again, err := ParseTargets([]string{u})
 		if err != nil {
 			t.Errorf("%s: %v", u, err)
@@ -35,8 +33,6 @@ func TestURLIsATargetAgain(t *testing.T) {
 		if one.Service == ZooKeeper {
 			one.Roots = []string{"/"}
 		}
-		if diff := cmp.Diff(one, again[0]); diff != "" {
-			t.Errorf("%s: %s", u, diff)
-		}
+		must.Equal(t, cmp.Diff(one, again[0]), "", u)
 	}
 }

@@ -96,16 +96,12 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 		"zk://" + zk + "?via=ssh://ops@bastion:2222",
 	} {
 		targets := must.Have(connect.ParseTargets([]string{url}))(t)
-		if again := targets[0].URL(); again != url {
-			t.Errorf("written again: %s, want %s", again, url)
-		}
+		must.Equal(t, targets[0].URL(), url, "written again")
 		ask := pingBy
 		if targets[0].Service == connect.ZooKeeper {
 			ask = sessionBy
 		}
-		if err := ask(t, targets[0]); err != nil {
-			t.Errorf("%s: %v", url, err)
-		}
+		must.Be(t, ask(t, targets[0]), nil, url)
 	}
 	seen := map[string]bool{}
 	for _, call := range calls() {
@@ -166,9 +162,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		t.Errorf("a deadline: %v", err)
 	}
 	conn.Close()
-	if !connect.Waited(conn) {
-		t.Error("its process was not waited for")
-	}
+	must.True(t, connect.Waited(conn), "its process was not waited for")
 }
 
 // Nothing that a shell or ssh could take for more than a name gets into its arguments.

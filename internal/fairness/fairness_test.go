@@ -2,8 +2,9 @@ package fairness
 
 import (
 	"math"
-	"slices"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestOvertaken(t *testing.T) {
@@ -26,8 +27,6 @@ func TestOvertaken(t *testing.T) {
 		{"numbers that wrapped", write(math.MinInt64 + 1), []Claim{write(math.MaxInt64), write(math.MinInt64 + 2)}, 0, []int{0}},
 		{"nobody waits", write(3), nil, 0, nil},
 	} {
-		if got := Overtaken(test.granted, test.waiters, test.spare); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
+		must.Same(t, Overtaken(test.granted, test.waiters, test.spare), test.want, test.name)
 	}
 }

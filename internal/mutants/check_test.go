@@ -40,9 +40,7 @@ func TestEveryMutantBuilds(t *testing.T) {
 		default:
 			t.Errorf("%s: nobody checks whether %s can be run", m.where, m.file)
 		}
-		if err != nil {
-			t.Errorf("%s: %q does not build: %v", m.where, m.name, err)
-		}
+		must.Be(t, err, nil, m.where, m.name, "does not build")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // reply is an error that a server replied.
@@ -28,9 +30,7 @@ func TestRedisIsToldFromAProxy(t *testing.T) {
 		"upstream failure":                                  false,
 		"BUSYKEY Target key name already exists.":           false,
 	} {
-		if got := OfRedis(fmt.Errorf("master a: %w", reply(text))); got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		must.Equal(t, OfRedis(fmt.Errorf("master a: %w", reply(text))), want, text)
 	}
 	if err := errors.New("NOSCRIPT in the name of a lock"); OfRedis(err) || Is(err) || Transient(err) {
 		t.Error("an error that no server replied")
@@ -47,9 +47,7 @@ func TestARefusalOfUsAloneIsKnown(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory": false,
 		"MISCONF Redis is configured to save":            false,
 	} {
-		if got := Ours(fmt.Errorf("master a: %w", reply(text))); got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		must.Equal(t, Ours(fmt.Errorf("master a: %w", reply(text))), want, text)
 	}
 }
 
@@ -72,8 +70,6 @@ func TestAScriptsDigestIsLeftOut(t *testing.T) {
 		"OOM not allowed, script: " + digest + ", on user_script:1":             "OOM not allowed",
 		"no script: here": "no script: here",
 	} {
-		if got := WithoutScript(text); got != want {
-			t.Errorf("%s: %q", text, got)
-		}
+		must.Equal(t, WithoutScript(text), want, text)
 	}
 }

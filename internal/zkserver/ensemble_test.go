@@ -56,9 +56,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	}
 	select {
 	case event := <-gone:
-		if event.Type != zk.EventNodeDeleted {
-			t.Errorf("event %+v", event)
-		}
+		must.Equal(t, event.Type, zk.EventNodeDeleted, "event", event)
 	case <-time.After(60 * time.Second):
 		t.Error("the session did not expire")
 	}
@@ -192,12 +190,8 @@ func TestACutHoldsPingsBack(t *testing.T) {
 			t.Errorf("%s: heard of during the cut", tt.name)
 		}
 		e.Heal()
-		if got := heard(); got != tt.healed {
-			t.Errorf("%s: heard of %v, want %v", tt.name, got, tt.healed)
-		}
+		must.Equal(t, heard(), tt.healed, tt.name, "heard of")
 		beat()
-		if got := heard(); got != tt.later {
-			t.Errorf("%s: heard of %v after another ping, want %v", tt.name, got, tt.later)
-		}
+		must.Equal(t, heard(), tt.later, tt.name, "heard of … after another ping")
 	}
 }

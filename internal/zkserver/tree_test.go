@@ -3,6 +3,8 @@ package zkserver
 import (
 	"math"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // TestTheLastSequenceNumberComesAgain, as DataTree takes no smaller one after it.
@@ -21,9 +23,7 @@ func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 	create("/d", modePersistent)
 	tree.nodes["/d"].creates = math.MaxInt32
 	for _, prefix := range []string{"/d/n-", "/d/m-"} {
-		if got := create(prefix, modePersistentSequential); got != prefix+"2147483647" {
-			t.Errorf("got %s, want the last number", got)
-		}
+		must.Equal(t, create(prefix, modePersistentSequential), prefix+"2147483647")
 	}
 }
 
@@ -48,9 +48,7 @@ func TestRollbackLeavesNoTrace(t *testing.T) {
 		t.Fatalf("%d changes, want 7", len(tx.changes))
 	}
 	tx.rollback()
-	if got := tree.nodes["/a"].stat(); got != stat {
-		t.Errorf("stat: got %+v, want %+v", got, stat)
-	}
+	must.Equal(t, tree.nodes["/a"].stat(), stat, "stat: got")
 	if tree.count() != count || len(tree.reapable) != 0 || len(tree.ephemerals) != 0 {
 		t.Errorf("nodes %d (%d), reapable %v, ephemerals %v",
 			tree.count(), count, tree.reapable, tree.ephemerals)

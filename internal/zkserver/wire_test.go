@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A client that shows every packet, for scenarios. It writes down the packets in words that are the same for
@@ -143,10 +145,7 @@ func (r *result) stat(w *world) string {
 // dial connects without saying anything.
 func (w *world) dial(name string) *wire {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := must.Have(net.Dial("tcp", w.addr))(w.t)
 	w.t.Cleanup(func() { conn.Close() })
 	return &wire{w: w, name: name, conn: conn, password: make([]byte, 16)}
 }

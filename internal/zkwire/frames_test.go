@@ -64,7 +64,5 @@ func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	if !s.deadline.After(asked) {
-		t.Errorf("the deadline is still %v, which was asked for before the reply came", asked)
-	}
+	must.True(t, s.deadline.After(asked), "the deadline is still", asked, "which was asked for before the reply came")
 }

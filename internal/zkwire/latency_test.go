@@ -93,9 +93,7 @@ func (w *wired) sync() (xid int32) {
 		return 0
 	}
 	packet := w.sent()
-	if op := binary.BigEndian.Uint32(packet[4:]); op != opSync {
-		w.t.Errorf("operation %d", op)
-	}
+	must.Equal(w.t, binary.BigEndian.Uint32(packet[4:]), opSync, "operation")
 	return int32(binary.BigEndian.Uint32(packet))
 }
 
@@ -197,28 +195,18 @@ func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
 		defer w.server.Close()
 		defer w.conn.Close()
 		begun := time.Now()
-		if w.sync() != 0 {
-			t.Error("just after the greeting")
-		}
+		must.Equal(t, w.sync(), 0, "just after the greeting")
 		time.Sleep(time.Second)
 		xid := w.sync()
-		if xid == 0 {
-			t.Error("not sent after a second")
-		}
-		if w.sync() != 0 {
-			t.Error("twice at once")
-		}
+		must.True(t, xid != 0, "not sent after a second")
+		must.Equal(t, w.sync(), 0, "twice at once")
 		time.Sleep(time.Second)
 		if w.sync() == 0 {
 			t.Error("not sent while the one before has no answer: the newest answer is to be as young as can be")
 		}
 		w.answer(xid)
-		if at := w.tap.Ordered().Sub(begun); at != time.Second {
-			t.Errorf("all is known that happened within %v", at)
-		}
-		if n := w.tap.Requests(); n != 0 {
-			t.Errorf("counted as %d requests", n)
-		}
+		must.Equal(t, w.tap.Ordered().Sub(begun), time.Second, "all is known that happened within")
+		must.Equal(t, w.tap.Requests(), 0, "counted as … requests")
 		w.conn.Close()
 		w.tap.Sync(0) // has nowhere to go
 	})
@@ -244,8 +232,6 @@ func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if want := []string{"/l EventNodeDeleted", "answer"}; !slices.Equal(heard, want) {
-			t.Errorf("heard %q, want %q", heard, want)
-		}
+		must.Same(t, heard, []string{"/l EventNodeDeleted", "answer"}, "heard")
 	})
 }

@@ -148,9 +148,7 @@ func TestAnOldServerSaysSo(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
 	for _, r := range []zkwire.Request{zkwire.MultiRead([]zkwire.Read{{Path: "/"}}, nil), zkwire.WatchBelow("/")} {
 		c := dial(t, zks.Addr)
-		if err := c.send(r)[0].Err; !errors.Is(err, zkwire.ErrUnimplemented) {
-			t.Errorf("operation %d: %v", r.Op, err)
-		}
+		must.Be(t, c.send(r)[0].Err, zkwire.ErrUnimplemented, "operation", r.Op)
 		c.await(t, "the end", func(e zk.Event) bool { return e.State == zk.StateDisconnected })
 	}
 }
@@ -198,22 +196,16 @@ func TestReadSizeLearns(t *testing.T) {
 		t.Errorf("%d at first, %d after short answers", first, s.Items())
 	}
 	s.Answered(s.Items(), s.Items()*100_000)
-	if n := s.Items(); n != 10 {
-		t.Errorf("%d after 100,000 bytes each", n)
-	}
+	must.Equal(t, s.Items(), 10, "after 100,000 bytes each")
 	s.Broke(10)
 	for range 10 {
 		s.Answered(s.Items(), s.Items())
 	}
-	if n := s.Items(); n != 5 {
-		t.Errorf("%d after 10 were too much", n)
-	}
+	must.Equal(t, s.Items(), 5, "after 10 were too much")
 	for range 10 {
 		s.Broke(s.Items())
 	}
-	if n := s.Items(); n != 1 {
-		t.Errorf("%d after everything was too much", n)
-	}
+	must.Equal(t, s.Items(), 1, "after everything was too much")
 }
 
 // Names and a Stat that counts another number of children do not belong together.

@@ -2,7 +2,6 @@ package zkwire
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -62,9 +61,7 @@ func TestRepliesOfServersPass(t *testing.T) {
 		"an unknown operation":  {107, words(-1, -1)},
 		"an unknown one of all": {opMulti, item(99, words(-1))},
 	} {
-		if err := checkReply(c.op, c.body); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, checkReply(c.op, c.body), nil, name)
 	}
 }
 
@@ -91,9 +88,7 @@ func TestRepliesThatLieAreFound(t *testing.T) {
 		"names within several":     {opMultiRead, join(item(opGetChildren, words(-1)), lastItem)},
 		"data within several":      {opMultiRead, join(item(opGetData, words(math.MaxInt32)), lastItem)},
 	} {
-		if err := checkReply(c.op, c.body); !errors.Is(err, connect.ErrNonsense) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, checkReply(c.op, c.body), connect.ErrNonsense, name)
 	}
 }
 
@@ -109,9 +104,7 @@ func TestGreetingsThatLieAreFound(t *testing.T) {
 		"negative password": greeting(4000, 1, -2),
 		"cut":               greeting(4000, 1, 0)[:16],
 	} {
-		if err := checkGreeting(body); !errors.Is(err, connect.ErrNonsense) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, checkGreeting(body), connect.ErrNonsense, name)
 	}
 	for name, body := range map[string][]byte{
 		"a session":    greeting(4000, 1, 0),
@@ -119,9 +112,7 @@ func TestGreetingsThatLieAreFound(t *testing.T) {
 		"no password":  greeting(4000, 1, -1),
 		"only reading": append(greeting(4000, 1, 0), 1),
 	} {
-		if err := checkGreeting(body); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, checkGreeting(body), nil, name)
 	}
 }
 
@@ -163,9 +154,8 @@ func FuzzReplies(f *testing.F) {
 				t.Errorf("%d entries, %v", len(list), d.Err)
 			}
 		case opGetData:
-			if d.Buffer(); d.Err != nil {
-				t.Error(d.Err)
-			}
+			d.Buffer()
+			must.True(t, d.Err == nil, d.Err)
 		}
 	})
 }

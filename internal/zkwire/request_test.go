@@ -127,9 +127,7 @@ func TestTapHearsEvents(t *testing.T) {
 	await(t, states, zk.StateHasSession)
 	paths := make(chan string, 10)
 	tap.Listen(func(path string, what zk.EventType) {
-		if what != zk.EventNodeDeleted {
-			t.Errorf("%s: %v", path, what)
-		}
+		must.Equal(t, what, zk.EventNodeDeleted, path)
 		paths <- path
 	}, func() {})
 	must.Have(conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)))(t)
@@ -137,9 +135,7 @@ func TestTapHearsEvents(t *testing.T) {
 		t.Fatal(r.Err)
 	}
 	must.Succeed(t, conn.Delete("/watched", -1))
-	if path := <-paths; path != "/watched" {
-		t.Errorf("event of %q", path)
-	}
+	must.Equal(t, <-paths, "/watched", "event of")
 }
 
 // Only what a quorum commits moves Committed: reads, syncs, pings, failures and the resumption of a session do not.
@@ -180,9 +176,7 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 		}
 		last = now
 	}
-	if ack := lastAck(tap); ack.Before(last) {
-		t.Error("what was committed was not acknowledged")
-	}
+	must.True(t, !lastAck(tap).Before(last), "what was committed was not acknowledged")
 	p.cut()
 	await(t, states, zk.StateHasSession)
 	if id, _, now := tap.Committed(); id != session || !now.Equal(last) {

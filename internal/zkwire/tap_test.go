@@ -91,9 +91,7 @@ func TestTapLearnsWhatTheClientHides(t *testing.T) {
 	if ack := lastAck(tap); !ack.After(greeted) || ack.Before(before) || ack.After(after) {
 		t.Errorf("acknowledged %v, asked between %v and %v", ack, before, after)
 	}
-	if n := tap.Requests() - requests; n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
+	must.Equal(t, tap.Requests()-requests, 1, "requests")
 	if l := tap.Latency(); l <= 0 || l > after.Sub(before) {
 		t.Errorf("latency %v of %v", l, after.Sub(before))
 	}
@@ -116,9 +114,7 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 	for tap.DialError() == nil {
 		await(t, states, zk.StateConnecting)
 	}
-	if tap.Server() != "" {
-		t.Errorf("still connected to %q", tap.Server())
-	}
+	must.Equal(t, tap.Server(), "", "still connected to")
 }
 
 // TestTapLeavesAHungServer: a server that accepts and then hangs, in the greeting or later, is left for another one
@@ -142,14 +138,10 @@ func TestTapLeavesAHungServer(t *testing.T) {
 	await(t, states, zk.StateConnecting)
 	await(t, states, zk.StateConnected)
 	await(t, states, zk.StateDisconnected) // the greeting hangs, too: a sixth
-	if tap.DialError() == nil {
-		t.Error("no error although the server never answered")
-	}
+	must.True(t, tap.DialError() != nil, "no error although the server never answered")
 	hung.resume()
 	await(t, states, zk.StateHasSession)
-	if conn.SessionID() != id {
-		t.Error("the session was lost")
-	}
+	must.Equal(t, conn.SessionID(), id, "the session was lost")
 }
 
 // hang passes everything on, or nothing.
@@ -253,9 +245,7 @@ func (h *hang) resume() {
 func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
 	t.Parallel()
 	l := new(ServerList)
-	if err := l.Init([]string{"nocolon"}); err == nil {
-		t.Error("took a server without a port")
-	}
+	must.True(t, l.Init([]string{"nocolon"}) != nil, "took a server without a port")
 	if err := l.Init([]string{"a:1", "b:1"}); err != nil || l.Len() != 2 {
 		t.Fatal(err)
 	}
@@ -350,9 +340,7 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	}
 	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
 	_, _ = io.ReadAll(c)
-	if !lastAck(tap).Equal(c.hello) {
-		t.Error("a ping that the server refused counts as acknowledged")
-	}
+	must.True(t, lastAck(tap).Equal(c.hello), "a ping that the server refused counts as acknowledged")
 }
 
 // forClient models the tap: of a server's bytes go-zookeeper sees whole frames of its own only.
