@@ -124,9 +124,7 @@ var closeStates = []struct {
 		holds := c.occupy(t)
 		got := c.wait(t)
 		c.s.Close()
-		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
-			t.Errorf("%v, want ErrClosed", a.err)
-		}
+		must.Be(t, (<-got).err, lockops.ErrClosed)
 		for _, h := range holds {
 			release(t, h)
 		}
@@ -138,9 +136,7 @@ var closeStates = []struct {
 		var all sync.WaitGroup
 		for _, h := range holds {
 			all.Go(func() {
-				if err := h.Release(within(t)); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, h.Release(within(t)), nil)
 			})
 		}
 		c.s.Close()
@@ -151,9 +147,7 @@ var closeStates = []struct {
 		h := acquire(t, c.lock(t, c.kind, c.s))
 		c.s.Close()
 		closedOrLost(t, acquired{h, nil})
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release behind Close: %v, want ErrLost", err)
-		}
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release behind Close")
 		return true
 	}},
 	{"releasing", func(t *testing.T, c *closing) bool {
@@ -170,13 +164,9 @@ var closeStates = []struct {
 	{"lost", func(t *testing.T, c *closing) bool {
 		h := acquire(t, c.lock(t, c.kind, c.s))
 		c.deleteNode(t, h)
-		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("extend: %v, want ErrLost", err)
-		}
+		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extend")
 		c.s.Close()
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 		return false
 	}},
 }
@@ -185,9 +175,7 @@ var closeStates = []struct {
 func closedOrLost(t *testing.T, a acquired) (held bool) {
 	t.Helper()
 	if a.err != nil {
-		if !errors.Is(a.err, lockops.ErrClosed) {
-			t.Errorf("%v, want ErrClosed", a.err)
-		}
+		must.Be(t, a.err, lockops.ErrClosed)
 		return false
 	}
 	<-a.h.Context().Done()

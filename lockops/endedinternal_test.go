@@ -95,9 +95,7 @@ func keysOn(s *RedisSession) func(*testing.T) int64 {
 		s.work.Wait()
 		for _, m := range s.masters {
 			is, err := m.client.Exists(context.Background(), "key").Result()
-			if err != nil {
-				t.Error(err)
-			}
+			must.Be(t, err, nil)
 			n += is
 		}
 		return n

@@ -45,9 +45,7 @@ func TestReentryIsAsked(t *testing.T) {
 		}
 		inner := must.Have(lock(lockops.WithReentry()).Acquire(outer.Context()))(t)
 		release(t, outer)
-		if inner.Context().Err() != nil {
-			t.Error("the inner hold ended with the outer one")
-		}
+		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
 		release(t, inner)
 		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // the holds are over: anybody may have this
 		must.Succeed(t, err)
@@ -96,9 +94,7 @@ func TestCheckFindsWhatCannotWork(t *testing.T) {
 		"two masters":  {lockops.NewRedisMutex(two, "k"), lockops.ErrMasters},
 		"even masters": {lockops.NewRedlock(two, "k"), lockops.ErrMasters},
 	} {
-		if err := lockops.Check(tt.lock); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", name, err, tt.want)
-		}
+		must.Be(t, lockops.Check(tt.lock), tt.want, name)
 		if _, err := tt.lock.TryAcquire(within(t)); tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s, acquired: %v, want %v", name, err, tt.want)
 		}
@@ -142,31 +138,20 @@ func TestWithEndsWithEither(t *testing.T) {
 		caller, end := context.WithCancelCause(context.WithValue(t.Context(), key{}, "the caller's"))
 		ctx, cancel := h.With(caller)
 		defer cancel()
-		if ctx.Value(key{}) != "the caller's" {
-			t.Errorf("value %v", ctx.Value(key{}))
-		}
-		inner, err := l.Acquire(ctx)
-		if err != nil {
-			t.Fatalf("re-entry with it: %v", err)
-		}
+		must.Equal(t, ctx.Value(key{}), "the caller's", "value")
+		inner := must.Have(l.Acquire(ctx))(t)
 		release(t, inner)
 		end(cause)
 		<-ctx.Done()
-		if got := context.Cause(ctx); got != cause {
-			t.Errorf("ended with the caller: cause %v", got)
-		}
-		if h.Context().Err() != nil {
-			t.Error("the caller's end ended the hold")
-		}
+		must.Equal(t, context.Cause(ctx), cause, "ended with the caller: cause")
+		must.True(t, h.Context().Err() == nil, "the caller's end ended the hold")
 		later, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 		defer stop()
 		ctx, cancel = h.With(later)
 		defer cancel()
 		release(t, h)
 		<-ctx.Done()
-		if got := context.Cause(ctx); !errors.Is(got, lockops.ErrReleased) {
-			t.Errorf("ended with the hold: cause %v", got)
-		}
+		must.Be(t, context.Cause(ctx), lockops.ErrReleased, "ended with the hold: cause")
 	})
 }
 
@@ -186,17 +171,12 @@ func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
 			}
 			return inside
 		})
-		if !errors.Is(err, inside) {
-			t.Errorf("%v, want what fn returned", err)
-		}
+		must.Be(t, err, inside)
 		func() {
 			defer func() { _ = recover() }()
 			_ = lockops.Do(within(t), l, func(context.Context) error { panic("inside") })
 		}()
-		h, err := l.TryAcquire(within(t))
-		if err != nil {
-			t.Fatalf("after a panic: %v", err)
-		}
+		h := must.Have(l.TryAcquire(within(t)))(t)
 		ended, cancel := context.WithCancel(within(t))
 		cancel()
 		ran := false
@@ -225,15 +205,9 @@ func TestEachHoldIsReleasedOnce(t *testing.T) {
 		outer := acquire(t, l)
 		inner := must.Have(l.Acquire(outer.Context()))(t)
 		release(t, inner)
-		if err := inner.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
-			t.Errorf("the second release: %v, want ErrNotHeld", err)
-		}
-		if err := inner.Extend(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
-			t.Errorf("extend after the release: %v, want ErrNotHeld", err)
-		}
-		if outer.Context().Err() != nil {
-			t.Error("the second release freed the lock")
-		}
+		must.Be(t, inner.Release(within(t)), lockops.ErrNotHeld, "the second release")
+		must.Be(t, inner.Extend(within(t)), lockops.ErrNotHeld, "extend after the release")
+		must.True(t, outer.Context().Err() == nil, "the second release freed the lock")
 		release(t, outer)
 	})
 }

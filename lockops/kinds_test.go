@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
@@ -31,9 +32,7 @@ func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 		if _, err := k.New(wrong[k.On], "/kinds"); err == nil {
 			t.Errorf("%s stands on the wrong servers", k.Name)
 		}
-		if k.Permits < 1 {
-			t.Errorf("%s: nobody may hold it", k.Name)
-		}
+		must.True(t, k.Permits >= 1, k.Name, "nobody may hold it")
 	}
 }
 

@@ -29,9 +29,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 		peer.Expect(t, "released")
 		ours := <-first
 		must.Succeed(t, ours.err)
-		if n := len(children(t, server, path)); n != 2 {
-			t.Errorf("%d in the queue while we hold, want 2", n)
-		}
+		must.Equal(t, len(children(t, server, path)), 2, "in the queue while we hold")
 		release(t, ours.h)
 		second.Expect(t, "acquired")
 		second.Release(t)
@@ -50,9 +48,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 		var inside, peers atomic.Int32
 		var all sync.WaitGroup
 		enter := func() {
-			if inside.Add(1) != 1 {
-				t.Error("two holders at once")
-			}
+			must.Equal(t, inside.Add(1), 1, "two holders at once")
 			inside.Add(-1)
 		}
 		for range 3 {
@@ -65,9 +61,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 					}
 					enter()
 					peers.Add(1)
-					if err := l.Unlock(); err != nil {
-						t.Error(err)
-					}
+					must.Be(t, l.Unlock(), nil)
 				}
 			})
 			all.Go(func() {
@@ -75,9 +69,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := peers.Load(); n != 30 {
-			t.Errorf("the peers had the lock %d times, want 30", n)
-		}
+		must.Equal(t, peers.Load(), 30, "the peers had the lock … times")
 	})
 }
 
@@ -144,9 +136,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 			if _, err := side(s, path, second, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 				t.Errorf("a try of %s beside their %s: %v", tt.second, tt.first, err)
 			}
-			if len(got) > 0 {
-				t.Errorf("our %s holds beside their %s", tt.second, tt.first)
-			}
+			must.Equal(t, len(got), 0, "our", tt.second, "holds beside their", tt.first)
 			peer.Send(t, "close", "one")
 			a := <-got
 			must.Succeed(t, a.err)

@@ -34,12 +34,8 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 		t.Error("a master that does not answer was asked at once")
 	}
 	now = now.Add(breakerFirst)
-	if !m.admit(0) {
-		t.Error("no request was let through")
-	}
-	if m.admit(0) {
-		t.Error("a second one, behind the first")
-	}
+	must.True(t, m.admit(0), "no request was let through")
+	must.True(t, !m.admit(0), "a second one, behind the first")
 	if now = now.Add(limit - 1); m.admit(0) {
 		t.Error("a second one, while the first may be answered")
 	}
@@ -68,9 +64,7 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 		t.Errorf("the first is number %d", slices.Index(s.masters, v.master))
 	}
 	silent.identity, silent.replaced = identity{known: true, runID: "new", started: time.Now()}, true
-	if err := e.votes[0].entitled(time.Time{}); !errors.Is(err, ErrRestarted) {
-		t.Errorf("a master that was restarted may vote: %v", err)
-	}
+	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "a master that was restarted may vote")
 }
 
 // TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next time on.
@@ -83,9 +77,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
 		t.Errorf("the first time: %v, and it has a vote: %v", err, v.has)
 	}
-	if err := v.prolongOnce(t.Context()); err != nil {
-		t.Errorf("the next time: %v", err)
-	}
+	must.Be(t, v.prolongOnce(t.Context()), nil, "the next time")
 }
 
 // TestWhatARequestTookIsKnown, also of one that was not answered.
@@ -134,23 +126,17 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 	passed.mu.Unlock()
 	h := must.Have(NewRedlock(s, "lock", WithTTL(10*time.Minute)).Acquire(t.Context()))(t)
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
-	if has() {
-		t.Error("it was asked, though it is silent")
-	}
+	must.True(t, !has(), "it was asked, though it is silent")
 	passed.record(nil)
 	for end := time.Now().Add(time.Minute); !has(); { // an extension does not wait for the last vote
 		if err := h.Extend(t.Context()); err != nil || time.Now().After(end) {
 			t.Fatalf("its vote was not made up for: %v", err)
 		}
 	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, h.Release(t.Context()), nil)
 	s.Close() // waits for what the release left to the background
 	for i, c := range clients {
-		if n := c.Exists(t.Context(), "lock").Val(); n != 0 {
-			t.Errorf("the key was left on master %d", i)
-		}
+		must.Equal(t, c.Exists(t.Context(), "lock").Val(), 0, "the key was left on master", i)
 		c.Close()
 	}
 }

@@ -2,12 +2,12 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -48,9 +48,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 			go func() { ended <- c.do() }()
 			select {
 			case err := <-ended:
-				if !errors.Is(err, c.want) {
-					t.Errorf("%s: it ends %s by %v, want %v", kind.name, c.what, err, c.want)
-				}
+				must.Be(t, err, c.want, kind.name, "it ends", c.what, "by")
 			case <-time.After(hangs):
 				t.Errorf("%s: it does not end %s", kind.name, c.what)
 			}
@@ -78,9 +76,7 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 	}()
 	select {
 	case err := <-ended:
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
+		must.Be(t, err, context.DeadlineExceeded)
 	case <-time.After(hangs):
 		t.Error("it does not end")
 	}

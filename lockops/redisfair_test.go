@@ -39,16 +39,12 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 					return
 				}
 				order <- i
-				if err := h.Release(within(t)); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, h.Release(within(t)), nil)
 			})
 			<-waits
 			if i == 4 {
 				cancel()
-				if err := <-cancelled; !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				must.Be(t, <-cancelled, context.Canceled)
 			}
 		}
 		if _, err := lockops.NewRedisFairMutex(sessions[1], key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
@@ -59,9 +55,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 			if i == 4 {
 				continue
 			}
-			if got := <-order; got != i {
-				t.Errorf("%d got it in the place of %d", got, i)
-			}
+			must.Equal(t, <-order, i, "got it in the place of")
 		}
 		all.Wait()
 		noKey(t, "fair", masters, key)
@@ -81,9 +75,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 		go func() {
 			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-			if err != nil {
-				t.Error(err)
-			}
+			must.Be(t, err, nil)
 			got <- h
 		}()
 		<-waits
@@ -131,9 +123,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 				return
 			}
 			order <- h.Name()
-			if err := h.Release(within(t)); err != nil {
-				t.Error(err)
-			}
+			must.Be(t, h.Release(within(t)), nil)
 		})
 		return <-waits
 	}
@@ -154,16 +144,10 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 		t.Errorf("the queue expires in %v, want a minute", ttl)
 	}
 	release(t, h)
-	if got := <-order; got != first {
-		t.Errorf("%s got it before %s", got, first)
-	}
-	if got := <-order; got != second {
-		t.Errorf("%s got it, want %s", got, second)
-	}
+	must.Equal(t, <-order, first, "got it before")
+	must.Equal(t, <-order, second, "got it")
 	all.Wait()
-	if n := c.Exists(within(t), queue, alive).Val(); n != 0 {
-		t.Errorf("%d keys of the queue are left", n)
-	}
+	must.Equal(t, c.Exists(within(t), queue, alive).Val(), 0, "keys of the queue are left")
 }
 
 // TestFairWaitersFindLostMessages: waiters get no messages, and the lock goes on.
@@ -176,9 +160,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 	go func() {
 		h, err := lockops.NewRedisFairMutex(other, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		if err != nil {
-			t.Error(err)
-		}
+		must.Be(t, err, nil)
 		got <- h
 	}()
 	value := <-waits
@@ -188,9 +170,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 	if next == nil {
 		return
 	}
-	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
+	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
 		t.Errorf("deadline in %v, want that of the full TTL", time.Until(d))
 	}
@@ -221,9 +201,7 @@ func TestFairHandOverIsKept(t *testing.T) {
 	go func() {
 		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnRenew(func(d time.Time) { renewed <- d }),
 			lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		if err != nil {
-			t.Error(err)
-		}
+		must.Be(t, err, nil)
 		got <- h
 	}()
 	<-waits
@@ -238,9 +216,7 @@ func TestFairHandOverIsKept(t *testing.T) {
 	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
 		t.Errorf("deadline in %v after the first renewal", time.Until(d))
 	}
-	if err := next.Extend(within(t)); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, next.Extend(within(t)), nil)
 	release(t, next)
 }
 
@@ -263,9 +239,7 @@ func TestFairNewcomerStandsBehind(t *testing.T) {
 	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 	go func() {
 		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		if err != nil {
-			t.Error(err)
-		}
+		must.Be(t, err, nil)
 		got <- h
 	}()
 	name := <-waits

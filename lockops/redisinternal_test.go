@@ -38,9 +38,7 @@ func TestTransientReplies(t *testing.T) {
 		"ERR Error running script (call to f_1): @user_script:9: -WRONGTYPE Operat":  false,
 	} {
 		err := fmt.Errorf("node: %w", reply(text))
-		if got := transient(err); got != want {
-			t.Errorf("%q: transient %v", text, got)
-		}
+		must.Equal(t, transient(err), want, text, "transient")
 		if got := refused(err); got == want {
 			t.Errorf("%q: refused %v", text, got)
 		}
@@ -90,9 +88,8 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 	if a.record(held); !a.queued || a.since != 1 {
 		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
 	}
-	if a.record(verdict{at: 7}); a.since != 1 {
-		t.Errorf("its place moved to %d", a.since)
-	}
+	a.record(verdict{at: 7})
+	must.Equal(t, a.since, 1, "its place moved to")
 }
 
 // TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is
@@ -115,9 +112,7 @@ func TestClockReadings(t *testing.T) {
 		return one.requests.Load() - before
 	}
 	read()
-	if n := read(); n != 0 {
-		t.Errorf("a fresh reading was read again (%d)", n)
-	}
+	must.Equal(t, read(), 0, "a fresh reading was read again")
 	age := func(by time.Duration) {
 		one.mu.Lock()
 		defer one.mu.Unlock()
@@ -125,12 +120,10 @@ func TestClockReadings(t *testing.T) {
 		c.before, c.after = c.before.Add(-by), c.after.Add(-by)
 		one.clocks[0] = c
 	}
-	if age(time.Hour); read() != 1 {
-		t.Error("a reading of an hour ago was taken")
-	}
-	if one.dials.Add(1); read() != 1 {
-		t.Error("a reading of an earlier connection was taken")
-	}
+	age(time.Hour)
+	must.Equal(t, read(), 1, "a reading of an hour ago was taken")
+	one.dials.Add(1)
+	must.Equal(t, read(), 1, "a reading of an earlier connection was taken")
 	age(24 * time.Hour)
 	m.Pause(t)
 	defer m.Resume(t)
@@ -411,7 +404,5 @@ func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, h.Release(t.Context()), nil)
 }

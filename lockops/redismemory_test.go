@@ -34,12 +34,8 @@ func TestAServerWithoutMemory(t *testing.T) {
 			case err == nil || !strings.Contains(err.Error(), "OOM"):
 				t.Errorf("a new lock: %v, want the server's OOM", err)
 			}
-			if err := h.Extend(within(t)); err != nil {
-				t.Errorf("extend: %v", err)
-			}
-			if err := h.Release(within(t)); err != nil {
-				t.Errorf("release: %v", err)
-			}
+			must.Be(t, h.Extend(within(t)), nil, "extend")
+			must.Be(t, h.Release(within(t)), nil, "release")
 			noKey(t, kind.Name, on, "held")
 			setMemory(t, on, "0")
 			noKey(t, kind.Name, on, "new")

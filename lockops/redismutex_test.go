@@ -61,14 +61,10 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 					t.Error(err)
 					return
 				}
-				if inside.Add(1) != 1 {
-					t.Error("two holders at once")
-				}
+				must.Equal(t, inside.Add(1), 1, "two holders at once")
 				held(h)
 				inside.Add(-1)
-				if err := h.Release(within(t)); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, h.Release(within(t)), nil)
 			}
 		})
 	}
@@ -92,9 +88,7 @@ func TestRedisMutexIsExclusive(t *testing.T) {
 				t.Errorf("deadline %v, %v", d, ok)
 			}
 		})
-		if v := get(t, redisClient(t, masters[0]), key); v != "" {
-			t.Errorf("key is left: %q", v)
-		}
+		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "key is left")
 	})
 }
 
@@ -113,9 +107,7 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrOther) {
 			t.Errorf("release: %v, want ErrLost and ErrOther", err)
 		}
-		if v := get(t, c, key); v != "successor" {
-			t.Errorf("the successor's key is %q", v)
-		}
+		must.Equal(t, get(t, c, key), "successor", "the successor's key is")
 	})
 }
 
@@ -130,9 +122,7 @@ func TestR2_ValuesAreArguments(t *testing.T) {
 			"+zrevrange", "+zrem", "+zpopmin", "+hset", "+hget", "+hdel", "+publish", "+subscribe", "+unsubscribe", "+client|setname")
 		s := userSession(t, m)
 		h := acquire(t, kind.make(s, "lock:a"))
-		if err := h.Extend(within(t)); err != nil {
-			t.Errorf("%s: %v", kind.name, err)
-		}
+		must.Be(t, h.Extend(within(t)), nil, kind.name)
 		release(t, h)
 		if _, err := kind.make(s, "other").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("%s: acquire of a forbidden key: %v, want the server's NOPERM at once", kind.name, err)
@@ -150,9 +140,7 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 		for range 2 {
 			h := acquire(t, m)
 			c.ScriptFlush(within(t))
-			if err := h.Extend(within(t)); err != nil {
-				t.Error(err)
-			}
+			must.Be(t, h.Extend(within(t)), nil)
 			c.ScriptFlush(within(t))
 			release(t, h)
 			c.ScriptFlush(within(t))
@@ -205,9 +193,7 @@ func TestR5_LossIsReportedInTime(t *testing.T) {
 			h := acquire(t, lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Second), lockops.WithoutRenewal()))
 			next := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 			reported := h.Context().Err() != nil
-			if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-				t.Errorf("release: %v, want ErrLost", err)
-			}
+			must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 			release(t, next)
 			if reported {
 				return
@@ -225,15 +211,9 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		c.Del(within(t), key)
-		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("extend: %v, want ErrLost", err)
-		}
-		if h.Context().Err() == nil {
-			t.Error("the hold goes on")
-		}
-		if v := get(t, c, key); v != "" {
-			t.Errorf("the key came back: %q", v)
-		}
+		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extend")
+		must.True(t, h.Context().Err() != nil, "the hold goes on")
+		must.Equal(t, get(t, c, key), "", "the key came back")
 	})
 }
 
@@ -311,9 +291,7 @@ func cancelLeavesNoKey(t *testing.T, masters []*servertest.Redis, locker func(ke
 		}
 		noKey(t, "an Acquire", masters, key) // no other client asks for the lock, and it would live for 30 s
 	}
-	if cancelled == 0 {
-		t.Error("no Acquire was cancelled")
-	}
+	must.True(t, cancelled != 0, "no Acquire was cancelled")
 }
 
 // noKey waits until nothing of a lock but its fencing token is on any master: at most 10 s, less than a TTL.

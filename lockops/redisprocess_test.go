@@ -129,15 +129,11 @@ func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 			t.Errorf("%s: reported %v after it went on", kind, late)
 		}
 		p.in.Close()
-		if why := p.expect(t, "release:"); !strings.Contains(why, "lost") {
-			t.Errorf("%s: its late release: %q, want that the lock was lost", kind, why)
-		}
+		must.Contain(t, p.expect(t, "release:"), "lost", kind, "its late release")
 		if err := p.cmd.Wait(); err != nil { // its session is closed, and what went on behind the release has ended
 			t.Error(err)
 		}
-		if err := h.Extend(within(t)); err != nil {
-			t.Errorf("%s: the other's lock: %v", kind, err)
-		}
+		must.Be(t, h.Extend(within(t)), nil, kind, "the other's lock")
 		release(t, h)
 	}
 }

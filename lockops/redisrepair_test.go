@@ -94,9 +94,7 @@ func TestTryAcquireEndsOnAHungServer(t *testing.T) {
 		go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
 		select {
 		case err := <-done:
-			if err == nil {
-				t.Errorf("%s: got a lock from a stopped server", kind.name)
-			}
+			must.True(t, err != nil, kind.name, "got a lock from a stopped server")
 		case <-time.After(60 * time.Second):
 			t.Fatalf("%s: TryAcquire does not end", kind.name)
 		}
@@ -123,9 +121,7 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v, want DeadlineExceeded", kind.name, err)
-			}
+			must.Be(t, err, context.DeadlineExceeded, kind.name)
 		case <-time.After(60 * time.Second):
 			t.Errorf("%s: Acquire goes on after its context ended", kind.name)
 		}
@@ -174,9 +170,7 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 			noKey(t, kind, masters, key)
 		}
 	}
-	if cut < 20 {
-		t.Errorf("only %d of 180 were cut short", cut)
-	}
+	must.True(t, cut >= 20, "only", cut, "of 180 were cut short")
 }
 
 // TestMutexOfSeveralMastersIsRefused: a lock on the first of them would be none.
@@ -222,17 +216,13 @@ func TestClusterKeysShareASlot(t *testing.T) {
 			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 			go func() {
 				h, err := kind.make(s, key+"", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-				if err != nil {
-					t.Error(err)
-				}
+				must.Be(t, err, nil)
 				got <- h
 			}()
 			if kind.name == "fair" { // the mutex's second waits in the session
 				<-waits
 			}
-			if err := h.Extend(within(t)); err != nil {
-				t.Errorf("%s %q: %v", kind.name, key, err)
-			}
+			must.Be(t, h.Extend(within(t)), nil, kind.name, key)
 			release(t, h)
 			if next := <-got; next != nil {
 				release(t, next)
@@ -274,9 +264,7 @@ func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
 			c.Set(within(t), recipe.FenceKey(key), last, 0)
 			for range 3 {
 				want := last + 1
-				if token := next(); token != want {
-					t.Errorf("%s: token %d of a clock that was set back, want %d", kind.name, token, want)
-				}
+				must.Equal(t, next(), want, kind.name, "token … of a clock that was set back")
 			}
 		}
 	})
@@ -358,9 +346,7 @@ func TestNothingIsPrinted(t *testing.T) {
 	s.Close()
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	if len(log.lines) > 0 {
-		t.Errorf("printed: %q", log.lines)
-	}
+	must.Equal(t, len(log.lines), 0, "printed", log.lines)
 }
 
 type discard struct{}
@@ -383,16 +369,12 @@ func TestAdoptedClients(t *testing.T) {
 		key := servertest.UniqueName(t)
 		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))
-		if err := h.Extend(within(t)); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, h.Extend(within(t)), nil)
 		release(t, h)
 		one.Close()
 		all.Close()
 		for _, c := range clients {
-			if err := c.Ping(within(t)).Err(); err != nil {
-				t.Errorf("the client was closed: %v", err)
-			}
+			must.Be(t, c.Ping(within(t)).Err(), nil, "the client was closed")
 		}
 		for _, o := range []*redis.Options{
 			{Addr: masters[0].Addr, MaxRetries: -1},

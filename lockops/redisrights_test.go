@@ -38,9 +38,7 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
 			go func() {
 				h, err := lockops.NewRedisMutex(second, key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-				if err != nil {
-					t.Error(err)
-				}
+				must.Be(t, err, nil)
 				got <- h
 			}()
 			<-waits
@@ -77,12 +75,8 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			release(t, h)
 			next := <-got
 			must.Succeed(t, next.err)
-			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
-				t.Errorf("no message was for %s, there were: %s", name, messages)
-			}
-			if left := c.ZCount(within(t), waiters, "1", "1").Val(); left != stays {
-				t.Errorf("%d dead waiters are left, want %d", left, stays)
-			}
+			must.Contain(t, messagesOf(t, heard), name, "no message was for")
+			must.Equal(t, c.ZCount(within(t), waiters, "1", "1").Val(), stays, "dead waiters are left")
 			release(t, next.h)
 		})
 	}

@@ -77,9 +77,7 @@ func TestR8_RestartIsReported(t *testing.T) {
 		must.Become(t, "the holder listens", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
 		m.Restart(t)
 		lostWithin(t, h, 20*time.Second)
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("%s: release: %v, want ErrLost", kind.name, err)
-		}
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, kind.name, "release")
 		h = acquire(t, l)
 		if after, _ := h.Token(); after <= before {
 			t.Errorf("%s: token %d after %d", kind.name, after, before)
@@ -182,9 +180,7 @@ func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 			c.Persist(within(t), queue) // else it expires within the time that a busy machine has
 			<-done
 			waiting.Close() // waits for what the end of the wait left to do
-			if n := c.ZCard(within(t), queue).Val(); n != 0 {
-				t.Errorf("%s: %d in the queue, which it has left", kind.name, n)
-			}
+			must.Equal(t, c.ZCard(within(t), queue).Val(), 0, kind.name, "in the queue, which it has left")
 			release(t, h)
 			noKey(t, kind.name, masters, key)
 		}

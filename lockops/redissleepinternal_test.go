@@ -114,9 +114,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 			case <-time.After(30 * time.Second):
 				t.Error("not renewed")
 			}
-			if err := h.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Be(t, h.Release(t.Context()), nil)
 		})
 	}
 }
@@ -147,13 +145,9 @@ func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	defer s.Close()
 	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
 	reply := &NodeError{Err: ErrOther}
-	if err := r.removed(ErrGone, context.DeadlineExceeded); err != nil {
-		t.Errorf("gone: %v", err)
-	}
+	must.Be(t, r.removed(ErrGone, context.DeadlineExceeded), nil, "gone")
 	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, ErrUnknownRelease) || errors.Is(err, ErrLost) {
 		t.Errorf("somebody else's: %v, want that it is unknown", err)
 	}
-	if err := r.removed(reply, nil); !errors.Is(err, ErrLost) {
-		t.Errorf("somebody else's at the first answer: %v, want ErrLost", err)
-	}
+	must.Be(t, r.removed(reply, nil), ErrLost, "somebody else's at the first answer")
 }

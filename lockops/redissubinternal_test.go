@@ -93,9 +93,7 @@ func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
 	default:
 		t.Error("the session's waiters do not look")
 	}
-	if m.silent() {
-		t.Error("the server is heard from, and counts as silent")
-	}
+	must.True(t, !m.silent(), "the server is heard from, and counts as silent")
 }
 
 // TestASingleRedisIsAlwaysAsked: there is no other to ask meanwhile.

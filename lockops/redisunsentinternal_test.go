@@ -65,13 +65,9 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 			defer other.Close()
 			h := must.Have(NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context()))(t)
 			s.masters[0].client.AddHook(&failing{errs: tt.errs, then: func() {
-				if err := other.FlushAll(context.Background()).Err(); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, other.FlushAll(context.Background()).Err(), nil)
 				if tt.other {
-					if err := other.Set(context.Background(), "lock", "another", 0).Err(); err != nil {
-						t.Error(err)
-					}
+					must.Be(t, other.Set(context.Background(), "lock", "another", 0).Err(), nil)
 				}
 			}})
 			if err := h.Release(t.Context()); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
@@ -95,12 +91,8 @@ func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
 		other error
 	}{{now.Add(time.Hour), ErrLost, ErrLost}, {now.Add(-time.Second), nil, ErrUnknownRelease}} {
 		r.lease = newLease(s, nil, &options{}, nil, now, tt.until)
-		if err := r.removed(ErrGone, errRefusedDial); !errors.Is(err, tt.gone) {
-			t.Errorf("gone: %v, want %v", err, tt.gone)
-		}
-		if err := r.removed(ErrOther, errRefusedDial); !errors.Is(err, tt.other) {
-			t.Errorf("somebody else's: %v, want %v", err, tt.other)
-		}
+		must.Be(t, r.removed(ErrGone, errRefusedDial), tt.gone, "gone")
+		must.Be(t, r.removed(ErrOther, errRefusedDial), tt.other, "somebody else's")
 	}
 }
 
@@ -141,14 +133,10 @@ func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
 	h := must.Have(NewRedisMutex(s, "lock").Acquire(t.Context()))(t)
 	h.grant.backend.(*redisGrant).lateUntil = s.clock.now().Add(500 * time.Millisecond)
 	must.Succeed(t, other.Del(t.Context(), "lock").Err())
-	if err := h.Release(t.Context()); !errors.Is(err, ErrLost) {
-		t.Errorf("%v, want ErrLost", err)
-	}
+	must.Be(t, h.Release(t.Context()), ErrLost)
 	must.Succeed(t, other.Set(t.Context(), "lock", h.Name(), 0).Err())
 	s.Close()
-	if n := other.Exists(t.Context(), "lock").Val(); n != 0 {
-		t.Error("what came late stays")
-	}
+	must.Equal(t, other.Exists(t.Context(), "lock").Val(), 0, "what came late stays")
 }
 
 // proxied is a proxy that answers a script in the server's place, and whose server runs it behind the next one.
@@ -215,9 +203,7 @@ func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
 					t.Fatal("no clean-up")
 				}
 				s.Close()
-				if server.Exists(t.Context(), "lock:a").Val() != 0 {
-					t.Error("the key stays until its TTL runs out")
-				}
+				must.Equal(t, server.Exists(t.Context(), "lock:a").Val(), 0, "the key stays until its TTL runs out")
 			})
 		}
 	}

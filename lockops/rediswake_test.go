@@ -30,9 +30,7 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 			next := <-got
 			must.Succeed(t, next.err)
 			release(t, next.h)
-			if messages := messagesOf(t, heard); !strings.Contains(messages, name) {
-				t.Errorf("no message was for %s, there were: %s", name, messages)
-			}
+			must.Contain(t, messagesOf(t, heard), name, "no message was for")
 		})
 	}
 }

@@ -42,9 +42,7 @@ func TestRedlockIsExclusive(t *testing.T) {
 		for _, s := range sessions {
 			s.Close()
 		}
-		if n := votes(t, masters, key); n != 0 {
-			t.Errorf("the key is left on %d masters", n)
-		}
+		must.Equal(t, votes(t, masters, key), 0, "the key is left on … masters")
 	})
 }
 
@@ -62,9 +60,7 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 			return votes(t, masters, key) == 3
 		})
 		redisClient(t, masters[1]).Del(within(t), key)
-		if err := h.Extend(within(t)); err != nil {
-			t.Errorf("extend with the other two: %v", err)
-		}
+		must.Be(t, h.Extend(within(t)), nil, "extend with the other two")
 		release(t, h)
 	})
 }
@@ -83,9 +79,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 		masters[1].Pause(t)
 		start := time.Now()
 		h := acquire(t, l)
-		if err := h.Extend(within(t)); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, h.Extend(within(t)), nil)
 		if d, _ := h.Deadline(); d.Sub(start) < ttl-ttl/50 {
 			t.Errorf("a deadline %v after it was asked for, want the TTL of %v without its drift", d.Sub(start), ttl)
 		}
@@ -99,9 +93,7 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	masters[1].Resume(t)
 	c := redisClient(t, masters[1])
 	must.Succeed(t, c.Ping(within(t)).Err())
-	if v := get(t, c, "lock"); v != "" {
-		t.Errorf("the stopped master has the key now: %q", v)
-	}
+	must.Equal(t, get(t, c, "lock"), "", "the stopped master has the key now")
 }
 
 // TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order
@@ -116,14 +108,10 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		_, err := lockops.NewRedisMutex(s, "lock", lockops.WithMasterLimit(50*time.Millisecond)).Acquire(ctx)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("acquire: %v, want DeadlineExceeded", err)
-		}
+		must.Be(t, err, context.DeadlineExceeded, "acquire")
 		s.Close()
 		m.Resume(t)
-		if v := get(t, c, "lock"); v != "" {
-			t.Errorf("the key is there: %q", v)
-		}
+		must.Equal(t, get(t, c, "lock"), "", "the key is there")
 	}
 }
 
@@ -148,9 +136,7 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 		t.Errorf("TryAcquire: %v, %v; want ErrNoQuorum", h, err)
 	}
 	s.Close()
-	if n := votes(t, masters, "lock"); n != 0 {
-		t.Errorf("the key is left on %d masters", n)
-	}
+	must.Equal(t, votes(t, masters, "lock"), 0, "the key is left on … masters")
 }
 
 // TestL8_SplitVotesAreTakenBack: no client wins with 2 of 5; the votes are given back at once.
@@ -167,9 +153,7 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
 		s.Close()
-		if n := votes(t, masters, key); n != 3 {
-			t.Errorf("the key is on %d masters, want the other's 3", n)
-		}
+		must.Equal(t, votes(t, masters, key), 3, "the key is on … masters")
 	})
 }
 
@@ -188,16 +172,10 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrGone) || !errors.Is(err, lockops.ErrOther) || !errors.As(err, &node) {
 			t.Errorf("extend: %v, want ErrLost with ErrGone and ErrOther of two masters", err)
 		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-			t.Errorf("cause %v, want ErrLost", cause)
-		}
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
+		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 		s.Close()
-		if n := votes(t, masters, key); n != 1 {
-			t.Errorf("the key is on %d masters, want the other's one", n)
-		}
+		must.Equal(t, votes(t, masters, key), 1, "the key is on … masters")
 	})
 }
 
@@ -214,9 +192,7 @@ func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 			t.Fatal(err)
 		}
 		redisClient(t, masters[1]).Del(within(t), key)
-		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("extended by one vote and one that was made up for: %v, want ErrLost", err)
-		}
+		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extended by one vote and one that was made up for")
 	})
 }
 
@@ -266,9 +242,7 @@ func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 		t.Errorf("TryAcquire: %v, want ErrNoQuorum and a NodeError", err)
 	}
 	s.Close()
-	if n := votes(t, masters[1:2], "lock"); n != 0 {
-		t.Error("the key is left on the living master")
-	}
+	must.Equal(t, votes(t, masters[1:2], "lock"), 0, "the key is left on the living master")
 	options := []*redis.UniversalOptions{
 		{Addrs: []string{masters[0].Addr}}, {Addrs: []string{masters[1].Addr}}, {Addrs: []string{masters[2].Addr}},
 	}

@@ -45,9 +45,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := <-restarted; got != masters[1].Addr {
-		t.Errorf("%s was reported, want %s", got, masters[1].Addr)
-	}
+	must.Equal(t, <-restarted, masters[1].Addr, "was reported")
 	redisClient(t, masters[0]).Del(within(t), "lock")
 	h := acquire(t, l)
 	release(t, h)
@@ -80,9 +78,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 		if _, err := lockops.NewRedlock(redisSession(t, masters...), key, patient).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
-		if err := h.Extend(within(t)); err != nil {
-			t.Errorf("the holder's majority: %v", err)
-		}
+		must.Be(t, h.Extend(within(t)), nil, "the holder's majority")
 		release(t, h)
 	})
 }
@@ -127,9 +123,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 		}
 		a, b, c, d := masters[0].Addr, masters[1].Addr, masters[2].Addr, masters[3].Addr
 		_, err := lockops.NewRedisSession(within(t), options(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
-		if !errors.Is(err, lockops.ErrSameServer) {
-			t.Errorf("one server thrice: %v, want ErrSameServer", err)
-		}
+		must.Be(t, err, lockops.ErrSameServer, "one server thrice")
 		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
 			key := servertest.UniqueName(t)
 			s := must.Have(lockops.NewRedisSession(within(t), o))(t)
@@ -182,12 +176,8 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 		}()
 		redisClient(t, masters[0]).Del(within(t), key)
 		redisClient(t, masters[1]).Del(within(t), key)
-		if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("extend: %v, want ErrLost", err)
-		}
-		if !<-gone {
-			t.Error("the last vote was gone before the loss was reported")
-		}
+		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extend")
+		must.True(t, <-gone, "the last vote was gone before the loss was reported")
 	})
 }
 
@@ -210,9 +200,7 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		})
 		// Without the release's message it is six of ten: those who look on their own send some, too.
 		must.Become(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
-		if err := woken.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, woken.Close(), nil)
 		for _, s := range sessions {
 			s.Close()
 		}
@@ -260,9 +248,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 			release(t, h)
 			cancel()
 		}
-		if v := get(t, c, "lock"); v != "" {
-			t.Errorf("%s: the key is left: %s", kind.name, v)
-		}
+		must.Equal(t, get(t, c, "lock"), "", kind.name, "the key is left")
 	}
 }
 
@@ -278,12 +264,8 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 		c.Set(within(t), key, "other", time.Minute)
 		release(t, h)
 		s.Close()
-		if v := get(t, c, key); v != "other" {
-			t.Errorf("the other's vote is %q", v)
-		}
-		if n := votes(t, masters, key); n != 1 {
-			t.Errorf("the key is on %d masters, want the other's one", n)
-		}
+		must.Equal(t, get(t, c, key), "other", "the other's vote is")
+		must.Equal(t, votes(t, masters, key), 1, "the key is on … masters")
 	})
 }
 
@@ -315,9 +297,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	must.Become(t, "it stands on the second master", func() bool { return stands(1) })
 	masters[0].Resume(t)
 	cancel()
-	if err := <-got; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	must.Be(t, <-got, context.Canceled)
 	for i, c := range clients {
 		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go on its own, later
 			t.Fatal(err)

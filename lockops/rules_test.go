@@ -45,14 +45,10 @@ func TestEveryRuleHasATest(t *testing.T) {
 		}
 	}
 	for rule := range tested {
-		if !known[rule] {
-			t.Errorf("a test is called Test%s_…: there is no such rule", rule)
-		}
+		must.True(t, known[rule], "a test is called Test", rule, "_…: there is no such rule")
 	}
 	for _, rule := range ruleNamed.FindAllString(page, -1) {
-		if !known[rule] {
-			t.Errorf("docs/locks.md names %s: there is no such rule", rule)
-		}
+		must.True(t, known[rule], "docs/locks.md names", rule, "there is no such rule")
 	}
 }
 
@@ -66,13 +62,9 @@ func TestThePageNamesTestsThatAreThere(t *testing.T) {
 		for name := range names {
 			found = found || m[2] != "" && strings.HasPrefix(name, m[1])
 		}
-		if !found {
-			t.Errorf("docs/locks.md names %s, which is no test", m[0])
-		}
+		must.True(t, found, "docs/locks.md names", m[0], "which is no test")
 	}
-	if named < 8 {
-		t.Errorf("the page names %d tests: are they still looked for in the right way?", named)
-	}
+	must.True(t, named >= 8, "the page names", named, "tests: are they still looked for in the right way?")
 }
 
 // tests returns the names of the tests of this folder, of those below it, and of what breaks the locks on purpose.

@@ -45,13 +45,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		p.cut()
 		time.Sleep(200 * time.Millisecond) // the old watch goes with its connection, which the server notices on its own
-		limit := time.Now().Add(10 * time.Second)
-		for len(watchedBy(t, server, s)) == 0 {
-			if time.Now().After(limit) {
-				t.Fatal("it waits without a watch")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		must.Become(t, "it watches again", func() bool { return len(watchedBy(t, server, s)) != 0 })
 		release(t, holder)
 		a := <-got
 		must.Succeed(t, a.err)
@@ -169,9 +163,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 	cancel()
 	select {
 	case err := <-ended:
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		must.Be(t, err, context.Canceled)
 	case <-time.After(8 * time.Second): // the connection is given up after 13 s
 		t.Error("a cancelled Acquire waits for the search")
 	}
@@ -190,9 +182,7 @@ func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
 	go func() { ended <- h.Extend(within(t)) }()
 	select {
 	case err := <-ended:
-		if !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("%v, want ErrLost", err)
-		}
+		must.Be(t, err, lockops.ErrLost)
 	case <-time.After(20 * time.Second):
 		t.Error("it waits though the hold is lost")
 	}

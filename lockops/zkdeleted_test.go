@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -111,9 +112,7 @@ func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
 					release(t, a.h)
 				}
 				<-holder.Context().Done()
-				if cause := context.Cause(holder.Context()); !errors.Is(cause, lockops.ErrLost) {
-					t.Errorf("the holder's hold ended with %v, want ErrLost", cause)
-				}
+				must.Be(t, context.Cause(holder.Context()), lockops.ErrLost, "the holder's hold ended with")
 			})
 		}
 	})

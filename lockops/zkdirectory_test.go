@@ -84,9 +84,7 @@ func TestZ17_SequentialNamesComeAgain(t *testing.T) {
 		if err != nil || again != node {
 			t.Fatalf("created %q, %v; want %q again", again, err, node)
 		}
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 		if got := children(t, server, path); len(got) != 1 {
 			t.Errorf("children %q: the other's node is gone", got)
 		}

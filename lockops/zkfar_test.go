@@ -123,12 +123,8 @@ func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 	if i == 0 { // for all of them
 		p.cut()
 	}
-	if err := h.Extend(within(t)); err != nil {
-		t.Errorf("%v: extend: %v", l, err)
-	}
-	if err := h.Release(within(t)); err != nil {
-		t.Errorf("%v: release: %v", l, err)
-	}
+	must.Be(t, h.Extend(within(t)), nil, l, "extend")
+	must.Be(t, h.Release(within(t)), nil, l, "release")
 	free := within(t)
 	h, err = l.TryAcquire(free)
 	for errors.Is(err, lockops.ErrHeld) && free.Err() == nil { // the node of the try before may be on its way out
@@ -138,9 +134,7 @@ func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 		t.Errorf("%v: tried when it is free: %v", l, err)
 		return
 	}
-	if err := h.Release(within(t)); err != nil {
-		t.Errorf("%v: %v", l, err)
-	}
+	must.Be(t, h.Release(within(t)), nil, l)
 }
 
 // overTLS is a port that speaks TLS for a server, and the configuration of its clients.

@@ -96,9 +96,7 @@ func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
 	release(t, holder)
 	a := <-result
 	must.Succeed(t, a.err)
-	if a.h.Name() == name {
-		t.Error("was granted on the node of the expired session")
-	}
+	must.True(t, a.h.Name() != name, "was granted on the node of the expired session")
 	release(t, a.h)
 }
 
@@ -144,12 +142,8 @@ func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
 		case <-time.After(60 * time.Second):
 			t.Fatal("the loss was not reported")
 		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-			t.Errorf("cause %v, want ErrLost", cause)
-		}
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("release: %v, want ErrLost", err)
-		}
+		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	})
 }
 
@@ -167,9 +161,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 		if b := <-gotB; !errors.Is(b.err, context.Canceled) {
 			t.Fatalf("B: %v, want Canceled", b.err)
 		}
-		if n := len(children(t, server, path)); n != 2 {
-			t.Errorf("%d nodes, want A's and C's", n)
-		}
+		must.Equal(t, len(children(t, server, path)), 2, "nodes")
 		select {
 		case c := <-gotC:
 			t.Fatalf("C was granted beside A: %v", c.err)
@@ -204,15 +196,11 @@ func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
 		p.before = func(op int32) {
 			if op == opGetData && !released {
 				released = true
-				if err := holder.Release(within(t)); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, holder.Release(within(t)), nil)
 			}
 		}
 		release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second)), path)))
-		if !released {
-			t.Error("it held the lock beside the holder")
-		}
+		must.True(t, released, "it held the lock beside the holder")
 	})
 }
 
@@ -283,12 +271,8 @@ func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
 		p.blackHole.Store(true)
 		next := <-got
 		must.Succeed(t, next.err)
-		if h.Context().Err() == nil {
-			t.Error("the next was granted while the first holder believed that it held")
-		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-			t.Errorf("cause %v, want ErrLost", cause)
-		}
+		must.True(t, h.Context().Err() != nil, "the next was granted while the first holder believed that it held")
+		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 		p.blackHole.Store(false)
 		p.cut()
 		release(t, next.h)
@@ -303,9 +287,7 @@ func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
 		p := startProxy(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
 		p.cut()
-		if err := h.Extend(within(t)); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, h.Extend(within(t)), nil)
 		if h.Context().Err() != nil {
 			t.Errorf("lost: %v", context.Cause(h.Context()))
 		}

@@ -44,9 +44,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 	c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + "0000000002", unique: true, czxid: 5}}
 	for _, gone := range []listing{{}, {children: []string{other + "0000000003"}}} {
-		if err := c.check(gone); !errors.Is(err, errAgain) {
-			t.Errorf("not listed in %q: %v, want to queue again", gone.children, err)
-		}
+		must.Be(t, c.check(gone), errAgain, "not listed in", gone.children)
 	}
 	for _, last := range []string{"2147483647", "-2147483648"} {
 		c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + last, unique: true}}
@@ -73,12 +71,8 @@ func TestSuspensionCounts(t *testing.T) {
 		t.Errorf("awake: %v early", deadline.Sub(got))
 	}
 	total = 40 * time.Second
-	if got := deadline.Sub(c.correct(since, deadline)); got != total {
-		t.Errorf("slept 40 s: %v early", got)
-	}
-	if got := deadline.Sub(c.correct(since, deadline)); got != total {
-		t.Errorf("asked again: %v early", got)
-	}
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept 40 s … early")
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "asked again … early")
 	now = now.Add(time.Second)
 	after := now
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
@@ -90,20 +84,14 @@ func TestSuspensionCounts(t *testing.T) {
 	}
 	now = now.Add(time.Second)
 	total += 10 * time.Second
-	if got := deadline.Sub(c.correct(since, deadline)); got != total {
-		t.Errorf("slept twice, %v in all: %v early", total, got)
-	}
-	if got, want := deadline.Sub(c.correct(after, deadline)), total-40*time.Second; got != want {
-		t.Errorf("slept once since, for %v: %v early", want, got)
-	}
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept twice … in all … early")
+	must.Equal(t, deadline.Sub(c.correct(after, deadline)), total-40*time.Second, "slept once since, for … early")
 	for range 2 * sleepsKept { // more than are remembered one by one
 		now = now.Add(time.Second)
 		total += time.Minute
 		c.look()
 	}
-	if got := deadline.Sub(c.correct(since, deadline)); got != total {
-		t.Errorf("slept often, %v in all: %v early", total, got)
-	}
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept often … in all … early")
 }
 
 // TestTheLeaseHasAMargin for clocks that run at different rates, and belongs to one session.
@@ -150,9 +138,7 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 		{"lock", []string{"lock", "lock-0000000001"}, []string{"lock", "lock-0000000001"}},
 	} {
 		c := &contender{node: node{path: "/q/" + tt.own}}
-		if got := c.notAfter(slices.Clone(tt.children)); !slices.Equal(got, tt.want) {
-			t.Errorf("%s of %v: %v, want %v", tt.own, tt.children, got, tt.want)
-		}
+		must.Same(t, c.notAfter(slices.Clone(tt.children)), tt.want, tt.own, tt.children)
 	}
 }
 
@@ -161,9 +147,7 @@ func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
-	if err := s.awaitTurn(t.Context(), session, "/turn/gone", nil); err != nil {
-		t.Errorf("no such node: %v, want to look again", err)
-	}
+	must.Be(t, s.awaitTurn(t.Context(), session, "/turn/gone", nil), nil, "no such node")
 	if err := s.awaitTurn(t.Context(), session+1, "/turn/another", nil); !errors.Is(err, zk.ErrSessionExpired) {
 		t.Errorf("in another session: %v, want that it has expired", err)
 	}
@@ -205,9 +189,7 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
-	if s.leased(id, leastLease) {
-		t.Error("leased, though a session timeout has passed")
-	}
+	must.True(t, !s.leased(id, leastLease), "leased, though a session timeout has passed")
 	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {
 		s.look(holds, timeout/beatsPerTimeout)
 		if h.Context().Err() == nil {
@@ -215,7 +197,5 @@ func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 		}
 	}
 	<-h.Context().Done()
-	if cause := context.Cause(h.Context()); !errors.Is(cause, errSilence) {
-		t.Errorf("the hold ended with %v", cause)
-	}
+	must.Be(t, context.Cause(h.Context()), errSilence, "the hold ended with")
 }

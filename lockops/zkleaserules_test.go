@@ -96,9 +96,7 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	reads.Wait()
 	p.mute.Store(0)
 	awaitEnd(t, h, 60*time.Second)
-	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-		t.Errorf("cause %v", cause)
-	}
+	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 }
 
 // TestALongWaitProvesItsSessionFirst: the first one granted after a long wait without any change of
@@ -116,18 +114,14 @@ func TestALongWaitProvesItsSessionFirst(t *testing.T) {
 		t.Fatal("lost")
 	case <-time.After(timeout): // its creation proves nothing any more
 	}
-	if slices.Contains(p.asked(), opMulti) {
-		t.Error("a heartbeat although nothing is held")
-	}
+	must.True(t, !slices.Contains(p.asked(), opMulti), "a heartbeat although nothing is held")
 	release(t, holder)
 	a := <-got
 	must.Succeed(t, a.err)
 	if deadline, ok := a.h.Deadline(); !ok || time.Until(deadline) < timeout/4 {
 		t.Errorf("granted with a deadline in %v", time.Until(deadline))
 	}
-	if !slices.Contains(p.asked(), opMulti) {
-		t.Error("granted without a proof")
-	}
+	must.True(t, slices.Contains(p.asked(), opMulti), "granted without a proof")
 	release(t, a.h)
 }
 
@@ -178,9 +172,7 @@ func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.Z
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	_, got := queueUp(t, within(t), mutexOn(s, "/lock"))
 	s.Close()
-	if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
-		t.Errorf("the waiter: %v, want ErrClosed", a.err)
-	}
+	must.Be(t, (<-got).err, lockops.ErrClosed, "the waiter")
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
 		t.Errorf("the holder: %v, want ErrLost and ErrClosed", cause)
 	}

@@ -31,25 +31,19 @@ func TestZKMutexIsExclusiveAndFair(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if inside.Add(1) != 1 {
-						t.Error("two holders at once")
-					}
+					must.Equal(t, inside.Add(1), 1, "two holders at once")
 					token, ok := h.Token()
 					if before := last.Swap(token); !ok || token <= before {
 						t.Errorf("token %d (%v) after %d: not in the order of the queue", token, ok, before)
 					}
 					grants.Add(1)
 					inside.Add(-1)
-					if err := h.Release(within(t)); err != nil {
-						t.Error(err)
-					}
+					must.Be(t, h.Release(within(t)), nil)
 				}
 			})
 		}
 		all.Wait()
-		if n := grants.Load(); n != 12*8 {
-			t.Errorf("%d grants, want %d", n, 12*8)
-		}
+		must.Equal(t, grants.Load(), 12*8, "grants")
 	})
 }
 
@@ -70,12 +64,8 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 		if got := children(t, server, path); len(got) != 0 {
 			t.Errorf("children %q after release", got)
 		}
-		if err := h.Release(within(t)); !errors.Is(err, lockops.ErrNotHeld) {
-			t.Errorf("second release: %v, want ErrNotHeld", err)
-		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrReleased) {
-			t.Errorf("cause %v, want ErrReleased", cause)
-		}
+		must.Be(t, h.Release(within(t)), lockops.ErrNotHeld, "second release")
+		must.Be(t, context.Cause(h.Context()), lockops.ErrReleased, "cause")
 	})
 }
 
@@ -89,18 +79,14 @@ func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
 		m := lockops.NewZKMutex(s, path)
 		outer := acquire(t, m)
 		inner := must.Have(lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context()))(t)
-		if inner.Name() != outer.Name() {
-			t.Errorf("re-entered as %q, held as %q", inner.Name(), outer.Name())
-		}
+		must.Equal(t, inner.Name(), outer.Name(), "re-entered as … held as")
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
 		if _, err := m.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a stranger's Acquire on the same locker: %v, want DeadlineExceeded", err)
 		}
 		release(t, outer)
-		if inner.Context().Err() != nil {
-			t.Error("the inner hold ended with the outer one")
-		}
+		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
 		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire while the inner hold lasts: %v", err)
 		}

@@ -114,9 +114,7 @@ func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
 	if cause := context.Cause(h.Context()); !contains(cause, "expired") {
 		t.Errorf("lost because %v", cause)
 	}
-	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
+	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	release(t, acquire(t, lockops.NewZKMutex(s, "/lock")))
 }
 
@@ -164,9 +162,7 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	for _, path := range []string{"/lock/" + holder.Name(), "/lock/" + name, "/lock"} {
 		must.Succeed(t, look.Delete(path, -1))
 	}
-	if _, err := look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	for _, want := range []string{holder.Name(), name} { // another client queues and then holds
 		if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+want {
 			t.Fatalf("created %q, %v; want %q again", got, err, want)
@@ -208,12 +204,8 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 		t.Errorf("tokens %d, %d", a, b)
 	}
 	// Its loss has not been reported yet: the release itself has to see whose node there is.
-	if err := first.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("release of the first: %v, want ErrLost", err)
-	}
-	if err := second.Extend(within(t)); err != nil {
-		t.Errorf("extend of the second: %v", err)
-	}
+	must.Be(t, first.Release(within(t)), lockops.ErrLost, "release of the first")
+	must.Be(t, second.Extend(within(t)), nil, "extend of the second")
 	release(t, second)
 }
 
@@ -240,17 +232,13 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	h, _ := takenName(t)
-	if err := h.Extend(within(t)); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("extended by somebody else's node: %v, want ErrLost", err)
-	}
+	must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extended by somebody else's node")
 }
 
 func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	h, look := takenName(t)
-	if err := h.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("released somebody else's node: %v, want ErrLost", err)
-	}
+	must.Be(t, h.Release(within(t)), lockops.ErrLost, "released somebody else's node")
 	if there, _, err := look.Exists("/lock/" + h.Name()); !there || err != nil {
 		t.Errorf("somebody else's node is there: %v, %v", there, err)
 	}
@@ -375,13 +363,9 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	p.cutReply.Store(opCreate)
 	readers = append(readers, acquire(t, reader(s, "/lock", sequential)))
 	for _, h := range readers {
-		if err := h.Extend(within(t)); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, h.Extend(within(t)), nil)
 	}
-	if n := len(children(t, server, "/lock")); n != 3 {
-		t.Errorf("%d nodes, want 3", n)
-	}
+	must.Equal(t, len(children(t, server, "/lock")), 3, "nodes")
 	for _, h := range readers {
 		release(t, h)
 	}
@@ -398,9 +382,7 @@ func TestCloseLeavesNoWatch(t *testing.T) {
 		must.Become(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
 		id := s.Conn().SessionID()
 		s.Close()
-		if a := <-got; !errors.Is(a.err, lockops.ErrClosed) {
-			t.Error(a.err)
-		}
+		must.Be(t, (<-got).err, lockops.ErrClosed)
 		must.Become(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
 	})
 }

@@ -61,9 +61,7 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	release(t, holder)
 	w := <-second
 	must.Succeed(t, w.err)
-	if len(result) > 0 {
-		t.Error("the reader holds beside the writer")
-	}
+	must.Equal(t, len(result), 0, "the reader holds beside the writer")
 	release(t, w.h)
 	r := <-result
 	if r.err != nil || r.h.Name() == name {
@@ -85,9 +83,7 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 		release(t, first)
 		w := <-writes
 		must.Succeed(t, w.err)
-		if len(reads) > 0 {
-			t.Error("the reader holds beside the writer")
-		}
+		must.Equal(t, len(reads), 0, "the reader holds beside the writer")
 		must.Become(t, "the reader queues again", func() bool { return len(children(t, server, path)) == 2 })
 		release(t, w.h)
 		r := <-reads
@@ -117,9 +113,7 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 				}
 			}
 			<-w.Context().Done()
-			if err := w.Release(within(t)); !errors.Is(err, lockops.ErrLost) {
-				t.Errorf("release of the write: %v, want ErrLost", err)
-			}
+			must.Be(t, w.Release(within(t)), lockops.ErrLost, "release of the write")
 			if before {
 				if _, err := writer(s, path, recipe).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 					t.Errorf("a try beside the read: %v", err)
@@ -150,9 +144,7 @@ func TestZ6_WokenIsNotGranted(t *testing.T) {
 			got := watchedBy(t, server, waits)
 			return len(got) == 1 && got[0] == path+"/"+first.Name()
 		})
-		if len(reads) > 0 {
-			t.Error("the reader holds beside the writer")
-		}
+		must.Equal(t, len(reads), 0, "the reader holds beside the writer")
 		release(t, first)
 		r := <-reads
 		must.Succeed(t, r.err)
@@ -281,9 +273,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if grants.Load() == 0 {
-			t.Error("nobody ever got the lock")
-		}
+		must.True(t, grants.Load() != 0, "nobody ever got the lock")
 		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
@@ -343,16 +333,12 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 			u.leave('w')
 			u.enter(t, 'r')
 			mode = 'r'
-			if err := h.Release(within(t)); err != nil {
-				t.Error(err)
-			}
+			must.Be(t, h.Release(within(t)), nil)
 			h = r
 		}
 	}
 	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // it holds, so that others would be seen inside
 	u.leave(mode)
-	if err := h.Release(within(t)); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, h.Release(within(t)), nil)
 	return 1
 }

@@ -115,9 +115,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 			holds = append(holds, a.h)
 		}
 		for i, r := range results {
-			if len(r) > 0 {
-				t.Errorf("%s: %d holds beside %s", modes, i, together)
-			}
+			must.Equal(t, len(r), 0, modes, i, "holds beside", together)
 		}
 		for _, h := range holds {
 			release(t, h)
@@ -199,9 +197,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		if r.Context().Err() != nil {
 			t.Fatalf("the read ended with the write: %v", context.Cause(r.Context()))
 		}
-		if err := r.Extend(within(t)); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, r.Extend(within(t)), nil)
 		for _, mode := range []byte("rw") {
 			if _, err := side(s, path, mode, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 				t.Errorf("a try of %c beside the read, with a writer that waits: %v", mode, err)
@@ -292,9 +288,7 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 			}
 			release(t, w)
 			for range cap(done) {
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				must.Be(t, <-done, nil)
 			}
 			if got := children(t, server, path); len(got) != 0 {
 				t.Fatalf("children %q are left", got)

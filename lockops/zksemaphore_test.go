@@ -71,13 +71,9 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 					if _, ok := h.Token(); !ok {
 						t.Error("no token")
 					}
-					if err := h.Extend(within(t)); err != nil {
-						t.Error(err)
-					}
+					must.Be(t, h.Extend(within(t)), nil)
 					inside.Add(-1)
-					if err := h.Release(within(t)); err != nil {
-						t.Error(err)
-					}
+					must.Be(t, h.Release(within(t)), nil)
 				}
 			})
 		}
@@ -99,9 +95,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("try: %v, want ErrHeld", err)
 		}
-		if n := len(children(t, server, leases)); n != 2 {
-			t.Errorf("%d permits after the try", n)
-		}
+		must.Equal(t, len(children(t, server, leases)), 2, "permits after the try")
 		var mu sync.Mutex
 		var places []lockops.Queue
 		note := lockops.OnBehind(func(q lockops.Queue) {
@@ -119,9 +113,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		release(t, two)
 		a := <-first
 		must.Succeed(t, a.err)
-		if len(second) > 0 {
-			t.Error("the second in the queue holds as well")
-		}
+		must.Equal(t, len(second), 0, "the second in the queue holds as well")
 		release(t, one)
 		b := <-second
 		must.Succeed(t, b.err)
@@ -244,12 +236,8 @@ func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
 				other = first
 			}
 			must.Succeed(t, a.err)
-			if err := a.h.Extend(within(t)); err != nil {
-				t.Error(err)
-			}
-			if len(other) > 0 {
-				t.Error("two holders of one permit")
-			}
+			must.Be(t, a.h.Extend(within(t)), nil)
+			must.Equal(t, len(other), 0, "two holders of one permit")
 			release(t, a.h)
 		}
 		if left := children(t, server, leases); len(left) > 0 {

@@ -86,9 +86,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	holder.signal(t, syscall.SIGCONT)
 	inTime := time.Since(cut) < timeout/2 // as it was meant, on a machine that is not too busy
 	reported, lost := holder.ended(t)
-	if !lost {
-		t.Error("the hold ended, and it was not lost")
-	}
+	must.True(t, lost, "the hold ended, and it was not lost")
 	if !over {
 		next = <-got
 	}

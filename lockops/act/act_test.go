@@ -267,13 +267,9 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
-			if v := clients[2].Get(t.Context(), key).Val(); v != "other" {
-				t.Errorf("the new holder's value is %q", v)
-			}
+			must.Equal(t, clients[2].Get(t.Context(), key).Val(), "other", "the new holder's value is")
 			text, _ := os.ReadFile(path)
-			if strings.Contains(string(text), "Y2Nj") {
-				t.Errorf("a holder's secret value is in the audit file: %s", text)
-			}
+			must.True(t, !strings.Contains(string(text), "Y2Nj"), "a holder's secret value is in the audit file", text)
 			if p, err = releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner}); err != nil || p.Refused != Changed {
 				t.Errorf("stale owner: %+v, %v", p, err)
 			}
@@ -316,9 +312,7 @@ func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
 		if err != nil || p.Refused == "" {
 			t.Errorf("preview %+v, %v", p, err)
 		}
-		if n := clients[0].Exists(t.Context(), key).Val(); n != 1 {
-			t.Error("the hash is gone")
-		}
+		must.Equal(t, clients[0].Exists(t.Context(), key).Val(), 1, "the hash is gone")
 	})
 }
 
@@ -335,9 +329,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 		for range cap(results) {
 			go func() {
 				r, err := releaser.Execute(t.Context(), p, "typed")
-				if err != nil {
-					t.Error(err)
-				}
+				must.Be(t, err, nil)
 				results <- r
 			}()
 		}

@@ -2,6 +2,7 @@ package act
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,15 +86,26 @@ func TestAuditSaysWhere(t *testing.T) {
 func TestAuditNamesWhoUsedSudo(t *testing.T) {
 	t.Setenv("SUDO_USER", "alice")
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	a, err := OpenAudit(time.Now, path, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
 	defer a.Close()
-	if err := a.write(line{Lock: "zk:/a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, a.write(line{Lock: "zk:/a"}))
 	if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Sudo != "alice" {
 		t.Errorf("%+v, %v", trail, err)
+	}
+}
+
+// A user whom the system has no name for is in the audit by number: a line without a user is useless.
+func TestAUserWithoutANameHasANumber(t *testing.T) {
+	unknown := func() (*user.User, error) { return nil, user.UnknownUserIdError(65532) }
+	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }
+	nameless := func() (*user.User, error) { return &user.User{}, nil }
+	for i, tt := range []struct {
+		current func() (*user.User, error)
+		uid     int
+		want    string
+	}{{named, 1000, "ann"}, {unknown, 65532, "uid 65532"}, {nameless, 0, "uid 0"}, {unknown, -1, ""}} {
+		if got := nameOf(tt.current, tt.uid); got != tt.want {
+			t.Errorf("%d: %q, want %q", i, got, tt.want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // What speaks for a connection is said, and who is most likely comes first; links, and who lists them, are none's.
@@ -33,9 +34,7 @@ func TestCandidatesForAContender(t *testing.T) {
 	ids := func(found []Candidate) (ids []int64) {
 		for _, c := range found {
 			ids = append(ids, c.ID)
-			if len(c.For) == 0 {
-				t.Errorf("%d: nothing speaks for it", c.ID)
-			}
+			must.True(t, len(c.For) != 0, c.ID, "nothing speaks for it")
 		}
 		return ids
 	}
@@ -46,12 +45,8 @@ func TestCandidatesForAContender(t *testing.T) {
 		t.Errorf("%v: %+v", got, found)
 	}
 	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "it is in database 3", "it connected later", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
-		if said := strings.Join(append(found[i].For, found[i].Against...), "; "); !strings.Contains(said, want) {
-			t.Errorf("%d: %q lacks %q", found[i].ID, said, want)
-		}
+		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
 	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
-	if got := ids(Candidates(l, waiter, 0, 0, list)); !slices.Equal(got, []int64{1, 3, 5, 10, 8, 9, 4}) {
-		t.Errorf("of a waiter: %v", got)
-	}
+	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "of a waiter")
 }

@@ -45,9 +45,7 @@ func TestAClientIsEnded(t *testing.T) {
 	}
 
 	// Named again between the preview and the kill: it may be another client's by now.
-	if err := victim.Do(t.Context(), "client", "setname", "worker-9").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, victim.Do(t.Context(), "client", "setname", "worker-9").Err())
 	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
 		t.Errorf("named anew: %+v, %v", r, err)
 	}
@@ -56,12 +54,8 @@ func TestAClientIsEnded(t *testing.T) {
 	if err != nil || r.Reason != "" || len(r.Ended) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := victim.Ping(t.Context()).Err(); err == nil {
-		t.Error("its connection lives")
-	}
-	if err := bystander.Ping(t.Context()).Err(); err != nil {
-		t.Errorf("the other's connection: %v", err)
-	}
+	must.True(t, victim.Ping(t.Context()).Err() != nil, "its connection lives")
+	must.Be(t, bystander.Ping(t.Context()).Err(), nil, "the other's connection")
 	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed {
 		t.Errorf("once more: %+v, %v", r, err)
 	}
@@ -88,9 +82,7 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
 		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
 	}))
-	if lines := strings.Join(p.Lines(), "; "); lines != "it holds redis:lock:a; it waits for redis:lock:b" {
-		t.Errorf("%s", lines)
-	}
+	must.Equal(t, strings.Join(p.Lines(), "; "), "it holds redis:lock:a; it waits for redis:lock:b")
 }
 
 // TestLinksAndSessionsAreNotEnded: a replica's connection, and a session of ZooKeeper's, which only its password ends.
@@ -167,9 +159,7 @@ func TestAnAddressOfSeveral(t *testing.T) {
 		{[]Connection{one, {Server: "10.0.0.2:6379", ID: 3, Addr: path}}, ""},
 		{[]Connection{one}, ""},
 	} {
-		if got := sharedAddress(tt.list); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.list, got, tt.want)
-		}
+		must.Equal(t, sharedAddress(tt.list), tt.want, tt.list)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -70,5 +71,70 @@ func TestReplicaIsNamedByARelease(t *testing.T) {
 	err := r.explain("release", "lock:a", errors.New("ERR user_script:8: refused DEL: READONLY You can't write against a read only replica. script: fdc7e2a7738f3b2d0fe338af799cfe6cc45ae4c7, on @user_script:8."))
 	if text := err.Error(); !strings.Contains(text, "it is a replica") || strings.Contains(text, "script") {
 		t.Error(text)
+	}
+}
+
+// A contender that is not where we could look is not there only if we could look everywhere: else a release
+// would be reported as not needed.
+func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
+	for aspect, known := range map[inspect.Aspect]bool{
+		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
+	} {
+		l := &inspect.Lock{Unseen: []inspect.Unseen{{Aspect: aspect, Where: "/l", Read: "getChildren", Reason: "not authenticated", Right: "READ on /l"}}}
+		d := directory{Reading: &zksource.Reading{Lock: l}}
+		_, c, err := d.contender("lock-0000000001")
+		if c != nil || (err == nil) != known {
+			t.Errorf("%v unseen: %v, %v", aspect, c, err)
+		}
+		if !known && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant READ on /l")) {
+			t.Errorf("%v unseen: %v", aspect, err)
+		}
+	}
+}
+
+// Which waiters have been silent for too long is not known without the server's clock: the first may be gone.
+func TestWhoIsNextIsUnknownWithoutTheServersClock(t *testing.T) {
+	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
+	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}
+	holder := &inspect.Contender{Name: "h", State: inspect.Holding}
+	for name, tt := range map[string]struct {
+		waiters []inspect.Contender
+		unseen  []inspect.Unseen
+		known   bool
+	}{
+		"known":                         {two, nil, true},
+		"no clock":                      {two, []inspect.Unseen{clock}, false},
+		"no clock, but there is one":    {two[:1], []inspect.Unseen{clock}, true},
+		"another expiry that is denied": {two, []inspect.Unseen{{Aspect: inspect.AspectExpiry, Read: "PTTL", Right: "+pttl"}}, true},
+	} {
+		rd := reading{lock: &inspect.Lock{Waiters: tt.waiters, Unseen: tt.unseen}}
+		next, why := rd.next(holder), rd.unseenWaiters()
+		if (next != nil) != tt.known || (why == "") != tt.known || !tt.known && !strings.Contains(why, "+time") {
+			t.Errorf("%s: next %+v, %q", name, next, why)
+		}
+	}
+}
+
+// A holder of rueidislock's three keys that has lost two of them since the preview no longer holds the lock: the
+// third key stays, whichever it is, and the report says so.
+func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
+	t.Parallel()
+	_, client, releaser := onOneMaster(t)
+	const value = "0123456789abcdefghijklmn"
+	keys := []string{"rueidislock:0:a", "rueidislock:1:a", "rueidislock:2:a"}
+	for _, left := range keys {
+		for _, key := range keys {
+			client.Set(t.Context(), key, value, time.Hour)
+		}
+		p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: keys[0]}, Owner: value})
+		for _, key := range keys {
+			if key != left {
+				client.Del(t.Context(), key)
+			}
+		}
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		if err != nil || result.Released || result.Reason != Changed || client.Get(t.Context(), left).Val() != value {
+			t.Errorf("%s is left: %+v, %v", left, result, err)
+		}
 	}
 }

@@ -128,3 +128,92 @@ func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 		}
 	}
 }
+
+// again sets a key again right behind the script that deletes it, as a client does whose value is its host's name.
+type again struct {
+	servertest.Hook
+	plain      redis.UniversalClient
+	key, value string
+}
+
+func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		err := next(ctx, c)
+		if c.Name() == "evalsha" || c.Name() == "eval" {
+			a.plain.SetNX(ctx, a.key, a.value, time.Hour)
+		}
+		return err
+	}
+}
+
+// TestALockTakenAgainWasReleased, though its client takes it by the same value each time.
+func TestALockTakenAgainWasReleased(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		servers := servertest.StartEmbeddedMasters(t, n)
+		clients, addrs := redisMastersOf(t, servers)
+		plain, _ := redisMastersOf(t, servers)
+		audit, _ := openAudit(t)
+		var requests []Request
+		for _, key := range []string{"lock:a", "lock:b"} {
+			requests = append(requests, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "host-1"})
+			for i, c := range clients {
+				c.AddHook(&again{plain: plain[i], key: key, value: "host-1"})
+				must.Succeed(t, plain[i].Set(t.Context(), key, "host-1", time.Hour).Err())
+			}
+		}
+		r := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Minute, audit)
+		for _, request := range requests {
+			p := must.Have(r.Preview(t.Context(), request))(t)
+			result, err := r.Execute(t.Context(), p, "--yes")
+			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
+			if err != nil || !result.Released || !again {
+				t.Errorf("%d masters: %+v, %v", n, result, err)
+			}
+		}
+	}
+}
+
+// A request whose connection broke may be run later than the look that shows nothing done, until its time
+// limit: what depends on it is unknown, also where a proxy answers in the server's place.
+func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
+	t.Parallel()
+	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: saidNo("upstream failure"), slow: true}
+	unsent := faulty{has: true, fails: errRefusedDial}
+	for name, tt := range map[string]struct {
+		masters       []faulty
+		done, unknown bool
+	}{
+		"one":                              {masters: []faulty{late}, unknown: true},
+		"one behind a proxy":               {masters: []faulty{proxied}, unknown: true},
+		"one that was not sent to":         {masters: []faulty{unsent}},
+		"one of three":                     {masters: []faulty{deletes, deletes, late}, done: true},
+		"two of three":                     {masters: []faulty{deletes, late, late}, unknown: true},
+		"the one on which it depends":      {masters: []faulty{deletes, late, refuses}, unknown: true},
+		"one, where a quorum has it still": {masters: []faulty{late, refuses, refuses}},
+		"a value on one of three":          {masters: []faulty{late, {}, {}}, unknown: true},
+	} {
+		for _, ttl := range []time.Duration{0, time.Minute} {
+			t.Run(name+" "+ttl.String(), func(t *testing.T) {
+				releaser := faultyMasters(t, tt.masters)
+				for i := range tt.masters {
+					for _, script := range []string{"string", "expire"} {
+						must.Succeed(t, tt.masters[i].plain.ScriptLoad(t.Context(), scriptText(script)).Err())
+					}
+				}
+				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
+				result, err := releaser.Execute(t.Context(), p, "--yes")
+				done := result.Released || result.Set
+				if done != tt.done || result.Unknown != tt.unknown || (result.Reason == NoQuorum) != (!tt.done && !tt.unknown) || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
+					t.Errorf("%+v, %v", result, err)
+				}
+				for i := range tt.masters {
+					if m := &tt.masters[i]; m.later != nil {
+						m.later()
+						must.True(t, m.plain.PTTL(t.Context(), "lock:a").Val() != -1, "master", i, "did not run it")
+					}
+				}
+			})
+		}
+	}
+}

@@ -149,9 +149,7 @@ func TestAMasterThatHidesTheContenderMayHaveIt(t *testing.T) {
 		"no answer": {inspect.Vote{}, false},
 		"in part":   {hidden, false},
 	} {
-		if got := lacks(&tt.is, seen); got != tt.lacks {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Equal(t, lacks(&tt.is, seen), tt.lacks, name)
 		r := &Redis{masters: make([]redis.UniversalClient, 1)}
 		before := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{{Up: true}}}}
 		after := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{tt.is}}}
@@ -183,9 +181,7 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 		"ERR Error running script (call to f_c0ffee): @user_script:12: user_script:12: too much": true,
 		"ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused DEL: -READONLY a replica": true,
 	} {
-		if got := r.removedNothing(0, "string", saidNo(text)); got != proof {
-			t.Errorf("%s: %v", text, got)
-		}
+		must.Equal(t, r.removedNothing(0, "string", saidNo(text)), proof, text)
 	}
 	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
 		t.Error("who could not be connected to was sent something")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
@@ -32,9 +33,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 	} {
 		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
 		p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{whole, tt.other}, locks))
-		if p.Others.Deadlock != tt.want {
-			t.Errorf("%s is down: %+v", name, p.Others)
-		}
+		must.Equal(t, p.Others.Deadlock, tt.want, name, "is down", p.Others)
 	}
 	for _, tt := range []struct {
 		name     string
@@ -61,9 +60,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 			continue
 		}
 		for i, want := range tt.lines {
-			if !strings.Contains(lines[i], want) {
-				t.Errorf("%s: %q lacks %q", tt.name, lines[i], want)
-			}
+			must.Contain(t, lines[i], want, tt.name)
 		}
 	}
 }

@@ -187,9 +187,7 @@ func (x trial) withoutTTL(t *testing.T) {
 		act(t, x.releaser, r, done)
 		f = noTTLOf(t, x.addr, x.lock)
 	}
-	if f != nil {
-		t.Errorf("what is advised was done, and it says %+v", f)
-	}
+	must.True(t, f == nil, "what is advised was done, and it says", f)
 }
 
 // act carries a request out, or demands that it is refused with the sentence.
@@ -336,9 +334,7 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 			t.Errorf("no test acts on a lock of %s: add it to redisActions or zookeeperActions", r.Name)
 		}
 	}
-	if rows < 30 {
-		t.Errorf("%d rows: are they still looked for in the right way?", rows)
-	}
+	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
 }
 
 // A token says nothing of who took it, and a release would have to put it back.

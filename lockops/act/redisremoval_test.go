@@ -149,9 +149,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	if messages != nil {
 		select {
 		case m := <-messages:
-			if m.Payload != tt.message {
-				t.Errorf("published %q, want %q", m.Payload, tt.message)
-			}
+			must.Equal(t, m.Payload, tt.message, "published")
 		case <-time.After(60 * time.Second):
 			t.Error("nothing was published")
 		}

@@ -82,9 +82,7 @@ func TestATTLIsSetOnEveryMaster(t *testing.T) {
 					if left := c.left(t, i); left <= 9*time.Minute || left > 10*time.Minute || !result.Masters[i].Set || result.Masters[i].After.ExpiresAt.IsZero() {
 						t.Errorf("master %d: %v left, %+v", i, left, result.Masters[i])
 					}
-					if got := c.clients[i].Get(t.Context(), c.key).Val(); got != aToken {
-						t.Errorf("master %d has %q", i, got)
-					}
+					must.Equal(t, c.clients[i].Get(t.Context(), c.key).Val(), aToken, "master", i, "has")
 				}
 				lines := auditLines(t, c.audit)
 				if len(lines) != 2 || lines[0]["action"] != "ttl" || lines[0]["ttl_ms"] != 600000.0 || lines[1]["set"] != true || lines[1]["released"] != nil {

@@ -73,9 +73,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 			if err != nil || !result.Released || !result.Masters[0].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
-			if n := admin[0].Exists(t.Context(), "lock:"+tt.name).Val(); n != 0 {
-				t.Error("the key is still there")
-			}
+			must.Equal(t, admin[0].Exists(t.Context(), "lock:"+tt.name).Val(), 0, "the key is still there")
 			if lines := auditLines(t, path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
 				t.Errorf("audit %v", lines)
 			}

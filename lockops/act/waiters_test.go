@@ -205,9 +205,7 @@ func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 			}
 			releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: w.key}, inspect.Untrusted(w.holder))
 			close(called)
-			if err := <-granted; err != nil {
-				t.Fatalf("who waited was not granted the lock: %v", err)
-			}
+			must.Succeed(t, <-granted)
 			l := lockOf(t, server.Addr, w.key)
 			if l == nil || len(l.Holders) != 1 || l.Holders[0].Name.Raw() != w.me {
 				t.Errorf("%s does not have it: %+v", w.me, l)

@@ -107,9 +107,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 		id := inspect.ID{Backend: "redis", Path: key}
 		awaitNext(t, releaser, Request{ID: id, Owner: held(key)})
 		releaseFirst(t, releaser, id, held(key))
-		if err := <-granted; err != nil {
-			t.Errorf("%s: the waiter got %v", key, err)
-		}
+		must.Be(t, <-granted, nil, key, "the waiter got")
 	}
 }
 
@@ -219,12 +217,7 @@ func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) s
 // awaitBlocked waits until a client blocks on the server.
 func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 	t.Helper()
-	for !strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") {
-		if ctx.Err() != nil {
-			t.Fatal("nobody waits")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	must.Become(t, "a client waits", func() bool { return strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") })
 }
 
 // TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free,
@@ -301,9 +294,7 @@ func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 
-	if got := client.Get(t.Context(), "lock:a").Val(); got == "" {
-		t.Error("nobody holds it any more")
-	}
+	must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "nobody holds it any more")
 }
 
 // beforeEval is a client before whose scripts something happens.

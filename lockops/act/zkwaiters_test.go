@@ -133,9 +133,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 				t.Fatalf("it did not have to wait: %v", err)
 			}
 			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: dir}, inspect.Untrusted(holder))
-			if err := <-granted; err != nil {
-				t.Fatalf("who waited was not granted the lock: %v", err)
-			}
+			must.Succeed(t, <-granted)
 		})
 	}
 	t.Run("go-zookeeper: Lock", func(t *testing.T) {
@@ -152,9 +150,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 		releaseFirst(t, releaser, id, inspect.Untrusted(holders[0]))
 		select {
 		case err := <-granted:
-			if err != nil {
-				t.Error(err)
-			}
+			must.Be(t, err, nil)
 		case <-time.After(time.Minute):
 			t.Error("go-zookeeper's Lock was not granted")
 		}
@@ -184,9 +180,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			go func() { granted <- takeNode(ctx, second, node, tt.data, tt.polls, waits) }()
 			<-waits
 			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, inspect.Untrusted(node[1:]))
-			if err := <-granted; err != nil {
-				t.Fatalf("who waited was not granted the lock: %v", err)
-			}
+			must.Succeed(t, <-granted)
 			if err := second.Delete(node, -1); err != nil { // all stand at the root: next to it another would not be alone
 				t.Fatal(err)
 			}
@@ -285,9 +279,7 @@ func TestTheNextCallTakesALockThatStays(t *testing.T) {
 			t.Fatalf("%s: it is taken before it is released", tt.path)
 		}
 		releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: full}, inspect.Untrusted(path.Base(full)))
-		if !call() {
-			t.Errorf("%s: the next call does not get it", tt.path)
-		}
+		must.True(t, call(), tt.path, "the next call does not get it")
 	}
 }
 
@@ -344,7 +336,5 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 	for library := range have {
 		t.Errorf("%q is no library of docs/recipes.md", library)
 	}
-	if rows < 30 {
-		t.Errorf("%d rows: are they still looked for in the right way?", rows)
-	}
+	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
 }

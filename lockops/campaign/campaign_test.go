@@ -90,9 +90,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	h := crew.history(t)
 	v := Check(h, func(lock string) Rule { return cfg.lock(lock).Rule })
 	for _, l := range cfg.Locks {
-		if err := CheckStore(h, l.Name, cfg.store(l.Name), &v); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, CheckStore(h, l.Name, cfg.store(l.Name), &v), nil)
 		if l.Foreign == "" && l.Rule.Permits == 1 {
 			checkProgress(h, l.Name, cfg.settling(), &v)
 		}
@@ -104,9 +102,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	for _, violation := range v.Violations {
 		t.Errorf("round %d (%s, seed %d): %v", round, tg.name, seed, violation)
 	}
-	if v.Grants == 0 {
-		t.Errorf("round %d (%s, seed %d): nobody was granted a lock", round, tg.name, seed)
-	}
+	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "): nobody was granted a lock")
 	if t.Failed() {
 		keep(t, dir, fmt.Sprintf("%s-%d", tg.name, seed))
 	} else if err := os.RemoveAll(dir); err != nil {
@@ -136,9 +132,7 @@ func (a *totals) add(h *History, v Verdict, faults int) {
 // keep puts a failed round's reports where they outlive the test.
 func keep(t *testing.T, dir, name string) {
 	to := filepath.Join(os.TempDir(), "lockscope-campaign-"+name)
-	if err := os.RemoveAll(to); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, os.RemoveAll(to), nil)
 	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Error(err)
 		return

@@ -88,9 +88,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		for _, violation := range v.Violations {
 			got = append(got, violation.Check)
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: found %v, want %v", tt.name, v.Violations, tt.want)
-		}
+		must.Same(t, got, tt.want, tt.name, "found", v.Violations)
 	}
 	killed := NewHistory(map[int]int64{1: ms(120)}, held(1, 0, 300, 1, true)[:2], held(2, 150, 200, 2, false))
 	if v := Check(killed, func(string) Rule { return mutexRule }); len(v.Violations) > 0 {
@@ -126,9 +124,7 @@ func TestProgressIsChecked(t *testing.T) {
 	} {
 		var v Verdict
 		checkProgress(NewHistory(nil, tt.records...), "l", settling, &v)
-		if found := len(v.Violations) > 0; found != tt.want {
-			t.Errorf("%s: found %v", tt.name, v.Violations)
-		}
+		must.Equal(t, len(v.Violations) > 0, tt.want, tt.name, "found", v.Violations)
 	}
 }
 

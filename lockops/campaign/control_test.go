@@ -40,9 +40,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		h := crew.history(t)
 		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })
 		for _, l := range c.Locks {
-			if err := CheckStore(h, l.Name, c.store(l.Name), &v); err != nil {
-				t.Error(err)
-			}
+			must.Be(t, CheckStore(h, l.Name, c.store(l.Name), &v), nil)
 		}
 		i := slices.IndexFunc(v.Violations, func(v Violation) bool { return v.Check == want })
 		if i >= 0 {
@@ -123,9 +121,7 @@ func TestControlFailover(t *testing.T) {
 	say := func(words ...any) {
 		c := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1})
 		defer c.Close()
-		if err := c.Do(t.Context(), words...).Err(); err != nil {
-			t.Errorf("%v: %v", words, err)
-		}
+		must.Be(t, c.Do(t.Context(), words...).Err(), nil, words)
 	}
 	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
 		link.Stop()             // it lags

@@ -36,9 +36,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	})
 	defer failpoint.Stop(func(string) {})
 	h := must.Have(lockops.NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, h.Release(t.Context()), nil)
 }
 
 // A worker stopped at a failpoint when a round ends goes on and is waited for, so that none writes to a closed report.
@@ -62,8 +60,6 @@ func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 		}
 	}
 	end()
-	if err := report.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, report.Close(), nil)
 	actors.Wait()
 }

@@ -253,9 +253,7 @@ func (n *nemesis) strike(t *testing.T, cfg Config) (mend func()) {
 	lock := cfg.Locks[n.random.IntN(len(cfg.Locks))]
 	since := Now()
 	name, err := f.forces(t, n.random, lock, n.audit)
-	if err != nil {
-		t.Errorf("%s: %s: %v", f.name, lock.Name, err)
-	}
+	must.Be(t, err, nil, f.name, lock.Name)
 	n.report.Add(Record{Op: OpForced, Lock: lock.Name, Name: name, Since: since, Text: f.name})
 	return nil
 }

@@ -16,9 +16,7 @@ func TestAReportThatCannotBeWrittenFails(t *testing.T) {
 	var failures []error
 	report := must.Have(OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) }))(t)
 	report.Add(Record{Op: OpFault})
-	if len(failures) > 0 {
-		t.Errorf("a failure of a record that was written: %v", failures)
-	}
+	must.Equal(t, len(failures), 0, "a failure of a record that was written", failures)
 	must.Succeed(t, report.Close())
 	report.Add(Record{Op: OpHealed})
 	if len(failures) != 1 || !errors.Is(failures[0], os.ErrClosed) {

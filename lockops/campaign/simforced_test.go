@@ -3,7 +3,6 @@
 package campaign
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -129,19 +129,13 @@ func TestDeletionsThatExcuse(t *testing.T) {
 		{"refused, since nobody leads", &removal{true, false, now.Add(-1)}, false, false},
 		{"there, whatever the answer says", &removal{true, true, now}, true, false},
 	} {
-		if got := tt.r.late(now, grantedLate, tt.present); got != tt.want {
-			t.Errorf("%s: excused %v, want %v", tt.name, got, tt.want)
-		}
+		must.Equal(t, tt.r.late(now, grantedLate, tt.present), tt.want, tt.name, "excused")
 	}
 	s := &sim{forced: map[string]*removal{"n": {true, true, now}, "due": {}, "refused": {true, false, now}}}
 	for name, want := range map[string]bool{"n": false, "due": false, "refused": true, "another": true} {
-		if again := s.toRemove(name) != nil; again != want {
-			t.Errorf("%s: to be deleted again: %v, want %v", name, again, want)
-		}
+		must.Equal(t, s.toRemove(name) != nil, want, name, "to be deleted again")
 	}
-	if s.removed("/sim/curator", "n", never) {
-		t.Error("excused in a lock whose nodes nobody deletes")
-	}
+	must.True(t, !s.removed("/sim/curator", "n", never), "excused in a lock whose nodes nobody deletes")
 }
 
 // A waiter whose node was deleted is granted the lock by a member that lags, after another who has a newer
@@ -158,9 +152,7 @@ func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 			m := lockops.NewZKMutex(s, simForced, lockops.OnWaiting(func(string) { waits <- struct{}{} }))
 			go func() {
 				h, err := m.Acquire(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
+				must.Be(t, err, nil)
 				grants <- h
 			}()
 			if i > 0 {
@@ -190,12 +182,8 @@ func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 			t.Errorf("told after %v", took)
 		}
 		for _, h := range []*lockops.Hold{first, older} {
-			if err := h.Release(t.Context()); !errors.Is(err, lockops.ErrLost) {
-				t.Errorf("the release of %s: %v", h.Name(), err)
-			}
+			must.Be(t, h.Release(t.Context()), lockops.ErrLost, "the release of", h.Name())
 		}
-		if err := newer.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, newer.Release(t.Context()), nil)
 	})
 }

@@ -2,9 +2,12 @@ package contend
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // story is a run step by step, a millisecond each.
@@ -58,16 +61,12 @@ func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
 	for i := range 3 {
 		s.comes(i, int64(i))
 	}
-	if e := s.gets(2); !e.Overtook {
-		t.Error("the event does not tell")
-	}
+	must.True(t, s.gets(2).Overtook, "the event does not tell")
 	s.gives(2)
 	s.gets(0)
 	s.gives(0)
 	s.gets(1)
-	if s.inversions != 1 {
-		t.Errorf("%d inversions, want 1", s.inversions)
-	}
+	must.Equal(t, s.inversions, 1, "inversions")
 }
 
 // A waiter's place may be heard of only after another has overtaken it.
@@ -92,9 +91,7 @@ func TestOvertakingIsSeenAfterwards(t *testing.T) {
 	s.queue(0, s.tick())
 	s.arrive(2, 10)
 	s.arrive(0, 8)
-	if s.inversions != 1 {
-		t.Errorf("%d inversions, want 1", s.inversions)
-	}
+	must.Equal(t, s.inversions, 1, "inversions")
 }
 
 func TestNumbersMayWrap(t *testing.T) {
@@ -105,9 +102,7 @@ func TestNumbersMayWrap(t *testing.T) {
 	s.gets(0)
 	s.gives(0)
 	s.gets(1)
-	if s.inversions != 0 {
-		t.Error("the number after the greatest is taken for an earlier one")
-	}
+	must.Equal(t, s.inversions, 0, "the number after the greatest is taken for an earlier one")
 }
 
 func TestReadersOvertakeWritersOnly(t *testing.T) {
@@ -124,9 +119,7 @@ func TestReadersOvertakeWritersOnly(t *testing.T) {
 	s.gives(0)
 	s.comes(0, 4)
 	s.gets(0)
-	if s.inversions != 1 {
-		t.Errorf("a reader before a writer: %d inversions, want 1", s.inversions)
-	}
+	must.Equal(t, s.inversions, 1, "a reader before a writer … inversions")
 	if e := s.gets(2); !e.Overlap || s.overlaps != 1 {
 		t.Errorf("a writer beside readers: %d overlaps, want 1", s.overlaps)
 	}
@@ -143,9 +136,7 @@ func TestPermitsMayBeHeldTogether(t *testing.T) {
 	if s.inversions != 0 || s.overlaps != 0 {
 		t.Errorf("inversions %d, overlaps %d", s.inversions, s.overlaps)
 	}
-	if e := s.gets(2); !e.Overlap {
-		t.Error("a third holder of two permits is none too many")
-	}
+	must.True(t, s.gets(2).Overlap, "a third holder of two permits is none too many")
 }
 
 func TestOverlaps(t *testing.T) {
@@ -163,9 +154,7 @@ func TestOverlaps(t *testing.T) {
 	s.gives(0)
 	s.gives(1)
 	s.comes(0, 3)
-	if e := s.gets(0); e.Overlap {
-		t.Error("nobody holds it any more")
-	}
+	must.True(t, !s.gets(0).Overlap, "nobody holds it any more")
 	s.fence(0, 10) // the token of a grant before
 	if s.overlaps != 2 || s.tokensBack != 2 {
 		t.Errorf("overlaps %d, tokens back %d, want 2 and 2", s.overlaps, s.tokensBack)
@@ -249,18 +238,12 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 		t.Errorf("ended %v after %v", r.Ended, r.Duration)
 	}
 	for i, want := range []string{"thinking", "waiting", "holding", "releasing", "done"} {
-		if got := State(i).String(); got != want {
-			t.Errorf("state %d: %s", i, got)
-		}
+		must.Equal(t, State(i).String(), want, "state", i)
 	}
 	for i, want := range []string{"queued", "granted", "released", "lost", "failed", "left"} {
-		if got := EventKind(i).String(); got != want {
-			t.Errorf("kind %d: %s", i, got)
-		}
+		must.Equal(t, EventKind(i).String(), want, "kind", i)
 	}
-	if got := labelled(labelOf("try"), 1); got != "try#2" {
-		t.Errorf("label %s", got)
-	}
+	must.Equal(t, labelled(labelOf("try"), 1), "try#2", "label")
 	if a, b := labelOf(""), labelOf(""); a == b || len(a) != len("contend-01234567") {
 		t.Errorf("labels %s and %s", a, b)
 	}
@@ -288,22 +271,16 @@ func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
 	s := newStory(1, false, false)
 	later := func() time.Time { return s.now.Add(time.Minute) }
 	s.comes(0, 1)
-	if d := s.stuck(later()); d != 0 {
-		t.Errorf("one thinks: %v", d)
-	}
+	must.Equal(t, s.stuck(later()), 0, "one thinks")
 	s.comes(1, 2)
-	if d := s.stuck(later()); d != time.Minute {
-		t.Errorf("all wait: %v", d)
-	}
+	must.Equal(t, s.stuck(later()), time.Minute, "all wait")
 	s.gets(0)
-	if d := s.stuck(later()); d != 0 {
-		t.Errorf("one holds: %v", d)
-	}
+	must.Equal(t, s.stuck(later()), 0, "one holds")
+	s.release(0, s.tick(), true)
+	must.Equal(t, s.stuck(later()), time.Minute, "one gives it back")
 	s.leave(0, s.tick())
 	s.leave(1, s.now)
-	if d := s.stuck(later()); d != 0 {
-		t.Errorf("all have ended: %v", d)
-	}
+	must.Equal(t, s.stuck(later()), 0, "all have ended")
 }
 
 func TestJain(t *testing.T) {
@@ -322,10 +299,24 @@ func TestJain(t *testing.T) {
 		for i, n := range tt.grants {
 			r.Contenders[i].Grants = n
 		}
-		if got := r.Jain(); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.grants, got, tt.want)
-		}
+		must.Equal(t, r.Jain(), tt.want, tt.grants)
 	}
+}
+
+func TestFiguresWithoutGrants(t *testing.T) {
+	t.Parallel()
+	r := Report{}
+	least, most := r.Shares()
+	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "0 0 0 0", "nothing")
+	r = Report{Grants: 4, Requests: 10, Duration: 2 * time.Second, Contenders: []Contender{{Grants: 2}, {Grants: 1}, {Grants: 3}}}
+	least, most = r.Shares()
+	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "2.5 2 1 3", "some")
+	s := newSpread()
+	for _, d := range []time.Duration{-time.Second, 10 * time.Millisecond, 20 * time.Millisecond, 2 * time.Hour} {
+		s.add(d)
+	}
+	q := s.quantiles()
+	must.Equal(t, fmt.Sprint(q.Count, q.P50.Round(time.Millisecond), q.P99.Round(time.Minute), q.Max), "4 10ms 1h0m0s 2h0m0s", "times")
 }
 
 func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
@@ -349,9 +340,7 @@ func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
 		}
 		return true
 	}
-	if !same(draw(1, 0), draw(1, 0)) {
-		t.Error("the same seed gives other times")
-	}
+	must.True(t, same(draw(1, 0), draw(1, 0)), "the same seed gives other times")
 	if same(draw(1, 0), draw(2, 0)) || same(draw(1, 0), draw(1, 1)) {
 		t.Error("another seed or contender has the same times")
 	}

@@ -3,9 +3,12 @@ package contend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockscope/lockscope/internal/must"
@@ -17,8 +20,9 @@ import (
 type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int
-	shown   bool // has an order of arrival
-	loses   bool // every hold is lost at once
+	shown   bool  // has an order of arrival
+	loses   bool  // every hold is lost at once
+	release error // of a hold that is not lost
 	fails   func(contender int) error
 	refuses func(contender int) error // to join
 
@@ -154,7 +158,7 @@ func (h *fakeHold) Release(context.Context) error {
 	if a.loses {
 		return lockops.ErrLost
 	}
-	return nil
+	return a.release
 }
 
 // fight runs to the end.
@@ -198,9 +202,7 @@ func TestAFairLock(t *testing.T) {
 func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
 	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
-	if r.Overlaps == 0 {
-		t.Error("no overlap was reported")
-	}
+	must.True(t, r.Overlaps != 0, "no overlap was reported")
 }
 
 func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
@@ -232,6 +234,38 @@ func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
 	}
 }
 
+// A release that fails is a failure, and one that finds the hold lost is a loss.
+func TestReleasesThatFailAreCounted(t *testing.T) {
+	t.Parallel()
+	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
+	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "found lost")
+	r = fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: errors.New("refused")}, small)
+	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 0, 100}, "refused")
+}
+
+// A contender pauses longer after each failure, up to a second, and after ten in a row gives a run by rounds up.
+func TestFailuresPauseLonger(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration][]int64{
+		0: {0, 50, 150, 350, 750, 1550, 2550, 3550, 4550, 5550}, 6 * time.Second: {0, 50, 150, 350, 750, 1550, 2550, 3550, 4550, 5550},
+		7 * time.Second: {0, 50, 150, 350, 750, 1550, 2550, 3550, 4550, 5550, 6550},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			target := &fakeTarget{permits: 1, choose: fifo, fails: func(int) error { return errors.New("broken") }}
+			run := must.Have(Start(t.Context(), target, Config{Contenders: 1, Rounds: 1, For: limit}))(t)
+			began, failed := time.Now(), []int64(nil)
+			for e := range run.Events() {
+				if e.Kind == Failed {
+					failed = append(failed, e.At.Sub(began).Milliseconds())
+				}
+			}
+			must.Same(t, failed, want, "for", limit)
+			r := must.Have(run.Wait())(t)
+			must.Equal(t, r.Duration, max(limit, 5550*time.Millisecond), "the run's length")
+		})
+	}
+}
+
 func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -260,11 +294,24 @@ func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
 		}
 		return nil
 	}}
-	if _, err := Start(t.Context(), target, small); !errors.Is(err, refused) {
+	if _, err := Start(t.Context(), target, small); !errors.Is(err, refused) || !strings.Contains(err.Error(), "contender 2: refused") {
 		t.Errorf("%v", err)
 	}
 	if !target.closed || target.open != 0 {
 		t.Errorf("target closed: %v, %d sessions open", target.closed, target.open)
+	}
+}
+
+func TestTheFirstFailureIsNoConsequence(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for want, failures := range map[string][]error{
+		"<nil>":                         {nil, nil},
+		"contender 1: broken":           {nil, broken, errors.New("later")},
+		"contender 2: broken":           {context.Canceled, context.Canceled, broken},
+		"contender 0: context canceled": {context.Canceled},
+	} {
+		must.Equal(t, fmt.Sprint(firstFailure(failures)), want)
 	}
 }
 
@@ -299,9 +346,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, target.open, target.holding, len(target.waiting))
 		}
 		for _, c := range r.Contenders {
-			if c.State != Done {
-				t.Errorf("%s: a contender is %v", name, c.State)
-			}
+			must.Equal(t, c.State, Done, name, "a contender is")
 		}
 		cancel()
 	}

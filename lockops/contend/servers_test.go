@@ -3,6 +3,7 @@ package contend
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,9 +116,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 				if err != nil || r.Kind != "read,write,read" || r.Grants != 60 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
 					t.Errorf("%v: %+v", err, r)
 				}
-				if together < 2 {
-					t.Errorf("at most %d readers held it together", together)
-				}
+				must.True(t, together >= 2, "at most", together, "readers held it together")
 				wantNoNode(t, server, path)
 			})
 		}
@@ -233,9 +232,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 		c := plainRedis(t, masters[0])
 		c.Set(t.Context(), key, "somebody's", time.Minute)
 		wantExists(t, NewRedis(onRedis(masters, key)))
-		if n := c.Exists(t.Context(), recipe.FenceKey(key)).Val(); n != 0 {
-			t.Error("a refused run left a counter")
-		}
+		must.Equal(t, c.Exists(t.Context(), recipe.FenceKey(key)).Val(), 0, "a refused run left a counter")
 		c.Del(t.Context(), key)
 		c.Set(t.Context(), recipe.FenceKey(key), 41, 0)
 		wantExists(t, NewRedis(onRedis(masters, key)))
@@ -254,9 +251,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 		c := plainRedis(t, masters[2])
 		c.HSet(t.Context(), key, "a", "b")
 		wantExists(t, NewRedis(onRedis(masters, key)))
-		if n := c.Exists(t.Context(), key).Val(); n != 1 {
-			t.Error("the key of another type is gone")
-		}
+		must.Equal(t, c.Exists(t.Context(), key).Val(), 1, "the key of another type is gone")
 		c.Del(t.Context(), key)
 	})
 }
@@ -351,6 +346,12 @@ func TestServersThatAreAway(t *testing.T) {
 	server.Stop(t)
 	if _, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief); !errors.Is(err, lockops.ErrNoQuorum) {
 		t.Errorf("a run on no Redis: %v", err)
+	}
+	three := append(servertest.StartEmbeddedMasters(t, 1), server, server)
+	down := NewRedis(onRedis(three, "a"))
+	err := down.Open(t.Context())
+	if left, closing := down.Close(t.Context()); !errors.Is(err, lockops.ErrNoQuorum) || strings.Count(fmt.Sprint(err), server.Addr) < 2 || left != nil || closing != nil {
+		t.Errorf("a run on one master of three: %v; its end: %v, %v", err, left, closing)
 	}
 	server.Restart(t)
 	cfg := brief

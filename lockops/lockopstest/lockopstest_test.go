@@ -47,13 +47,9 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 		if _, err := l.Acquire(short); !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a wait that ended: %v", err)
 		}
-		if err := first.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, first.Release(t.Context()), nil)
 		synctest.Wait()
-		if got := fmt.Sprint(order); got != "[0 1 2]" {
-			t.Errorf("granted to %s", got)
-		}
+		must.Equal(t, fmt.Sprint(order), "[0 1 2]", "granted to")
 	})
 }
 
@@ -61,12 +57,8 @@ func TestALostLockIsKeptUntilFree(t *testing.T) {
 	l := lockopstest.New("l")
 	h := must.Have(l.Acquire(t.Context()))(t)
 	l.Lose(errors.New("deleted"))
-	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-		t.Errorf("the hold ended with %v", cause)
-	}
-	if err := h.Release(t.Context()); !errors.Is(err, lockops.ErrLost) {
-		t.Errorf("released: %v", err)
-	}
+	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "the hold ended with")
+	must.Be(t, h.Release(t.Context()), lockops.ErrLost, "released")
 	if _, err := l.TryAcquire(t.Context()); !errors.Is(err, lockops.ErrHeld) {
 		t.Errorf("before Free: %v", err)
 	}
@@ -89,13 +81,9 @@ func TestARefusalReachesWaiters(t *testing.T) {
 		synctest.Wait()
 		l.Refuse(lockops.ErrClosed)
 		synctest.Wait()
-		if !errors.Is(waited, lockops.ErrClosed) {
-			t.Errorf("the waiter got %v", waited)
-		}
+		must.Be(t, waited, lockops.ErrClosed, "the waiter got")
 		l.Refuse(nil)
-		if err := h.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, h.Release(t.Context()), nil)
 		if _, err := l.Acquire(t.Context()); err != nil {
 			t.Error(err)
 		}
