@@ -80,9 +80,7 @@ func TestCompareQueues(t *testing.T) {
 		{"blind, session gone", "11", "", view{at: now, blindFrom: now.Add(-time.Minute), sessionEnded: gone.sessionEnded}, "ended 11"},
 		{"forced", "11 12", "12", view{at: now, forced: func(Untrusted) bool { return true }}, "forced 11, handover 11>12"},
 	} {
-		if got := short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)), tt.want, tt.name)
 	}
 }
 
@@ -102,9 +100,7 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 		"cannot be looked at": {full, hidden, view{at: now}, ""},
 		"can be again":        {hidden, full, view{at: now, blindFrom: now.Add(-time.Minute)}, ""},
 	} {
-		if got := short(compare(tt.was, tt.is, tt.v)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		must.Equal(t, short(compare(tt.was, tt.is, tt.v)), tt.want, name)
 	}
 }
 
@@ -112,9 +108,7 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 func TestReadingAChildIsNoEvent(t *testing.T) {
 	a, b := node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)
 	listed := Znode{Name: b.Name}
-	if got := short(compare(lockOf(t, a, listed), lockOf(t, a, b), view{at: now})); got != "" {
-		t.Errorf("got %q", got)
-	}
+	must.Equal(t, short(compare(lockOf(t, a, listed), lockOf(t, a, b), view{at: now})), "")
 	again := b
 	again.Czxid, again.EphemeralOwner = 99, 99
 	if got := short(compare(lockOf(t, a, b), lockOf(t, a, again), view{at: now})); got != "gone 12, waiting 12" {
@@ -143,9 +137,7 @@ func TestCompareKeys(t *testing.T) {
 		{"one master less", "x x x", "x x -", time.Second, "", ""},
 	} {
 		v := view{at: now.Add(tt.after), restarted: func(m Vote) bool { return m.Addr == tt.restarted }}
-		if got := short(compare(key(tt.was, 0), key(tt.is, tt.after), v)); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, short(compare(key(tt.was, 0), key(tt.is, tt.after), v)), tt.want, tt.name)
 	}
 }
 
@@ -208,9 +200,7 @@ func TestVotesAreComparedByTheirMasters(t *testing.T) {
 		"the only one":              {ballots("x"), moved, "ended x"},
 	} {
 		v := view{at: now.Add(time.Millisecond)}
-		if got := short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		must.Equal(t, short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)), tt.want, name)
 	}
 }
 
@@ -228,9 +218,7 @@ func TestWhatAServerEvicts(t *testing.T) {
 		{"allkeys-lru", 0, false, false},
 	} {
 		s := &Server{Addr: "a", MaxMemory: tt.memory, EvictionPolicy: tt.policy}
-		if got := s.MayEvict(&Vote{Addr: "a", Present: true, NoExpiry: tt.noExpiry}); got != tt.wantEvict {
-			t.Errorf("%+v: %v", tt, got)
-		}
+		must.Equal(t, s.MayEvict(&Vote{Addr: "a", Present: true, NoExpiry: tt.noExpiry}), tt.wantEvict, tt)
 	}
 }
 
@@ -282,9 +270,7 @@ func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
 				continue
 			}
 			for _, e := range events {
-				if between := e.Between == (Interval{v.unseenSince, now}); between != late {
-					t.Errorf("%s: %s between %v", name, e.Kind, e.Between)
-				}
+				must.Equal(t, e.Between == (Interval{v.unseenSince, now}), late, name, e.Kind, "between", e.Between)
 			}
 			if last := events[len(events)-1]; late && last.Certainty != tt.sure {
 				t.Errorf("%s: %s", name, last.Certainty)
@@ -320,9 +306,7 @@ func TestCompareFindings(t *testing.T) {
 		"one reason more":  {[]Finding{refused(RefusedForMemory)}, []Finding{refused(RefusedForMemory), refused(RefusedForSave)}, "finding writes-refused"},
 		"as it was before": {[]Finding{f("herd", Warning, "")}, []Finding{f("herd", Warning, "")}, ""},
 	} {
-		if got := short(compareFindings(tt.was, tt.is, Event{At: now})); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		must.Equal(t, short(compareFindings(tt.was, tt.is, Event{At: now})), tt.want, name)
 	}
 }
 
@@ -384,8 +368,6 @@ func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
 		"given up, and handed on":      {permits("xy", "xy", "x"), permits("-", "xz", "xz"), "released y, handover y>z"},
 	} {
 		v := view{at: now.Add(time.Millisecond), restarted: func(m Vote) bool { return m.Addr == "a" }}
-		if got := short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		must.Equal(t, short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)), tt.want, name)
 	}
 }

@@ -69,9 +69,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	}
 	keys := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"}))(t)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
-	if ReadBy(key, recipes) != key {
-		t.Error("a recipe of another kind of backend")
-	}
+	must.Equal(t, ReadBy(key, recipes), key, "a recipe of another kind of backend")
 	if read := ReadBy(key, []recipe.Custom{keys}); read.Recipe != "token" || read.Confidence != recipe.Likely || key.Confidence != recipe.Possible {
 		t.Errorf("a key that the recipe names, with another value: %+v", read)
 	}

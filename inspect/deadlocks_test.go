@@ -137,9 +137,7 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 			}
 		}
 		gone := chain("2", "b")
-		if got := judged(s.find(slices.Values(append(aged(time.Minute, gone), standing[0])), now)); got != "" {
-			t.Errorf("its end: %s", got)
-		}
+		must.Equal(t, judged(s.find(slices.Values(append(aged(time.Minute, gone), standing[0])), now)), "", "its end")
 	}
 }
 

@@ -106,9 +106,7 @@ func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 	asked := 0
 	rules := append(testRules(), Rule{Name: "count", Lock: func(c *Case) []Finding {
 		asked++
-		if c.History != nil {
-			t.Error("one pass has a history")
-		}
+		must.True(t, c.History == nil, "one pass has a history")
 		return nil
 	}})
 	o := NewObserver(func() time.Time { return now.Add(time.Hour) }, src)
@@ -214,13 +212,9 @@ func TestTheRulesShareOneBudget(t *testing.T) {
 // A split vote stays split as long as it lasts, and a rule may wait a moment before it reports it.
 func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 	for _, state := range []State{StateSplit, StateMinority} {
-		if !expires(&Lock{State: state}) {
-			t.Errorf("%s is never looked at again", state)
-		}
+		must.True(t, expires(&Lock{State: state}), state, "is never looked at again")
 	}
-	if expires(&Lock{State: StateFree}) {
-		t.Error("a free lock is looked at again and again")
-	}
+	must.True(t, !expires(&Lock{State: StateFree}), "a free lock is looked at again and again")
 }
 
 // What a deadlock's finding advises follows the queues, on each of its locks, though nothing else is new in it.

@@ -57,9 +57,7 @@ func (a *applied) holder() Contender { return a.locks.get(ID{"zk", "/l"}).Holder
 
 func expect(t *testing.T, what, got, want string) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %q, want %q", what, got, want)
-	}
+	must.Equal(t, got, want, what)
 }
 
 func TestEventsBeginAfterTheFirstPass(t *testing.T) {
@@ -109,9 +107,7 @@ func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 		a.send(1, Update{Put: []*Lock{at(versions[1], 1)}})
 		expect(t, name, a.reports(t), "")
 		for _, h := range a.locks.get(id).Holders {
-			if !h.HeldSince.IsZero() {
-				t.Errorf("%s: %s is held since %v", name, h.Name, h.HeldSince)
-			}
+			must.True(t, h.HeldSince.IsZero(), name, h.Name, "is held since", h.HeldSince)
 		}
 	}
 }
@@ -131,9 +127,7 @@ func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
 		t.Errorf("held for %v, want 9s", age.Duration)
 	}
 	a.send(20, Update{Put: []*Lock{at(queueOf(t, "13"), 20)}})
-	if h := a.history(); h.Holds.Max != 19*time.Second {
-		t.Errorf("held for %v in its history, want 19s", h.Holds.Max)
-	}
+	must.Equal(t, a.history().Holds.Max, 19*time.Second, "held for … in its history")
 }
 
 // The last facts before the connection was lost do not age: they may be outdated.
@@ -149,18 +143,14 @@ func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	for i := range 2 * beats {
 		a.onBeat(now.Add(time.Hour + time.Duration(i)*beat))
 	}
-	if asked > 0 {
-		t.Errorf("asked %d times", asked)
-	}
+	must.True(t, asked == 0, "asked", asked, "times")
 	a.send(7200, Update{Backend: zkUp})
 	a.send(7201, Update{Put: []*Lock{at(queueOf(t, "11 12"), 7201)}})
 	asked = 0
 	for i := range beats {
 		a.onBeat(now.Add(2*time.Hour + time.Second + time.Duration(i)*beat))
 	}
-	if asked == 0 {
-		t.Error("not asked again")
-	}
+	must.True(t, asked != 0, "not asked again")
 }
 
 func TestOurOwnForcingIsKnown(t *testing.T) {
@@ -209,9 +199,7 @@ func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	expect(t, "gone twice", a.reports(t), "")
 	a.send(200, Update{Put: []*Lock{at(queueOf(t, ""), 200)}})
 	beat(201)
-	if a.locks.get(l.ID) == nil {
-		t.Error("dropped long after it was needed no more")
-	}
+	must.True(t, a.locks.get(l.ID) != nil, "dropped long after it was needed no more")
 }
 
 // Across a gap, a grant is the same if its entry is the same; otherwise its time is unknown.
@@ -261,9 +249,7 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 	a.reports(t)
 	a.send(60, Update{Put: []*Lock{at(queueOf(t, "12"), 60)}})
 	expect(t, "later", a.reports(t), "released 11, handover 11>12")
-	if a.holder().HeldSince.IsZero() {
-		t.Error("later: granted, and not known when")
-	}
+	must.True(t, !a.holder().HeldSince.IsZero(), "later: granted, and not known when")
 }
 
 func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
@@ -310,9 +296,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	if err != nil || len(s.Events) != maxEvents || s.Dropped != maxEvents || s.Events[maxEvents-1].Kind != EventGone {
 		t.Errorf("%d events, %d dropped, %v", len(s.Events), s.Dropped, err)
 	}
-	if s := a.reports(t); s != "" {
-		t.Errorf("reported again: %.100s", s)
-	}
+	must.Equal(t, a.reports(t), "", "reported again")
 }
 
 // A release is certain only where the session cannot have run out instead.
@@ -425,9 +409,7 @@ func TestFindingsThatComeAndGoAreReportedOnce(t *testing.T) {
 		step(second+1, Update{Put: []*Lock{at(queueOf(t, "12"), second+1)}})
 		step(second+2, Update{Gone: []ID{{"zk", "/l"}}})
 	}
-	if !slices.Equal(kinds, []EventKind{EventFinding}) {
-		t.Errorf("reported %v", kinds)
-	}
+	must.Same(t, kinds, []EventKind{EventFinding}, "reported")
 	step(60, Update{})
 	if !slices.Equal(kinds, []EventKind{EventFinding, EventCleared}) || len(a.cleared) > 0 {
 		t.Errorf("at the end reported %v", kinds)

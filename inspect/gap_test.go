@@ -22,9 +22,7 @@ func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
 			t.Errorf("skipped %v: %s", skipped, reported)
 		}
 		a.send(50, Update{Put: []*Lock{at(queueOf(t, "13"), 50)}})
-		if reported := a.reports(t); !strings.Contains(reported, "released 12") {
-			t.Errorf("long after: %s", reported)
-		}
+		must.Contain(t, a.reports(t), "released 12", "long after")
 	}
 }
 
@@ -46,9 +44,7 @@ func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T
 	a.send(15, Update{Put: []*Lock{key("y - x x x", 15, 15, 0, 0, 0)}})
 	a.reports(t)
 	a.send(16, Update{Put: []*Lock{key("y y y - -", 15, 16, 16, 16, 16)}})
-	if got := a.reports(t); !strings.Contains(got, "ended x") {
-		t.Error(got)
-	}
+	must.Contain(t, a.reports(t), "ended x")
 	a.send(17, Update{Put: []*Lock{key("- - - - -", 17, 17, 17, 17, 17)}})
 	if got := a.reports(t); !strings.Contains(got, "released y") && !strings.Contains(got, "expired y") {
 		t.Errorf("all were read after the gap: %s", got)
@@ -294,9 +290,7 @@ func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 	p := &backendState{state: &Backend{Clock: LeaderClock{Known: true, From: from}}}
 	for czxid, known := range map[int64]bool{from: true, from - 1: false} {
 		c := &Contender{Czxid: czxid, Since: now.Add(-time.Second), Seen: seen, Owner: Owner{Session: 11, SessionTimeout: 30 * time.Second}}
-		if lived := p.sessionLived(c, now); lived != known {
-			t.Errorf("%d: lived %v", czxid, lived)
-		}
+		must.Equal(t, p.sessionLived(c, now), known, czxid, "lived")
 		if came := p.came(c); came.Equal(c.Since) != known || came.Equal(seen) == known {
 			t.Errorf("%d: came at %v", czxid, came)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one
@@ -244,7 +245,5 @@ func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
 		return len(s.Cycles()) == 0 && len(s.Lock(ID{"zk", "/1"}).Findings) == 0
 	})
 	close(src.updates)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Be(t, <-done, nil)
 }

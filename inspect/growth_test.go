@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A lock may go while the table of its watches is read.
@@ -25,9 +27,7 @@ func TestATableOfALockThatIsGoneIsNotKept(t *testing.T) {
 		t.Errorf("%d tables are kept", len(p.covered))
 	}
 	a.send(200, Update{Gone: []ID{there.ID}})
-	if len(p.covered) != 0 {
-		t.Errorf("%d tables are kept of no lock", len(p.covered))
-	}
+	must.Equal(t, len(p.covered), 0, "tables are kept of no lock")
 }
 
 // The end of a holder that was freed may never be seen, and who it was may never be asked.
@@ -63,9 +63,7 @@ func TestNamesOfThePastAreInTheBudget(t *testing.T) {
 	for _, e := range p.locks {
 		sum += e.bytes
 	}
-	if sum != p.Bytes() {
-		t.Errorf("%d bytes are counted, of %d", p.Bytes(), sum)
-	}
+	must.Equal(t, sum, p.Bytes(), "bytes are counted, of")
 	runtime.KeepAlive(p)
 }
 

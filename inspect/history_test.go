@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func (a *applied) history() *History { return a.locks.get(ID{"zk", "/l"}).Observed.History }
@@ -37,9 +38,7 @@ func TestHistoryOfAQueue(t *testing.T) {
 		Waits:  Spans{Count: 2, P50: 10 * time.Second, P99: 14 * time.Second, Max: 14 * time.Second},
 		Recent: []Span{before, seconds(10, 12, 14), seconds(14, 13, 15)},
 	}
-	if diff := cmp.Diff(want, a.history()); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, a.history()), "")
 	if first.Grants != 1 || len(first.Recent) != 1 || first.Holds.Count != 0 {
 		t.Errorf("a history that was handed out changed: %+v", first)
 	}
@@ -71,9 +70,7 @@ func TestHistoryKeepsNothingThatWasNotSeen(t *testing.T) {
 	b := applying(t)
 	b.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: &once})
 	b.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
-	if b.history() != nil {
-		t.Error("a backend that is read once has a history")
-	}
+	must.True(t, b.history() == nil, "a backend that is read once has a history")
 }
 
 func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
@@ -121,9 +118,7 @@ func TestReadersDoNotOvertakeReaders(t *testing.T) {
 
 func expectOvertaken(t *testing.T, h *History, want map[Untrusted]int) {
 	t.Helper()
-	if diff := cmp.Diff(want, h.Overtaken); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, h.Overtaken), "")
 }
 
 func TestRenewalsShowInTheTimesToLive(t *testing.T) {
@@ -138,9 +133,7 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 		a.send(second, Update{Put: []*Lock{key("x", second, 30)}})
 	}
 	want := Renewal{Count: 6, Every: 10 * time.Second, Last: now.Add(80 * time.Second), TTL: 30 * time.Second, Skipped: 2}
-	if diff := cmp.Diff(want, a.history().Renewal); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, a.history().Renewal), "")
 	a.send(81, Update{Put: []*Lock{key("y", 81, 60)}})
 	if h := a.history(); h.Renewal != (Renewal{}) || h.LongestTTL != time.Minute {
 		t.Errorf("another holder: %+v", h)

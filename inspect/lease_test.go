@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // leaseNode is the node of a lease that ends so many seconds after now.
@@ -54,9 +55,7 @@ func TestALeaseAndItsQueueAreOneLock(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, l)
 			continue
 		}
-		if got := holdersOf(l); got != tt.holders {
-			t.Errorf("%s: held by %q, want %q", tt.name, got, tt.holders)
-		}
+		must.Equal(t, holdersOf(l), tt.holders, tt.name, "held by")
 		if tt.holders != "" {
 			h := l.Holders[0]
 			if want := now.Add(time.Minute); !h.ExpiresAt.Equal(want.Truncate(time.Second)) || !h.Persistent || l.Node(&h) != "/lease/lease_holder" || int(h.BlockedBelow) != tt.waiters {
@@ -114,9 +113,7 @@ func TestALeaseIsOneHoldFromItsFirstGrantToItsEnd(t *testing.T) {
 		for _, e := range a.events {
 			kinds = append(kinds, e.Kind)
 		}
-		if !slices.Equal(kinds, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.what, kinds, tt.want)
-		}
+		must.Same(t, kinds, tt.want, tt.what)
 		a.publish()
 	}
 	h := a.history()

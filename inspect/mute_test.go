@@ -3,6 +3,8 @@ package inspect
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A finding that is muted stays, marked, until the mute's end; no other of the lock, and none of another lock, is.
@@ -11,9 +13,7 @@ func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
 	o := NewObserver(func() time.Time { return now })
 	l := ID{"zk", "/l"}
 	found := []Finding{{Rule: "stuck-holder"}, {Rule: "herd"}}
-	if got := o.muted(l, found, now); got[0].Muted != nil {
-		t.Error("nothing was muted")
-	}
+	must.True(t, o.muted(l, found, now)[0].Muted == nil, "nothing was muted")
 	o.Mute([]Mute{{Lock: l, Rule: "stuck-holder", Muted: Muted{Until: now.Add(time.Hour), Reason: "known", By: "ann"}}})
 	if !o.mutesChanged() || o.mutesChanged() {
 		t.Error("reported once")
@@ -22,16 +22,8 @@ func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
 	if got[0].Muted == nil || got[0].Muted.By != "ann" || got[1].Muted != nil {
 		t.Errorf("%+v", got)
 	}
-	if found[0].Muted != nil {
-		t.Error("what was given was changed")
-	}
-	if got := o.muted(ID{"zk", "/other"}, found, now); got[0].Muted != nil {
-		t.Error("another lock's")
-	}
-	if got := o.muted(l, found, now.Add(time.Hour)); got[0].Muted != nil {
-		t.Error("its time is up")
-	}
-	if sameFindings(found, got) {
-		t.Error("a mute is no change")
-	}
+	must.True(t, found[0].Muted == nil, "what was given was changed")
+	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's")
+	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "its time is up")
+	must.True(t, !sameFindings(found, got), "a mute is no change")
 }

@@ -42,9 +42,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 	go func() { done <- o.Run(t.Context()) }()
 	t.Cleanup(func() {
 		close(s.updates)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, nil)
 		sub.Close()
 	})
 	next = func() *Snapshot {
@@ -69,9 +67,7 @@ func TestObserverTellsWhenAWaiterWasGranted(t *testing.T) {
 	a, b := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11)
 	send(Update{Put: []*Lock{lockOf(t, a, b)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
 	l := next().Lock(ID{"zk", "/l"})
-	if !l.Holders[0].HeldSince.IsZero() {
-		t.Error("who held before we looked is said to be held since then")
-	}
+	must.True(t, l.Holders[0].HeldSince.IsZero(), "who held before we looked is said to be held since then")
 	granted := lockOf(t, b)
 	granted.ReadAt = now.Add(5 * time.Second)
 	send(Update{Put: []*Lock{granted}})
@@ -89,9 +85,7 @@ func TestObserverTellsWhenAWaiterWasGranted(t *testing.T) {
 		t.Errorf("the grant moved to %v", got)
 	}
 	send(Update{Gone: []ID{{"zk", "/l"}}})
-	if s := next(); s.Len() != 0 {
-		t.Error("a lock that is gone is still listed")
-	}
+	must.Equal(t, next().Len(), 0, "a lock that is gone is still listed")
 }
 
 func TestObserverJoinsClientsAndWatches(t *testing.T) {
@@ -107,9 +101,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
 		t.Errorf("holder's owner %+v", o)
 	}
-	if l.Waiters[0].Owner.Client != "" {
-		t.Errorf("a session that no server reported has client %q", l.Waiters[0].Owner.Client)
-	}
+	must.Equal(t, l.Waiters[0].Owner.Client, "", "a session that no server reported has client")
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
@@ -146,9 +138,7 @@ func TestATableOfWatchesGrowsOld(t *testing.T) {
 		if tt.change != nil {
 			tt.change(p)
 		}
-		if got := a.caseOf(p, l, now).WatchesAre; got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		must.Equal(t, a.caseOf(p, l, now).WatchesAre, tt.want, name)
 	}
 }
 

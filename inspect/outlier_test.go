@@ -58,9 +58,7 @@ func TestOutliers(t *testing.T) {
 		var got []string
 		for _, list := range findOutliers(slices.Values(tt.locks)) {
 			for _, o := range list {
-				if o.Holds != o.Entries {
-					t.Errorf("%s: %+v", name, o)
-				}
+				must.Equal(t, o.Holds, o.Entries, name, o)
 				got = append(got, fmt.Sprintf("%s %d of %s, %d peers with %d", o.Owner, o.Entries, o.Under, o.Peers, o.Usual))
 			}
 		}
@@ -104,9 +102,7 @@ func TestOutliersReachTheRules(t *testing.T) {
 		src.updates <- Update{Gone: []ID{{"zk", fmt.Sprintf("/locks/20-%d", i)}}}
 	}
 	close(src.updates)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Be(t, <-done, nil)
 	if b := o.Snapshot().Backend("zk"); len(b.Findings) != 0 {
 		t.Errorf("with 40 of them left: %+v", b.Findings)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 type panicking struct{ inspect.Source }
@@ -33,7 +34,5 @@ func TestPanicOfASourceIsAnError(t *testing.T) {
 	if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "nil map") || !strings.Contains(err.Error(), "panic_test.go") {
 		t.Errorf("%v", err)
 	}
-	if ctx.Err() != nil {
-		t.Error("it went on")
-	}
+	must.True(t, ctx.Err() == nil, "it went on")
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // filmed is an observer whose snapshots go into a past, by its own clock.
@@ -56,12 +58,8 @@ func TestThePastIsAsItWas(t *testing.T) {
 		want[f.at] = f.Snapshot().Lock(id).Holders[0].Name.String()
 	}
 	for at, name := range want {
-		if got := holderAt(f.past, id, at); got != name {
-			t.Errorf("%v: %s, want %s", at, got, name)
-		}
-		if got := holderAt(f.past, id, at.Add(1400*time.Millisecond)); got != name {
-			t.Errorf("until the next: %s, want %s", got, name)
-		}
+		must.Equal(t, holderAt(f.past, id, at), name, at)
+		must.Equal(t, holderAt(f.past, id, at.Add(1400*time.Millisecond)), name, "until the next")
 	}
 	if s, _ := f.past.At(f.past.From().Add(-time.Millisecond)); s != nil {
 		t.Error("something is known of before the first moment")
@@ -80,15 +78,9 @@ func TestAStepEndsAsItDid(t *testing.T) {
 	quiet, last := f.at, f.Snapshot().Lock(id).Holders[0].Name.String()
 	f.at = f.at.Add(time.Minute)
 	f.turns(1)
-	if got := holderAt(f.past, id, quiet.Add(30*time.Second)); got != last {
-		t.Errorf("%s in the quiet time, want %s", got, last)
-	}
-	if n := len(f.past.locks[id].versions); n != 2 {
-		t.Errorf("%d versions", n)
-	}
-	if got := holderAt(f.past, id, now.Add(5*time.Second)); got != "" {
-		t.Errorf("%s held it before it was there", got)
-	}
+	must.Equal(t, holderAt(f.past, id, quiet.Add(30*time.Second)), last, "in the quiet time")
+	must.Equal(t, len(f.past.locks[id].versions), 2, "versions")
+	must.Equal(t, holderAt(f.past, id, now.Add(5*time.Second)), "", "held it before it was there")
 }
 
 // A lock that changes all the time pushes out nothing of a quiet one, and the past stays within its budget.
@@ -107,29 +99,21 @@ func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
 		f.turns(1)
 	}
 	second := f.Snapshot().Lock(quiet).Holders[0].Name.String()
-	if got := holderAt(f.past, quiet, start.Add(time.Minute)); got != first {
-		t.Errorf("the quiet lock's first holder is %q, want %q", got, first)
-	}
+	must.Equal(t, holderAt(f.past, quiet, start.Add(time.Minute)), first, "the quiet lock's first holder is")
 	if got := holderAt(f.past, quiet, start.Add(4*time.Minute)); got != second || first == second {
 		t.Errorf("the quiet lock's second holder is %q, want %q", got, second)
 	}
-	if f.past.Bytes() > budget {
-		t.Errorf("%d bytes are kept", f.past.Bytes())
-	}
+	must.True(t, f.past.Bytes() <= budget, f.past.Bytes(), "bytes are kept")
 	sum := 0
 	for id, e := range f.past.locks {
 		own := entrySize(id)
 		for _, v := range e.versions {
 			own += versionSize(v.lock)
 		}
-		if own != e.bytes {
-			t.Errorf("%d bytes are counted of a lock, of %d", e.bytes, own)
-		}
+		must.Equal(t, own, e.bytes, "bytes are counted of a lock, of")
 		sum += own
 	}
-	if sum != f.past.Bytes() {
-		t.Errorf("%d bytes are counted, of %d", f.past.Bytes(), sum)
-	}
+	must.Equal(t, sum, f.past.Bytes(), "bytes are counted, of")
 	if _, about := f.past.At(start.Add(50 * time.Second)); about != 1 {
 		t.Errorf("%d locks are said to be about as they were, want the noisy one", about)
 	}
@@ -157,18 +141,14 @@ func TestOnlySoManyStatesAreKept(t *testing.T) {
 	if n := len(p.states); n < statesKept/4 || n > statesKept {
 		t.Errorf("%d states are kept", n)
 	}
-	if p.Bytes() > budget {
-		t.Errorf("%d bytes are kept", p.Bytes())
-	}
+	must.True(t, p.Bytes() <= budget, p.Bytes(), "bytes are kept")
 	sum := 0
 	for id, e := range p.locks {
 		if sum += e.bytes; len(e.versions) == 0 {
 			t.Errorf("%v has no versions", id)
 		}
 	}
-	if sum != p.Bytes() {
-		t.Errorf("%d bytes are counted, of %d", p.Bytes(), sum)
-	}
+	must.Equal(t, sum, p.Bytes(), "bytes are counted, of")
 	at := now.Add(2000 * time.Second)
 	if s, _ := p.At(at); s.Backends[0].Cost.Requests < 999 || s.Backends[0].Cost.Requests > 1600 {
 		t.Errorf("a state of another time: %d", s.Backends[0].Cost.Requests)
@@ -233,9 +213,7 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	if diff := cmp.Diff(slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks()), alike...); diff != "" {
 		t.Error(diff)
 	}
-	if locks != 3+30 {
-		t.Errorf("%d locks were reported, want each change once: 33", locks)
-	}
+	must.Equal(t, locks, 3+30, "locks were reported")
 }
 
 // Pages that were split, emptied or left alone: differences lists what changed, and only that.

@@ -23,12 +23,8 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	})
 	must.Succeed(t, err)
 	l := o.Snapshot().Lock(queueOf(t, "11 12").ID)
-	if got := rulesOf(l); got != "long, past 0" {
-		t.Errorf("found %q", got)
-	}
-	if asked > 100 {
-		t.Errorf("a quiet month took %d rounds", asked)
-	}
+	must.Equal(t, rulesOf(l), "long, past 0", "found")
+	must.True(t, asked <= 100, "a quiet month took", asked, "rounds")
 }
 
 // A film has what changed, step by step as of its own time, the events with it, and the end; also of a long

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
@@ -157,9 +158,7 @@ func TestElectionsByTheirPath(t *testing.T) {
 		t.Errorf("by a word of its path: %s", l.KindConfidence)
 	}
 	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
-	if l := directoryLock(ID{"zk", "/app/leader"}, readers, now); l.Kind != KindRW {
-		t.Errorf("readers elect nobody: %s", l.Kind)
-	}
+	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, readers, now).Kind, KindRW, "readers elect nobody")
 }
 
 // Curator's LeaderLatch has its own name; its LeaderSelector writes what a mutex writes, without an id

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // curatorNode is a node of Curator's with its own czxid.
@@ -68,9 +69,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 		if !slices.Equal(names(l.Holders), tt.holders) || !slices.Equal(names(l.Waiters), tt.waiters) || l.Limit != tt.limit || l.State != tt.state {
 			t.Errorf("%s: limit %d, %s, holders %v, waiters %v", tt.name, l.Limit, l.State, names(l.Holders), names(l.Waiters))
 		}
-		if !slices.Equal(l.Aliens, []Untrusted{"notes"}) {
-			t.Errorf("%s: aliens %v", tt.name, l.Aliens)
-		}
+		must.Same(t, l.Aliens, []Untrusted{"notes"}, tt.name, "aliens")
 	}
 	l, _ := parts(append(slices.Clone(leases), curatorNode("lease-", 2, 3, 35)), locks).Lock(id, now)
 	if w := l.Waiters[1]; l.Node(&w) != "/sem/locks/"+locks[1].Name || l.Predecessor(&w) != "/sem/locks/"+locks[0].Name || w.Owner.Host != "10.0.0.7" {
@@ -238,9 +237,7 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 				if tt.name == "Curator" && i == 2 {
 					want = append(want, EventHandover)
 				}
-				if !slices.Equal(kinds, want) {
-					t.Errorf("step %d: %v, want %v", i, kinds, want)
-				}
+				must.Same(t, kinds, want, "step", i)
 			}
 			h := a.history()
 			if h == nil || h.Grants != 1 || len(h.Overtaken) > 0 || h.Waits.Count != 1 || h.Waits.Max < time.Second {
@@ -311,9 +308,7 @@ func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 		for _, e := range a.events {
 			kinds = append(kinds, e.Kind)
 		}
-		if !slices.Equal(kinds, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, kinds, tt.want)
-		}
+		must.Same(t, kinds, tt.want, tt.name)
 		if h := a.history(); tt.waited > 0 && (h.Waits.Count != 1 || (h.Waits.Max-tt.waited).Abs() > tt.waited/50) {
 			t.Errorf("%s: waited %+v, want %v", tt.name, h.Waits, tt.waited)
 		}

@@ -73,9 +73,7 @@ func TestChangesOfServersAreReported(t *testing.T) {
 				got = append(got, fmt.Sprint(e.Change.What, " ", e.Change.From, " ", e.Change.To))
 			}
 		}
-		if text := strings.Join(got, ", "); text != tt.want {
-			t.Errorf("%s: %q, want %q", name, text, tt.want)
-		}
+		must.Equal(t, strings.Join(got, ", "), tt.want, name)
 	}
 }
 

@@ -104,9 +104,7 @@ func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 			}
 			a.publish()
 			expect(t, c.name, short(a.findings(t)), c.reported)
-			if has := rulesOf(a.locks.get(ID{"zk", "/l"})) != ""; has != (c.reported != "") {
-				t.Errorf("the lock has findings: %v", has)
-			}
+			must.Equal(t, rulesOf(a.locks.get(ID{"zk", "/l"})) != "", (c.reported != ""), "the lock has findings")
 		})
 	}
 }
@@ -182,9 +180,7 @@ func TestOnlyWhatLastsIsFoundByTwoLooks(t *testing.T) {
 			if got := after.Lasting(before, passing).Lock(id).Findings; len(got) != c.want {
 				t.Errorf("%d findings: %+v, want %d", len(got), got, c.want)
 			}
-			if len(after.Lock(id).Findings) != 1 {
-				t.Error("the later snapshot was changed")
-			}
+			must.Equal(t, len(after.Lock(id).Findings), 1, "the later snapshot was changed")
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
@@ -33,20 +35,14 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 	if len(got) != len(model) || tb.len() != len(model) {
 		t.Fatalf("%d locks, len %d, want %d", len(got), tb.len(), len(model))
 	}
-	if !slices.IsSortedFunc(got, func(a, b *Lock) int { return a.ID.Compare(b.ID) }) {
-		t.Error("not sorted by id")
-	}
+	must.True(t, slices.IsSortedFunc(got, func(a, b *Lock) int { return a.ID.Compare(b.ID) }), "not sorted by id")
 	for id, l := range model {
 		if tb.get(id) != l {
 			t.Fatalf("%v is not the newest version", id)
 		}
 	}
-	if !slices.Equal(slices.Collect(old.all()), oldLocks) {
-		t.Error("what was shared has changed")
-	}
-	if tb.get(ID{"zk", "/none"}) != nil {
-		t.Error("found a lock that is not there")
-	}
+	must.True(t, slices.Equal(slices.Collect(old.all()), oldLocks), "what was shared has changed")
+	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that is not there")
 }
 
 // A session was dated by the server that its client is connected to, whose clock is not the leader's.

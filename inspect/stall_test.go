@@ -51,9 +51,7 @@ func TestNobodyLookedSinceABackendWasLastHeard(t *testing.T) {
 		t.Fatalf("%+v", a.events)
 	}
 	for _, e := range a.events {
-		if !e.Between.From.Equal(down.HeardAt) {
-			t.Errorf("%s between %v", e.Kind, e.Between)
-		}
+		must.True(t, e.Between.From.Equal(down.HeardAt), e.Kind, "between", e.Between)
 	}
 }
 
@@ -70,9 +68,7 @@ func TestAnObserverThatStoodStillWaitsForItsSources(t *testing.T) {
 		{20*time.Second + wakeUp - time.Millisecond, false},
 		{20*time.Second + wakeUp, true},
 	} {
-		if got := p.steady(now.Add(step.at)); got != step.steady {
-			t.Errorf("after %v: steady %v", step.at, got)
-		}
+		must.Equal(t, p.steady(now.Add(step.at)), step.steady, "after", step.at, "steady")
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Each step has the means over its known time: not before watching began, after now, or while the backend was down.
@@ -34,12 +36,8 @@ func TestTrend(t *testing.T) {
 	trend := f.past.Trend(id, start.Add(-2*time.Second), 2*time.Second, 8, start.Add(11*time.Second))
 	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two
 	// steps with a part of the outage, one second of what is now, what is to come.
-	if want := []float64{-1, 0, 2, 1, -1, -1, 1, -1}; !slices.Equal(trend.Waiting, want) {
-		t.Errorf("waiting %v, want %v", trend.Waiting, want)
-	}
-	if want := []float64{-1, 0, 1, 0, -1, -1, 0, -1}; !slices.Equal(trend.Holding, want) {
-		t.Errorf("holding %v, want %v", trend.Holding, want)
-	}
+	must.Same(t, trend.Waiting, []float64{-1, 0, 2, 1, -1, -1, 1, -1}, "waiting")
+	must.Same(t, trend.Holding, []float64{-1, 0, 1, 0, -1, -1, 0, -1}, "holding")
 	if none := NewPast(0, 0, 1).Trend(id, start, time.Second, 2, start.Add(time.Hour)); !slices.Equal(none.Waiting, []float64{-1, -1}) {
 		t.Errorf("of nothing: %v", none)
 	}
@@ -58,9 +56,7 @@ func TestBackendTrend(t *testing.T) {
 	}
 	of := func(b *Backend) float64 { return float64(b.Lost) }
 	got := f.past.BackendTrend("zk", start.Add(-2*time.Second), 2*time.Second, 5, start.Add(6*time.Second), of)
-	if want := []float64{-1, -1, 0, 1, -1}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	must.Same(t, got, []float64{-1, -1, 0, 1, -1})
 	if none := f.past.BackendTrend("other", start, time.Second, 1, start.Add(time.Hour), of); !slices.Equal(none, []float64{-1}) {
 		t.Errorf("of another: %v", none)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
@@ -69,9 +70,7 @@ func TestVerdict(t *testing.T) {
 
 func TestValidityIsTheQuorumthLongestTTLWithoutDrift(t *testing.T) {
 	l := KeyLock(ID{"redis", "k"}, ballots("x x x x -"), now) // TTLs 1, 2, 3, 4 s: three masters last 2 s
-	if got, want := l.ValidUntil.Sub(now), 2*time.Second-20*time.Millisecond-2*time.Millisecond; got != want {
-		t.Errorf("valid for %v, want %v", got, want)
-	}
+	must.Equal(t, l.ValidUntil.Sub(now), 2*time.Second-20*time.Millisecond-2*time.Millisecond, "valid for")
 }
 
 func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {

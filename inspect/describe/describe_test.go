@@ -1,6 +1,9 @@
 package describe
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestSpan(t *testing.T) {
@@ -17,9 +21,7 @@ func TestSpan(t *testing.T) {
 		"0ms": -time.Second, "812ms": 812 * time.Millisecond, "2.1s": 2190 * time.Millisecond, "59s": 59900 * time.Millisecond,
 		"14m02s": 14*time.Minute + 2*time.Second, "3h05m": 3*time.Hour + 5*time.Minute, "4d06h": 102 * time.Hour,
 	} {
-		if got := Span(d); got != want {
-			t.Errorf("%v is written %s, want %s", d, got, want)
-		}
+		must.Equal(t, Span(d), want, d, "is written")
 	}
 }
 
@@ -29,6 +31,12 @@ func TestAges(t *testing.T) {
 		age, seconds, limit, exactly string
 	}{
 		{-time.Second, "0.0s", "0s", "0ms", "-1s"},
+		{time.Second, "1.0s", "1s", "1.0s", "1s"},
+		{10 * time.Second, "10s", "10s", "10s", "10s"},
+		{time.Minute, "1m00s", "1m00s", "1m", "1m"},
+		{time.Hour, "1h00m", "1h00m", "1h", "1h"},
+		{24 * time.Hour, "1d00h", "1d00h", "1d", "24h"},
+		{240 * time.Hour, "10d", "10d", "10d", "240h"},
 		{812 * time.Millisecond, "0.8s", "0s", "812ms", "812ms"},
 		{2190 * time.Millisecond, "2.1s", "2s", "2.1s", "2.19s"},
 		{12500 * time.Millisecond, "12s", "12s", "12s", "12.5s"},
@@ -41,17 +49,16 @@ func TestAges(t *testing.T) {
 		if got := [...]string{Age(tt.d), Seconds(tt.d), Limit(tt.d), Exact(tt.d)}; got != [...]string{tt.age, tt.seconds, tt.limit, tt.exactly} {
 			t.Errorf("%v: %q", tt.d, got)
 		}
+		must.Equal(t, InTenths(tt.d), tt.age != tt.seconds && tt.d > 0, tt.d)
 	}
 }
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
 		"1 lock": Count(1, "lock"), "2 locks": Count(2, "lock"), "3 watches": Count(3, "watch"), "0 directories": Count(0, "directory"),
-		"2 keys": Count(2, "key"), "2 client sessions": Count(2, "client session"),
+		"2 keys": Count(2, "key"), "2 client sessions": Count(2, "client session"), "2 passes": Count(2, "pass"),
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, got, want)
 	}
 }
 
@@ -63,17 +70,13 @@ func TestCauseNamesNoAddress(t *testing.T) {
 		"redissource: connection lost\ndial tcp: i/o timeout": "connection lost: dial tcp: i/o timeout",
 		"": "",
 	} {
-		if got := Cause(text, "10.0.0.1:6379"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		must.Equal(t, Cause(text, "10.0.0.1:6379"), want, text)
 	}
 	b := &inspect.Backend{
 		Error:   "redissource: master a:1: dial tcp a:1: connect: connection refused\nredissource: master b:1: EOF",
 		Servers: []inspect.Server{{Addr: "a:1"}, {Addr: "b:1"}},
 	}
-	if got, want := briefError(b), "a:1: connection refused; b:1: EOF"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Equal(t, briefError(b), "a:1: connection refused; b:1: EOF")
 }
 
 // A pasted value must be one word in any shell: zsh looks up a command behind a leading =.
@@ -81,9 +84,7 @@ func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"zk:/locks/orders": "zk:/locks/orders", "Y2Nj==": "Y2Nj==", "=ls": "'=ls'", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "$(reboot)": "'$(reboot)'",
 	} {
-		if got := Quote(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
+		must.Equal(t, Quote(text), want, text)
 	}
 }
 
@@ -93,59 +94,52 @@ func TestLookAtPathsWithBlanks(t *testing.T) {
 	want := []Command{
 		{"zkCli", "zkCli.sh -server z:1 ls '/locks/a b'"}, {"zkCli", `zkCli.sh -server z:1 get -s '/locks/a b/it'\''s'`},
 	}
-	if diff := cmp.Diff(want, Look(inspect.ZooKeeper, l, &inspect.Contender{Name: "it's"}, "-server z:1")); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, Look(inspect.ZooKeeper, l, &inspect.Contender{Name: "it's"}, "-server z:1")), "")
 }
 
 func TestSeverityOrder(t *testing.T) {
 	findings := []inspect.Finding{{Rule: "a", Severity: inspect.Info}, {Rule: "b", Severity: inspect.Critical}, {Rule: "c", Severity: inspect.Warning}, {Rule: "d", Severity: inspect.Critical}}
-	if got := Worst(findings).Rule; got != "b" {
-		t.Errorf("the worst is %s", got)
-	}
-	if Worst(nil) != nil {
-		t.Error("nothing has a worst finding")
-	}
+	findings = append([]inspect.Finding{{Rule: "muted", Severity: inspect.Critical, Muted: &inspect.Muted{}}}, findings...)
+	must.Equal(t, Worst(findings).Rule, "b", "the worst is")
+	must.True(t, Worst(nil) == nil, "nothing has a worst finding")
 	slices.SortStableFunc(findings, WorstFirst)
 	order := ""
 	for _, f := range findings {
 		order += f.Rule
 	}
-	if order != "bdca" {
-		t.Errorf("ordered %s", order)
+	must.Equal(t, order, "bdcamuted", "ordered")
+	levels := ""
+	for _, list := range [][]inspect.Finding{nil, {{Severity: inspect.Info}}, {{Severity: inspect.Warning}}, {{Severity: inspect.Critical}}, findings[4:]} {
+		for _, state := range States() {
+			levels += fmt.Sprint(LevelOf(&inspect.Lock{State: state, Findings: list}))
+		}
+		levels += " "
 	}
-	l := &inspect.Lock{State: inspect.StateMinority}
-	if got := LevelOf(l); got != LevelUnknown {
-		t.Errorf("a minority of which nothing was found is at level %d", got)
-	}
-	l.Findings = findings
-	if got := LevelOf(l); got != LevelCritical {
-		t.Errorf("a critical finding is at level %d", got)
-	}
+	must.Equal(t, levels, "012333 012333 444444 555555 012333 ", "levels by state")
 }
 
 func TestReasonsNameTheMissingRight(t *testing.T) {
 	u := inspect.Unseen{Aspect: inspect.AspectHolders, Where: "r1:6379", Read: "HGETALL lock\x1b", Reason: "NOPERM \x1b[31m", Right: "+hgetall"}
 	want := `HGETALL lock\u{1b} on r1:6379: NOPERM \u{1b}[31m (allow +hgetall)`
-	if got := Reason(u); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, Reason(u), want)
 	l := &inspect.Lock{State: inspect.StateUnknown, Unseen: []inspect.Unseen{{Aspect: inspect.AspectSessions, Reason: "no"}, u, u}}
-	if got := (View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil)}).Verdict(l); got != "unknown: "+want {
-		t.Errorf("verdict %q", got)
-	}
+	must.Equal(t, (View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil)}).Verdict(l), "unknown: "+want, "verdict")
 }
 
-// Every reason of a refusal has its own words.
-func TestRefusals(t *testing.T) {
-	reported := map[string]bool{}
-	for _, reason := range []string{"not-holder", "changed", "gone", "declined", "no-quorum", "audit", "read-only", ""} {
-		if text := Refusal(reason); reported[text] {
-			t.Errorf("%s: %q is said of two", reason, text)
-		} else {
-			reported[text] = true
-		}
+// The words on each reason of a refusal and on each open question.
+func TestFixedWords(t *testing.T) {
+	var lines []string
+	for _, reason := range []string{"not-holder", "changed", "ignored", "gone", "declined", "two-leaders", "no-quorum", "audit", "read-only", ""} {
+		lines = append(lines, reason+": "+Refusal(reason))
 	}
+	for _, a := range []inspect.Aspect{
+		inspect.AspectLocks, inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectExpiry, inspect.AspectVotes,
+		inspect.AspectWatches, inspect.AspectSessions, inspect.AspectOwner, inspect.AspectServer, inspect.AspectChanges, "new",
+	} {
+		lines = append(lines, string(a)+": "+Aspect(a))
+	}
+	want := strings.Split(strings.TrimSpace(string(must.Have(os.ReadFile("testdata/words.txt"))(t))), "\n")
+	must.Equal(t, cmp.Diff(want, lines), "")
 }
 
 func TestVerdict(t *testing.T) {
@@ -153,6 +147,8 @@ func TestVerdict(t *testing.T) {
 	holder := inspect.Contender{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "worker-1", Client: "10.0.0.1:5"}, HeldSince: now.Add(-time.Minute)}
 	waiter := inspect.Contender{Name: "b", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-2"}, Since: now.Add(-30 * time.Second)}
 	gone := inspect.Contender{Name: "c", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-3"}, Since: now.Add(-time.Hour), Dead: true}
+	reader, twice := holder, holder
+	reader.Mode, twice.Owner.Session = recipe.Shared, 7
 	v := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
 	for _, tt := range []struct {
 		name, want string
@@ -162,6 +158,13 @@ func TestVerdict(t *testing.T) {
 		{"held, if it is a lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s (may not be a lock)", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
 		{"a likely lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · no waiters", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
 		{"free", "free: no holder, no waiters", inspect.Lock{State: inspect.StateFree}},
+		{"readers", "2 readers hold it · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader, reader}}},
+		{"one that reads and writes", "worker-1 holds it with 2 entries · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{twice, twice}}},
+		{"two", "2 hold it · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{holder, twice}}},
+		{"a reader", "worker-1 (10.0.0.1:5) has read it for 1m00s · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader}}},
+		{"a reader from before", "r reads it (we did not see it begin) · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{{Name: "r", Mode: recipe.Shared, State: inspect.Holding}}}},
+		{"pending", "no holder · 1 waiting · next: p (pending)", inspect.Lock{State: inspect.StateContended, Waiters: []inspect.Contender{{Name: "p", State: inspect.Pending}}}},
+		{"gone, and unseen ones", "free: no holder, 1 in the queue most likely gone, other waiters unknown", inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}},
 		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
 		{"vacant", "no holder · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
 		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
@@ -170,9 +173,7 @@ func TestVerdict(t *testing.T) {
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
 		{"hash", "unknown: the key's value does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
 	} {
-		if got := v.Verdict(&tt.lock); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Equal(t, v.Verdict(&tt.lock), tt.want, tt.name)
 	}
 	if got := v.Standing(&inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}); strings.ContainsAny(got, "03") {
 		t.Errorf("%q has a running age", got)
@@ -186,23 +187,27 @@ func TestEvidence(t *testing.T) {
 		"expires_at": time.Date(2026, 5, 4, 12, 0, 7, 0, time.UTC), "held_since": time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC),
 		"value":      "2026-05-04T09:00:00Z", // that is its text, whatever it looks like
 		"odd_name\a": "\x1b[2J", "every_ms": int64(650), "sessions": []string{"0x1", "0x2"},
+		"ahead_ms": -1204.0, "late_ms": 10, "up": false, "votes": []any{map[string]any{"addr": "m:1", "says": "absent"}}, "bad": func() {},
 	}, time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), "cause", "locks")
 	want := []Fact{
 		{"owner", []string{"w"}},
 		{"held since", []string{"3h00m ago (09:00:00)"}},
+		{"ahead", []string{"-1.2s"}},
 		{"every", []string{"650ms"}},
 		{"expires at", []string{"in 7s (12:00:07)"}},
+		{"late", []string{"10ms"}},
 		{"libraries", []string{"curator 2, kazoo 1"}},
 		{"never expires", []string{"yes"}},
 		{`odd name\u{7}`, []string{`\u{1b}[2J`}},
 		{"servers", []string{"h:1 latency 0.4ms, offset 1.2s"}},
 		{"sessions", []string{"0x1, 0x2"}},
+		{"up", []string{"no"}},
 		{"value", []string{"2026-05-04T09:00:00Z"}},
+		{"votes", []string{"m:1 absent"}},
 		{"waiters", []string{"3"}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
+	must.Equal(t, Why(&inspect.Finding{Evidence: map[string]any{"cause": "x"}})+Why(&inspect.Finding{}), "x", "cause")
 }
 
 // A MAC address, which all programs of a host share, names no client.
@@ -212,8 +217,64 @@ func TestOwnerWithAMACAddress(t *testing.T) {
 		"": {"9790ad66", "host"},
 	} {
 		c := &inspect.Contender{Name: "9790ad66", Owner: inspect.Owner{Process: inspect.Process{Host: host}}}
-		if got := [2]string{Owner(c), Host(&c.Owner)}; got != want {
-			t.Errorf("%q: %q, want %q", host, got, want)
+		must.Equal(t, [2]string{Owner(c), Host(&c.Owner)}, want, host)
+	}
+}
+
+// A value that counts shared holders names no client.
+func TestACountIsNoName(t *testing.T) {
+	now := time.Unix(1763715600, 0)
+	for value, want := range map[inspect.Untrusted]string{"2": "2 shared holders", "1": "1 shared holder", "worker-2": "worker-2 holds it"} {
+		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:files/a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: value, NoExpiry: true}}, now)
+		view := View{Snapshot: inspect.NewSnapshot(now, nil, []*inspect.Lock{l}), Now: now}
+		if got := view.Verdict(l); !strings.Contains(got, want) || strings.Contains(want, "shared") == strings.Contains(got, "holds it") {
+			t.Errorf("%s: %s", value, got)
 		}
+		must.Contain(t, view.Standing(l), want, value)
+	}
+	l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: "7", NoExpiry: true}}, now)
+	view := View{Snapshot: inspect.NewSnapshot(now, nil, []*inspect.Lock{l}), Now: now}
+	for _, got := range []string{view.Verdict(l), view.Standing(l)} {
+		must.Contain(t, got, "an unknown client holds it", "7")
+	}
+}
+
+// What several servers say is behind one another, and nothing of it reaches a terminal unescaped.
+func TestSeveralErrorsAreOneLine(t *testing.T) {
+	err := errors.Join(errors.New("master a: refused"), errors.New("master b: \x1b[31mred"))
+	if got, want := OneLine(err), `master a: refused; master b: \u{1b}[31mred`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestRenewalInWords(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for want, r := range map[string]inspect.Renewal{
+		"":                                      {},
+		"renewed 3.0s ago":                      {Count: 1, Last: now.Add(-3 * time.Second)},
+		"renewed every 10s, 3.0s ago":           {Count: 2, Every: 10 * time.Second, Last: now.Add(-3 * time.Second)},
+		"renewed every 10s, 3.0s ago, 2 missed": {Count: 9, Every: 10 * time.Second, Last: now.Add(-3 * time.Second), Skipped: 2},
+	} {
+		must.Equal(t, Renewal(&inspect.History{Renewal: r}, now), want, r)
+	}
+	must.Equal(t, Renewal(nil, now), "", "without a watched renewal")
+}
+
+func TestTheDomainThatAllHostsShare(t *testing.T) {
+	for hosts, want := range map[string]string{
+		"app-1.prod.acme.net:4001 app-2.prod.acme.net:4002":             ".prod.acme.net",
+		"app-1.prod.acme.net:4001 batch.test.acme.net 10.0.0.1:4003":    ".acme.net",
+		"app-1.prod.acme.net:4001 app-1.prod.acme.net:4002":             "", // one host only
+		"app-1.prod.acme.net worker-3 10.0.0.1:53122 app-2.example.com": "",
+		"10.0.0.1:4001 10.0.0.2:4002":                                   "",
+		"a.acme.net. b.acme.net. .acme.net a\\b.acme.net a/b.acme.net":  "",
+		"prod.acme.net a.prod.acme.net":                                 ".acme.net",
+	} {
+		var locks []*inspect.Lock
+		for _, host := range strings.Fields(hosts) {
+			holder := inspect.Contender{Name: "c", State: inspect.Holding, Owner: inspect.Owner{Client: host}}
+			locks = append(locks, &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/" + host}, Holders: []inspect.Contender{holder}})
+		}
+		must.Equal(t, SharedDomain(inspect.NewSnapshot(time.Now(), nil, locks)), want, hosts, "share")
 	}
 }

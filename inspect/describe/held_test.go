@@ -2,11 +2,13 @@ package describe
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A grant that was not seen lies between when its entry was made and when we saw it hold.
@@ -34,6 +36,33 @@ func TestHeldTime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A clock of the servers that was not compared with ours gives times that are about so long.
+func TestAgesByAnUnknownClock(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	zk := &inspect.Backend{Name: "zk", Mode: inspect.ModeOnce, Clock: inspect.LeaderClock{Newest: now}}
+	v := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{zk}, nil), Now: now}
+	at := func(s inspect.ContenderState, ago int) inspect.Contender {
+		return inspect.Contender{State: s, Since: now.Add(-time.Duration(ago) * time.Second)}
+	}
+	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{at(inspect.Holding, 20)}}
+	l.Waiters = []inspect.Contender{at(inspect.Waiting, 5), at(inspect.Waiting, 9), at(inspect.Waiting, 7), {State: inspect.Waiting}, at(inspect.Waiting, 30)}
+	l.Waiters[4].Dead = true
+	wait, known := v.LongestWait(l)
+	said(t, [][3]string{
+		{"held", v.Held(l, &l.Holders[0]).String(), " for about 20s by the servers' clock (not compared with ours)"},
+		{"longest wait", fmt.Sprintf("%s %v %v", Signed(wait), known, OldestWaiter(l).Equal(l.Waiters[1].Since)), "~9.0s true true"},
+		{"in this state", fmt.Sprint(v.InState(l, &l.Holders[0]), v.InState(l, &l.Waiters[0])), "0s 0s"},
+		{"signs", Unbounded.Sign() + Exactly.Sign() + AtMost.Sign() + AtLeast.Sign() + About.Sign(), "≤≥~"},
+	})
+	zk.Clock = inspect.LeaderClock{}
+	said(t, [][3]string{
+		{"in this state by our clock", fmt.Sprint(v.InState(l, &l.Holders[0]), v.InState(l, &l.Waiters[0]), v.InState(l, &l.Waiters[3])), "20s 5s 0s"},
+		{"by our clock", Signed(inspect.Age{Duration: 9 * time.Second, Known: true}), "9.0s"},
+	})
+	_, known = v.LongestWait(&inspect.Lock{})
+	must.Equal(t, fmt.Sprint(known, OldestWaiter(&inspect.Lock{}).IsZero()), "false true", "nobody waits")
 }
 
 // After a gap in watching the beginning of a hold is unknown, however long watching has gone on, and
@@ -76,14 +105,10 @@ func TestAHoldFromBeforeWeStartedSaysSo(t *testing.T) {
 	o := inspect.NewObserver(func() time.Time { return began }, first{inspect.Update{
 		Backend: up, Put: []*inspect.Lock{inspect.KeyLock(id, votes, began)},
 	}})
-	if err := o.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.Run(t.Context()))
 	view := View{Snapshot: o.Snapshot(), Now: began.Add(14 * time.Second)}
 	want := " for at least 14s (already held at " + Clock(began) + ", when we started)"
-	if got := view.Verdict(view.Snapshot.Lock(id)); !strings.Contains(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Contain(t, view.Verdict(view.Snapshot.Lock(id)), want)
 }
 
 // A hold is over the usual where that is known, and where it is known to be that long; a leader is meant to hold.
@@ -126,7 +151,5 @@ func TestInStateIsNoLowerBound(t *testing.T) {
 	if held := v.Held(l, &l.Holders[0]); held.Known != AtLeast || held.Duration != 8*time.Second {
 		t.Fatalf("%+v", held)
 	}
-	if got := v.InState(l, &l.Holders[0]); got != 0 {
-		t.Errorf("held for at most %v, and for at least 8s", got)
-	}
+	must.Equal(t, v.InState(l, &l.Holders[0]), 0, "held for at most … and for at least 8s")
 }

@@ -29,14 +29,10 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	want, got := schema.Defs.Lock.Properties.State.Enum, States()
 	slices.Sort(want)
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("words on %v, the schema has %v", got, want)
-	}
+	must.Same(t, got, want, "words on … the schema has")
 	page := must.Have(os.ReadFile("../../docs/words.md"))(t)
 	for _, s := range got {
-		if !strings.Contains(string(page), "- **"+string(s)+"** (") {
-			t.Errorf("docs/words.md does not say what %s is", s)
-		}
+		must.Contain(t, string(page), "- **"+string(s)+"** (", "docs/words.md", s)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A time of day alone is read as today's.
@@ -21,16 +22,10 @@ func TestATimeOfDayHasItsDateWhereThatIsAnother(t *testing.T) {
 		{now.AddDate(-1, 0, 0), "2025-11-23 03:14:07"},
 		{now.Add(-time.Hour).In(time.FixedZone("ahead", 22*3600)), "02:14:07"},
 	} {
-		if got := When(tt.at, now); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.at, got, tt.want)
-		}
+		must.Equal(t, When(tt.at, now), tt.want, tt.at)
 	}
-	if got := Blind(inspect.Interval{From: now.AddDate(0, 0, -2), To: now}); !strings.Contains(got, "2026-11-2") {
-		t.Errorf("two days: %s", got)
-	}
-	if got := momentText(now.AddDate(0, 0, -2), now); !strings.Contains(got, "2026-11-21 03:14:07") {
-		t.Errorf("evidence: %s", got)
-	}
+	must.Contain(t, Blind(inspect.Interval{From: now.AddDate(0, 0, -2), To: now}), "2026-11-2", "two days")
+	must.Contain(t, momentText(now.AddDate(0, 0, -2), now), "2026-11-21 03:14:07", "evidence")
 }
 
 func TestAHoldThatIsSeenSinceAnotherDayHasItsDate(t *testing.T) {

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,15 +10,14 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // said compares texts with those that are wanted, each under its name.
 func said(t *testing.T, list [][3]string) {
 	t.Helper()
 	for _, s := range list {
-		if s[1] != s[2] {
-			t.Errorf("%s: %q, want %q", s[0], s[1], s[2])
-		}
+		must.Equal(t, s[1], s[2], s[0])
 	}
 }
 
@@ -29,12 +29,11 @@ func TestRoundFigures(t *testing.T) {
 		10 * time.Minute: "10m", 20 * time.Minute: "20m", 30 * time.Minute: "30m", time.Hour: "1h", 3 * time.Hour: "3h", 6 * time.Hour: "6h",
 		12 * time.Hour: "12h", day: "1d", 2 * day: "2d", 7 * day: "7d", 30 * day: "30d", 90 * day: "90d", 364 * day: "90d", 365 * day: "1y",
 	} {
-		if got := Over(d); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
-		}
+		must.Equal(t, Over(d), want, d)
 	}
 	said(t, [][3]string{
 		{"thousands", Thousands(1234567) + " " + Thousands(999) + " " + Thousands(1000), "1,234,567 999 1,000"},
+		{"load", PerSecond(Load(inspect.Cost{PerSecond: 3})), "3.0/s"},
 		{"rates", PerSecond(0) + " " + PerSecond(9.94) + " " + PerSecond(10), "0/s 9.9/s 10/s"},
 		{"times", Times(1) + " " + Times(2) + " " + Times(3), "once twice 3 times"},
 		{"millis", Millis(1250 * time.Microsecond), "1.2 ms"},
@@ -65,9 +64,7 @@ func TestSummaries(t *testing.T) {
 		{inspect.Lock{State: inspect.StateMinority, Masters: votes, Quorum: 3, Margin: -1}, "minority 2/3, "},
 	} {
 		brief, detail := Summary(&test.lock)
-		if got := brief + ", " + detail; got != test.want {
-			t.Errorf("%s: %q, want %q", test.lock.State, got, test.want)
-		}
+		must.Equal(t, brief+", "+detail, test.want, test.lock.State)
 	}
 	said(t, [][3]string{
 		{"a sure kind", KindOf(&inspect.Lock{Kind: inspect.KindRW, KindConfidence: recipe.Certain}), "rw"},
@@ -83,7 +80,11 @@ func TestVerdictsOnVotes(t *testing.T) {
 	}
 	absent, forever := inspect.Vote{Up: true}, inspect.Vote{Up: true, Present: true, Value: "a", NoExpiry: true}
 	holder := []inspect.Contender{{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "w"}, HeldSince: now.Add(-time.Minute)}}
-	v := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
+	endless := holder[0]
+	endless.NoExpiry = true
+	const oneServer = "sidekiq-unique-jobs"
+	apart := &inspect.Backend{Name: "apart", Spread: inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}}
+	v := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{apart}, nil), Now: now}
 	for _, test := range []struct {
 		lock inspect.Lock
 		want string
@@ -107,6 +108,24 @@ func TestVerdictsOnVotes(t *testing.T) {
 			"no holder: one value on 1 of 3, short of the 2 votes it needs; a part of it never expires",
 		},
 		{inspect.Lock{State: inspect.StateMinority, Masters: []inspect.Vote{absent}}, "no holder: a client has some of the lock's keys, but too few"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{endless}, Masters: []inspect.Vote{forever}}, "w has held it for 1m00s · never expires"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{holder[0], holder[0]}, Masters: []inspect.Vote{absent}}, "2 hold it for 1m00s"},
+		{
+			inspect.Lock{State: inspect.StateContended, Holders: holder, Masters: []inspect.Vote{value("a", 0)}, Waiters: []inspect.Contender{{Name: "b", State: inspect.Pending}}},
+			"w has held it for 1m00s · 1 waiting · next: b (pending)",
+		},
+		{
+			inspect.Lock{State: inspect.StateSplit, Recipe: oneServer, Masters: []inspect.Vote{value("a", 4*time.Second), value("b", 9*time.Second)}},
+			"unknown: each of its 2 values is on one server, and " + oneServer + " takes a lock on one: most likely each is held",
+		},
+		{
+			inspect.Lock{State: inspect.StateMinority, Recipe: oneServer, Masters: []inspect.Vote{value("a", 1), absent}},
+			"unknown: its value is on 1 of 2 servers, but " + oneServer + " takes a lock on one: most likely held",
+		},
+		{
+			inspect.Lock{ID: inspect.ID{Backend: "apart"}, State: inspect.StateMinority, Masters: []inspect.Vote{value("a", 1), absent, {Up: true, Present: true, Foreign: true}}},
+			"unknown: its value is on 1 of 3 servers, which are most likely not masters of one lock",
+		},
 		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{}, {}, absent}}, "unknown: 2 of 3 masters do not answer; too few are left to tell"},
 		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{absent}}, "unknown: what is under this key is not a lock"},
 		{inspect.Lock{State: inspect.StateUnknown}, "unknown: it could not be read; it may be held"},
@@ -115,9 +134,7 @@ func TestVerdictsOnVotes(t *testing.T) {
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Limit: 3, Holders: holder}, "1 of 3 permits used · no waiters"},
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Holders: holder, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters, Reason: "no"}}}, "1 permit used, total not recorded · waiters unknown"},
 	} {
-		if got := v.Verdict(&test.lock); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
+		must.Equal(t, v.Verdict(&test.lock), test.want)
 	}
 }
 
@@ -142,6 +159,11 @@ func TestDifferencesInWords(t *testing.T) {
 		{ID: id("/held"), State: inspect.StateHeld, Holders: []inspect.Contender{entry("b", 2)}},
 		{ID: id("/new"), State: inspect.StateFree},
 	})
+	same := inspect.Difference{Lock: id("/l"), From: &inspect.Lock{State: inspect.StateHeld}, To: &inspect.Lock{State: inspect.StateHeld}}
+	said(t, [][3]string{
+		{"of one state", headOf(&same), "zk:/l   held"},
+		{"a backend", headOf(&inspect.Difference{Backend: "b\a", Was: inspect.Down, Is: inspect.Down}), `backend b\u{7}`},
+	})
 	head, lines := Differences(from, to)
 	want := strings.Split(`3 locks changed
 
@@ -158,10 +180,8 @@ zk:/held   contended, now held
   let go    of-a (a)
 
 zk:/new   appeared, free`, "\n")
-	if diff := cmp.Diff(want, append([]string{head}, lines...)); diff != "" {
-		t.Error(diff)
-	}
-	if head, lines := Differences(to, to); head != "nothing changed" && len(lines) > 0 {
+	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
+	if head, lines := Differences(to, to); head != "nothing changed" || len(lines) > 0 {
 		t.Errorf("the same: %s %q", head, lines)
 	}
 }
@@ -208,6 +228,11 @@ func TestTroubleInWords(t *testing.T) {
 	name := inspect.Untrusted("_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602")
 	long := &inspect.Contender{Name: name}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	labelled := func(label inspect.Untrusted, client string) *inspect.Contender {
+		return &inspect.Contender{Name: "n", Owner: inspect.Owner{Label: label, Client: client}}
+	}
+	rule := must.Have(inspect.NewHostRule("10.0.0.1", "", "billing"))(t)
+	named := View{Snapshot: inspect.NewSnapshot(now, nil, nil).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})}
 	said(t, [][3]string{
 		{"failure", Failure(two), `a:1: no; b:1: no`},
 		{"failure of a server", Failure(&inspect.Backend{Servers: two.Servers}), "a:1: refused"},
@@ -219,6 +244,19 @@ func TestTroubleInWords(t *testing.T) {
 		{"reason", Reason(inspect.Unseen{Where: "r1"}), "r1: no answer"},
 		{"brief name", BriefName(name), "_c_7f3e0c51…00aa-lock-0000000602"},
 		{"brief owner", BriefOwner(long), BriefName(name)},
+		{"a long label", BriefOwner(labelled(inspect.Untrusted(strings.Repeat("l", 70)), "10.0.0.1:5")), strings.Repeat("l", 63) + "…"},
+		{"a short label", BriefOwner(labelled("web", "10.0.0.1:5")), "web 10.0.0.1:5"},
+		{"a label", Contender(labelled("web", "")), "web (n)"},
+		{"a host", Owner(&inspect.Contender{Owner: inspect.Owner{Process: inspect.Process{Host: "h"}, Session: 26}}), "h"},
+		{"an address", Client(&inspect.Owner{Client: "10.0.0.1:5\a", Process: inspect.Process{Host: "h"}}), `10.0.0.1:5\u{7}`},
+		{"no address", Client(&inspect.Owner{Process: inspect.Process{Host: "h"}}), "h"},
+		{"a named host", named.Client(&inspect.Owner{Client: "10.0.0.1:5"}) + " " + named.HostName(&inspect.Owner{Client: "10.0.0.1:5"}), "billing:5 billing"},
+		{"a host of no port", named.Client(&inspect.Owner{Client: "10.0.0.1"}), "billing"},
+		{"an unnamed host", named.Client(&inspect.Owner{Client: "10.9.0.1:5"}) + named.HostName(&inspect.Owner{}), "10.9.0.1:5"},
+		{"reasons", Reasons([]inspect.Unseen{{Aspect: "a", Reason: "no"}, {Aspect: "a", Reason: "no"}, {Aspect: "b", Reason: "down", Read: "GET"}, {Aspect: "c"}}, "a", "b"), "no; GET: down"},
+		{"a path of no copy", fmt.Sprint(len(Look(inspect.ZooKeeper, &inspect.Lock{ID: inspect.ID{Path: "/\a"}}, nil, ""))), "0"},
+		{"a key of no copy", fmt.Sprint(len(Look(inspect.Redis, &inspect.Lock{ID: inspect.ID{Path: "-n"}, Masters: []inspect.Vote{{Addr: "h:1"}}}, nil, ""))), "0"},
+		{"zkCli", ZooKeeperCLI("", "ls", "/a"), "zkCli.sh ls /a"},
 		{"contender", Contender(long), string(name.String())},
 		{"session", Owner(&inspect.Contender{Name: "n", Owner: inspect.Owner{Session: 26}}), "0x1a"},
 		{"silent", Expiry(&inspect.Vote{}, now), "unknown: it does not answer"},

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestBlind(t *testing.T) {
@@ -185,9 +185,7 @@ func TestUnseenIsNotReportedTwice(t *testing.T) {
 		for _, f := range blind().rule().Lock(&tt.c) {
 			reported = append(reported, f.Subject.Unseen...)
 		}
-		if !slices.Equal(reported, tt.want) {
-			t.Errorf("%s: reported %v, want %v", name, reported, tt.want)
-		}
+		must.Same(t, reported, tt.want, name, "reported")
 	}
 }
 
@@ -211,9 +209,7 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 		c := present(lock, func(c *inspect.Case) { c.Backend = backend })
 		r := blind().rule()
 		for _, f := range append(r.Lock(&c), r.Backend(backend, now)...) {
-			if f.Advice() != tt.want {
-				t.Errorf("%s: %q, want %q", tt.name, f.Advice(), tt.want)
-			}
+			must.Equal(t, f.Advice(), tt.want, tt.name)
 		}
 	}
 }

@@ -60,13 +60,9 @@ func check(t *testing.T, rule string, states []state) {
 				t.Errorf("is %s and %s, want %s and %s", f.Severity, f.Confidence, s.severity, s.confidence)
 			}
 			for _, part := range s.has {
-				if !strings.Contains(f.Message, part) {
-					t.Errorf("message %q lacks %q", f.Message, part)
-				}
+				must.Contain(t, f.Message, part, "message")
 			}
-			if !strings.Contains(f.Advice(), s.advice) {
-				t.Errorf("advice %q lacks %q", f.Advice(), s.advice)
-			}
+			must.Contain(t, f.Advice(), s.advice, "advice")
 			for key, want := range s.evidence {
 				if got := f.Evidence[key]; !reflect.DeepEqual(got, want) {
 					t.Errorf("evidence %s is %#v, want %#v", key, got, want)
@@ -109,10 +105,7 @@ func readable(t *testing.T, f inspect.Finding) {
 	if n := len([]rune(f.Message)); n > 180 {
 		t.Errorf("a message of %d characters does not fit: %.300s", n, f.Message)
 	}
-	text, err := json.Marshal(f)
-	if err != nil {
-		t.Fatalf("no JSON: %v", err)
-	}
+	text := must.Have(json.Marshal(f))(t)
 	var back inspect.Finding
 	must.Succeed(t, json.Unmarshal(text, &back))
 	for _, r := range f.Message + f.Advice() + fmt.Sprint(back.Evidence) {
@@ -248,9 +241,7 @@ func TestHostileNamesStayText(t *testing.T) {
 		for _, f := range findingsIn(everything(text)) {
 			readable(t, f)
 			rules[f.Rule] = true
-			if unquoted(f.Advice(), "reboot") {
-				t.Errorf("%s: a shell would run what the advice names: %s", f.Rule, f.Advice())
-			}
+			must.True(t, !unquoted(f.Advice(), "reboot"), f.Rule, "a shell would run what the advice names", f.Advice())
 		}
 		for _, r := range Rules() {
 			if !rules[r.Name] {
@@ -288,9 +279,7 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	compiler.AssertFormat()
 	schema := must.Have(compiler.Compile("../../docs/snapshot.schema.json"))(t)
 	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
-	if err := schema.Validate(document); err != nil {
-		t.Errorf("the contract's schema says: %v", err)
-	}
+	must.Be(t, schema.Validate(document), nil, "the contract's schema says")
 }
 
 // A lock of which nothing more is known than its name gets no finding but that one cannot see.

@@ -71,9 +71,7 @@ func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
 	have := map[string]bool{}
 	for _, row := range followed {
 		have[row.rule] = true
-		if !strings.Contains(advices[row.rule], row.advice) {
-			t.Errorf("%s does not advise %q, but %s", row.rule, row.advice, advices[row.rule])
-		}
+		must.Contain(t, advices[row.rule], row.advice, row.rule, "does not advise")
 		if row.shown == "" && !strings.Contains(row.advice, "a person has to") {
 			t.Errorf("%s: %q was not done in a test, and does not say that a person has to", row.rule, row.advice)
 		}
@@ -84,9 +82,7 @@ func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
 		}
 	}
 	for _, r := range all {
-		if !have[r.name] {
-			t.Errorf("%s: what it advises was not done, and it does not say that a person has to", r.name)
-		}
+		must.True(t, have[r.name], r.name, "what it advises was not done, and it does not say that a person has to")
 	}
 }
 

@@ -37,9 +37,7 @@ func watchKey(t *testing.T, master *servertest.Redis, stuckAfter time.Duration) 
 	go func() { done <- w.observer.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, nil)
 		w.client.Close()
 	})
 	w.await("first pass", func(s *inspect.Snapshot) bool { return len(s.Backends) > 0 && s.Backends[0].FirstPass })

@@ -27,12 +27,7 @@ func TestRealMasterWithAReplica(t *testing.T) {
 	host, port, err := net.SplitHostPort(master.Addr)
 	must.Succeed(t, err)
 	must.Succeed(t, r.Do(t.Context(), "replicaof", host, port).Err())
-	for end := time.Now().Add(time.Minute); !strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online"); { // nothing reports it
-		if time.Now().After(end) {
-			t.Fatal("the replica does not come up")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	must.Become(t, "the replica is up", func() bool { return strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online") })
 	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}}
 	found := func() bool {
 		o := inspect.NewObserver(time.Now, redissource.New(cfg))
@@ -40,11 +35,7 @@ func TestRealMasterWithAReplica(t *testing.T) {
 		must.Succeed(t, o.Run(t.Context()))
 		return slices.ContainsFunc(o.Snapshot().Backends[0].Findings, func(f inspect.Finding) bool { return f.Rule == "replica-failover" })
 	}
-	if !found() {
-		t.Error("nothing is found of a replica that nobody waits for")
-	}
+	must.True(t, found(), "nothing is found of a replica that nobody waits for")
 	must.Succeed(t, m.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
-	if found() {
-		t.Error("it waits for its replica")
-	}
+	must.True(t, !found(), "it waits for its replica")
 }

@@ -121,9 +121,7 @@ func TestEvidenceIsAsDocumented(t *testing.T) {
 				continue
 			}
 			for key := range f.Evidence {
-				if !slices.Contains(keys, key) {
-					t.Errorf("%s has the evidence %q, which is documented nowhere", r.name, key)
-				}
+				must.True(t, slices.Contains(keys, key), r.name, "has the evidence", key, "which is documented nowhere")
 			}
 			if f.Severity != r.severity && f.Severity != r.sometimes {
 				t.Errorf("%s is %s: %s", r.name, f.Severity, f.Message)

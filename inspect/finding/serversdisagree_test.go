@@ -2,13 +2,13 @@ package finding
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestServersDisagree(t *testing.T) {
@@ -33,9 +33,7 @@ func TestServersDisagree(t *testing.T) {
 			b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), State: inspect.ServerUp, Role: role, Zxid: 1<<32 + 7})
 		}
 		found := serversDisagree().rule().Backend(b, now)
-		if (len(found) == 1) != (tt.says != "") {
-			t.Errorf("%s: %+v", name, found)
-		}
+		must.Equal(t, (len(found) == 1), (tt.says != ""), name, found)
 		if len(found) == 0 {
 			continue
 		}
@@ -47,9 +45,7 @@ func TestServersDisagree(t *testing.T) {
 		for _, server := range f.Evidence["servers"].([]evidence) {
 			roles = append(roles, server["role"].(string))
 		}
-		if !slices.Equal(roles, tt.roles) {
-			t.Errorf("%s: its evidence has %q", name, roles)
-		}
+		must.Same(t, roles, tt.roles, name, "its evidence has")
 		readable(t, f)
 	}
 }
@@ -83,9 +79,7 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 		for mode, want := range map[inspect.Mode]recipe.Confidence{inspect.ModeWatch: tt.watch, inspect.ModeOnce: tt.one} {
 			b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: mode, HeardAt: now, Servers: tt.servers}
 			found := serversDisagree().rule().Backend(b, now)
-			if (len(found) == 1) != (want != "") {
-				t.Errorf("%s, %s: %+v", name, mode, found)
-			}
+			must.Equal(t, (len(found) == 1), (want != ""), name, mode, found)
 			for _, f := range found {
 				if f.Confidence != want || (f.Severity == inspect.Warning) != (want == recipe.Certain) || strings.HasPrefix(f.Message, "not one") != (want == recipe.Certain) {
 					t.Errorf("%s, %s: %+v", name, mode, f)
@@ -155,9 +149,7 @@ func TestOneLookNamesAMemberThatLags(t *testing.T) {
 		odd := inspect.Server{Addr: "10.0.0.3:2181", State: inspect.ServerUp, Role: "follower", Zxid: 1<<32 + 7, Lagging: tt.lagging, Lag: tt.lag}
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: tt.mode, Servers: []inspect.Server{{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader"}, odd}}
 		found := serversDisagree().rule().Backend(b, now)
-		if (len(found) == 1) != (tt.want != "") {
-			t.Errorf("%s: %+v", name, found)
-		}
+		must.Equal(t, (len(found) == 1), (tt.want != ""), name, found)
 		for _, f := range found {
 			again := strings.HasPrefix(f.Advice(), "look again")
 			if f.Severity != tt.want || again != (tt.want == inspect.Info) || f.Subject.Server != "10.0.0.3:2181" || f.Evidence["lag_ms"] != tt.lag.Milliseconds() {

@@ -9,6 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A key or node that is only possibly a lock sets off no alarm, and no release is advised: it may be a registry of
@@ -39,9 +40,7 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 		}
 		guessed += certain
 	}
-	if guessed < 20 {
-		t.Errorf("only %d findings to keep quiet", guessed)
-	}
+	must.True(t, guessed >= 20, "only", guessed, "findings to keep quiet")
 }
 
 // An action is advised where everything that it rests on was seen, and only there.
@@ -150,9 +149,7 @@ func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 		if found := diagnose(t, rule, of("redis-py", letters)); found != nil {
 			t.Errorf("%s: %+v", rule, found)
 		}
-		if diagnose(t, rule, of("redsync", letters)) == nil {
-			t.Errorf("%s does not see that of redsync", rule)
-		}
+		must.True(t, diagnose(t, rule, of("redsync", letters)) != nil, rule, "does not see that of redsync")
 	}
 	for letters, want := range map[string]string{"-a-": "most likely held", "ab-": "most likely each is held"} {
 		if got := (describe.View{Now: now}).Verdict(of("redis-py", letters).Lock); !strings.HasPrefix(got, "unknown: ") || !strings.Contains(got, want) {

@@ -118,10 +118,7 @@ func TestThreadsOfSharedSessions(t *testing.T) {
 	go func() { done <- o.Run(watching) }()
 	var found time.Time
 	for found.IsZero() || time.Since(found) < 8*time.Second {
-		s, err := sub.Next(ctx)
-		if err != nil {
-			t.Fatalf("waiting for the deadlock: %v", err)
-		}
+		s := must.Have(sub.Next(ctx))(t)
 		in := map[string]bool{}
 		for l := range s.Locks() {
 			in[strings.TrimPrefix(l.ID.Path, root)] = slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool { return f.Rule == "deadlock" })
@@ -134,7 +131,5 @@ func TestThreadsOfSharedSessions(t *testing.T) {
 		}
 	}
 	end()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Be(t, <-done, nil)
 }

@@ -2,7 +2,6 @@ package finding
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -85,7 +84,5 @@ func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
 		}
 	})
 	must.Succeed(t, err)
-	if want := []string{"finding memory", "finding save", "cleared memory", "finding replicas"}; !slices.Equal(reported, want) {
-		t.Errorf("reported %q, want %q", reported, want)
-	}
+	must.Same(t, reported, []string{"finding memory", "finding save", "cleared memory", "finding replicas"}, "reported")
 }

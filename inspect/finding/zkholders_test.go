@@ -7,6 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestPersistentContender(t *testing.T) {
@@ -297,13 +298,9 @@ func TestOver(t *testing.T) {
 		0: "0s", 99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m",
 		47 * time.Hour: "1d", 400 * 24 * time.Hour: "1y",
 	} {
-		if got := describe.Over(d); got != want {
-			t.Errorf("describe.Over(%v) is %q, want %q", d, got, want)
-		}
+		must.Equal(t, describe.Over(d), want, "over", d)
 	}
 	for d, want := range map[time.Duration]string{10 * time.Minute: "10m", 90 * time.Minute: "1h30m", 2 * time.Hour: "2h", 65 * time.Second: "1m05s", 0: "0ms", 30 * time.Second: "30s"} {
-		if got := describe.Limit(d); got != want {
-			t.Errorf("describe.Limit(%v) is %q, want %q", d, got, want)
-		}
+		must.Equal(t, describe.Limit(d), want, "limit", d)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestDeadlock(t *testing.T) {
@@ -204,12 +205,8 @@ func TestShortNamesDiffer(t *testing.T) {
 	for i := range 3 {
 		shown[describe.BriefName(inspect.Untrusted(fmt.Sprintf("_c_e3b0c442-98fc-1c14-9afb-f4c8996fb924-lock-%010d", i)))] = true
 	}
-	if len(shown) != 3 {
-		t.Errorf("names look alike: %v", shown)
-	}
+	must.Equal(t, len(shown), 3, "names look alike", shown)
 	for name := range shown {
-		if len([]rune(name)) > 33 {
-			t.Errorf("%q is not short", name)
-		}
+		must.True(t, len([]rune(name)) <= 33, name, "is not short")
 	}
 }

@@ -44,10 +44,7 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	done := make(chan error, 1)
 	go func() { done <- o.Run(ctx) }()
 	for {
-		s, err := sub.Next(ctx)
-		if err != nil {
-			t.Fatalf("no first pass: %v", err)
-		}
+		s := must.Have(sub.Next(ctx))(t)
 		if len(s.Backends) > 0 && s.Backends[0].FirstPass {
 			var ids []inspect.ID
 			for l := range s.Locks() {

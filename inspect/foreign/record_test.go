@@ -125,13 +125,8 @@ func command(ctx context.Context, t *testing.T, p program, dir, addr string) *ex
 	}
 	switch filepath.Ext(p.file) {
 	case ".js":
-		source, err := os.ReadFile(file) // it looks for its packages relative to its folder
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, p.file), source, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		source := must.Have(os.ReadFile(file))(t) // it looks for its packages relative to its folder
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, p.file), source, 0o600))
 		if *modules == "" {
 			sh("npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts", "--legacy-peer-deps"}, p.packages["npm"]...)...)
 		} else if err := os.Symlink(*modules, filepath.Join(dir, "node_modules")); err != nil {

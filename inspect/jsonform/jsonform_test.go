@@ -74,9 +74,7 @@ func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 		want = append(want, name)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))), "")
 }
 
 // WriteJSON writes what encoding/json makes of JSON, however many locks there are; the error of a writer is returned.
@@ -95,9 +93,7 @@ func TestJSONIsWrittenLockByLock(t *testing.T) {
 		if err := errors.Join(e.Encode(Snapshot(s)), Write(&got, s)); err != nil || got.String() != want.String() {
 			t.Errorf("%d locks, %v: %s", len(locks), err, cmp.Diff(want.String(), got.String()))
 		}
-		if err := Write(brokenPipe{}, s); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("%d locks, to a pipe that nobody reads: %v", len(locks), err)
-		}
+		must.Be(t, Write(brokenPipe{}, s), io.ErrClosedPipe, len(locks), "locks, to a pipe that nobody reads")
 	}
 }
 
@@ -126,9 +122,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 		`"id":"zk:/l\\u{1b}"`, `"session":"0xfffffffffffffffe"`, `"age_ms":1500`, `"watch_confirmed":false`, `"latency_ms":0.4`,
 		`"clock_offset_ms":0`, `"latency_ms":null`, `"ttl_ms":-2`, `"held_since":null`, `"quorum":3,"margin":0`, `"validity_ms":`,
 	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("missing %s in %s", want, text)
-		}
+		must.True(t, strings.Contains(string(text), want), "missing", want, "in", text)
 	}
 }
 
@@ -140,9 +134,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once}))))(t)
 	validate(t, text)
 	for _, want := range []string{`"renewal":{"count":3,"every_ms":2000,"last":`, `"missed":1}`, `"grants":{"count":7,"since":`} {
-		if strings.Count(string(text), want) != 1 {
-			t.Errorf("not once: %s in %s", want, text)
-		}
+		must.Equal(t, strings.Count(string(text), want), 1, "not once", want, text)
 	}
 }
 
@@ -204,9 +196,7 @@ func TestEventJSON(t *testing.T) {
 		var m map[string]any
 		must.Succeed(t, json.Unmarshal(text, &m))
 		keys := []string{"at", "backend", "contender", "event", "finding", "from", "lock", "certainty"}
-		if slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }) {
-			t.Errorf("fields of %s", text)
-		}
+		must.True(t, !slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return !ok }), "fields of", text)
 		return m
 	}
 	m := line(inspect.Event{Kind: inspect.EventHandover, At: now, Lock: l.ID, Contender: &is, Previous: was})

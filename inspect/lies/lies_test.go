@@ -126,9 +126,7 @@ func seen(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources 
 	go func() {
 		defer close(ended)
 		defer stop()
-		if err := observer.Run(ctx); err != nil {
-			t.Errorf("the observer ended: %v", err)
-		}
+		must.Be(t, observer.Run(ctx), nil, "the observer ended")
 	}()
 	wanted := want(observer.Snapshot())
 	for beat := time.NewTicker(20 * time.Millisecond); !wanted && ctx.Err() == nil; wanted = want(observer.Snapshot()) {

@@ -68,9 +68,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 					t.Errorf("lies before: %v: lost: %v", before, context.Cause(hold.Context()))
 				case <-time.After(2500 * time.Millisecond): // it was renewed since
 				}
-				if err := hold.Release(within(t, 10*time.Second)); err != nil {
-					t.Errorf("lies before: %v: release: %v", before, err)
-				}
+				must.Be(t, hold.Release(within(t, 10*time.Second)), nil, "lies before", before, "release")
 				lies.Store(false)
 			}
 		})

@@ -169,9 +169,7 @@ func TestLocksAreExposed(t *testing.T) {
 		"oldest_hold_seconds{backend=zk} 60",
 		"queue_length{backend=zk} ≤0:2 ≤1:3 ≤2:4 ≤5:4 ≤10:5 ≤20:5 ≤50:5 ≤100:5 ≤1000:5 count 5 sum 9",
 	}
-	if diff := cmp.Diff(want, lockMetrics(t, c)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, lockMetrics(t, c)), "")
 }
 
 // Of a backend that is down its own findings are known, and of one that was not read yet nothing; a lock whose
@@ -207,9 +205,7 @@ func TestUnknownsHaveNoSamples(t *testing.T) {
 		"locks_unknown{aspect=waiters backend=zk} 1",
 		"queue_length{backend=zk} ≤0:0 ≤1:0 ≤2:0 ≤5:0 ≤10:0 ≤20:0 ≤50:0 ≤100:0 ≤1000:0 count 0 sum 0",
 	}
-	if diff := cmp.Diff(want, lockMetrics(t, collected(9, inspect.NewSnapshot(noon, backends, locks)))); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, lockMetrics(t, collected(9, inspect.NewSnapshot(noon, backends, locks)))), "")
 	expect(t, collected(9), "") // before the first snapshot
 }
 
@@ -225,9 +221,7 @@ func TestTheWorstLocksHaveSeries(t *testing.T) {
 	})
 	for n := range 7 {
 		got := exposed(t, collected(n, s))
-		if want := fmt.Sprintf("lock_series_omitted{} %d\n", max(0, 5-n)); !strings.Contains(got, want) {
-			t.Errorf("%d: %s lacks %s", n, got, want)
-		}
+		must.Contain(t, got, fmt.Sprintf("lock_series_omitted{} %d\n", max(0, 5-n)), n)
 		for i := 1; i <= 6; i++ {
 			if has := strings.Contains(got, fmt.Sprintf("lock_waiters{lock=zk:/%d}", i)); has != (i <= min(n, 5)) {
 				t.Errorf("of %d locks with series /%d is one: %v", n, i, has)
@@ -268,9 +262,7 @@ func TestEventsAreCounted(t *testing.T) {
 func TestNotReadyWhileABackendIsMissing(t *testing.T) {
 	gone := &inspect.Backend{Name: "gone", State: inspect.Down}
 	c := New(func() time.Time { return noon }, 10)
-	if c.Ready(0) {
-		t.Error("ready before the first snapshot")
-	}
+	must.True(t, !c.Ready(0), "ready before the first snapshot")
 	for _, step := range []struct {
 		backends []*inspect.Backend
 		ready    bool
@@ -281,23 +273,17 @@ func TestNotReadyWhileABackendIsMissing(t *testing.T) {
 		{[]*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}, gone}, true},
 	} {
 		c.Observe(inspect.NewSnapshot(noon, step.backends, nil))
-		if got := c.Ready(2); got != step.ready {
-			t.Errorf("%d backends: %v", len(step.backends), got)
-		}
+		must.Equal(t, c.Ready(2), step.ready, len(step.backends), "backends")
 	}
 }
 
 func TestLongNamesStayApart(t *testing.T) {
 	short := strings.Repeat("a", 198) + "é"
-	if got := label(short); got != short {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, label(short), short)
 	if got, want := label("a"+short), "a"+short[:198]+"…"; !strings.HasPrefix(got, want) || len(got) != len(want)+16 {
 		t.Errorf("%q", got)
 	}
-	if label(short+"1") == label(short+"2") {
-		t.Error("two names have one label")
-	}
+	must.True(t, label(short+"1") != label(short+"2"), "two names have one label")
 }
 
 func TestEveryMetricIsDocumented(t *testing.T) {

@@ -95,9 +95,7 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 	if got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", ""); !ok || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2026 {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	if !slices.Equal(c.KeyPatterns(), []string{"acme:*"}) {
-		t.Errorf("%q", c.KeyPatterns())
-	}
+	must.Same(t, c.KeyPatterns(), []string{"acme:*"})
 }
 
 func FuzzCustom(f *testing.F) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 const (
@@ -135,15 +137,9 @@ func TestBlockerAndBlockedBelow(t *testing.T) {
 		es := entries(tt.modes)
 		blocks := curator.Blocks(es)
 		for i := range es {
-			if got := curator.Blocker(es, i); got != tt.curator[i] {
-				t.Errorf("%s: curator's %d watches %d, want %d", tt.modes, i, got, tt.curator[i])
-			}
-			if got := kazoo.Blocker(es, i); got != tt.kazoo[i] {
-				t.Errorf("%s: kazoo's %d watches %d, want %d", tt.modes, i, got, tt.kazoo[i])
-			}
-			if blocks[i] != tt.blocks[i] {
-				t.Errorf("%s: %d blocks %d, want %d", tt.modes, i, blocks[i], tt.blocks[i])
-			}
+			must.Equal(t, curator.Blocker(es, i), tt.curator[i], tt.modes, "curator's", i, "watches")
+			must.Equal(t, kazoo.Blocker(es, i), tt.kazoo[i], tt.modes, "kazoo's", i, "watches")
+			must.Equal(t, blocks[i], tt.blocks[i], tt.modes, i, "blocks")
 		}
 	}
 }
@@ -224,13 +220,67 @@ func FuzzParseEveryRecipe(f *testing.F) {
 			for _, part := range Parts(base) {
 				found = found || part.Path == path.Clean(name)
 			}
-			if !found {
-				t.Errorf("%q is a part of %q, which does not have it", name, base)
-			}
+			must.True(t, found, name, "is a part of", base, "which does not have it")
 		}
 		if _, es := Read([]string{name, value}); len(es) > 2 {
 			t.Errorf("%d contenders of two names", len(es))
 		}
 		DecodeToken(name, value)
 	})
+}
+
+// What a program writes for people is a label that fits a line.
+func TestLabelsOfJSONAreShort(t *testing.T) {
+	const vitess = `{"Action":"PlannedReparentShard(ks/-80)","HostName":"vtctld-1","UserName":"vitess","Time":"2026-11-21T03:14:15Z","Options":{},"Status":""}`
+	for data, want := range map[string][2]string{
+		vitess:                     {"vtctld-1", "PlannedReparentShard(ks/-80)"},
+		"worker-1":                 {"", "worker-1"},
+		`"worker-1"`:               {"", `"worker-1"`},
+		`[1]`:                      {"", `[1]`},
+		`{"id":"a"}`:               {"", "a"},
+		`{"host":""}`:              {"", `{"host":""}`},
+		`{"n":1,"name":{"a":"b"}}`: {"", `{"n":1,"name":{"a":"b"}}`},
+		"":                         {"", ""},
+	} {
+		if host, label := labelOnly(Entry{}, []byte(data)); [2]string{host, label} != want {
+			t.Errorf("%s: %q, %q", data, host, label)
+		}
+	}
+	if _, label := ownerIn([]byte(`{"x":"` + strings.Repeat("é", 200) + `"}`)); len(label) > mostJSON {
+		t.Errorf("%d bytes: %q", len(label), label)
+	}
+}
+
+func TestWordsThatNameALock(t *testing.T) {
+	for key, want := range map[string]bool{
+		"lock": true, "lock:orders": true, "LOCKS/a": true, "orders-mutex": true, "app.semaphore.7": true,
+		"lockUser:5": true, "orderLock:42": true, "DistributedLock:Invoice": true, "SINGLETONLOCK_a": true, "ID_LOCK": true,
+		"HTTPLock": true, "lock42": true, "orders-lock-7": true, "publicLock": true, "syncLock:a": true, "jobLock": true,
+		"joblock:7": true, "lockorder:7": true, "redsync-a": true, "{a}:lock": true, "unlocked-lock": true,
+		"block:7": false, "clock": false, "unlock:orders": false, "userUnlock": false, "flock:a": false, "deadLock:a": false,
+		"blocks": false, "wallClock": false, "locked:users": false, "login:lockout:7": false, "lockers": false, "a:b": false,
+		"blocklist": false, "sherlock": true, "unlocked": false, "": false, "O'Clock": false, "clock7": false,
+	} {
+		if got := NamesLock(key); got != want {
+			t.Errorf("%q names a lock: %v", key, got)
+		}
+	}
+}
+
+func BenchmarkNamesLock(b *testing.B) {
+	for b.Loop() {
+		NamesLock("app:{eu}:orderLock:42")
+		NamesLock("session:1b4e28ba2fa111d2883f0016d3cca427")
+	}
+}
+
+func TestSomeValuesNameNobody(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": true, "1": true, "-1": true, "1795317377.191": true, `"exclusive"`: true, "b:1;": true, "i:12;": true, "True": true,
+		"worker-1": false, "10.0.0.7": false, "a": false, "b:x": false, "5f0c1d4ec6f511f0a1b23c5200aabbcc": false, "4711@web-1": false,
+	} {
+		if got := NamesNobody(value); got != want {
+			t.Errorf("%q: %v", value, got)
+		}
+	}
 }

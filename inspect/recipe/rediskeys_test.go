@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 const uuidB = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
@@ -52,9 +54,7 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 func TestEveryRecipesKeysAreScanned(t *testing.T) {
 	patterns := RedisPatterns()
 	for _, want := range []string{"*[lL][oO][cC][kK]*", "*[mM][uU][tT][eE][xX]*", "*laravel-queue-overlap:*", "*uniquejobs:*"} {
-		if !slices.Contains(patterns, want) {
-			t.Errorf("%s is not in %q", want, patterns)
-		}
+		must.True(t, slices.Contains(patterns, want), want, "is not in", patterns)
 	}
 }
 
@@ -309,9 +309,7 @@ func FuzzDecodeKeys(f *testing.F) {
 			}
 		}
 		again, _ := DecodeKeys(k)
-		if !r.Equal(&again) {
-			t.Errorf("decoded as %+v and as %+v", r, again)
-		}
+		must.True(t, r.Equal(&again), "decoded as", r, "and as", again)
 	})
 }
 

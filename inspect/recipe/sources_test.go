@@ -164,9 +164,7 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range sources() {
 		seen[w.recipe] = true
-		if w.is != (found{w.recipe, w.sure}) {
-			t.Errorf("%s: read as %+v, want %s, %s", w.library, w.is, w.recipe, w.sure)
-		}
+		must.True(t, w.is == (found{w.recipe, w.sure}), w.library, "read as", w.is, "want", w.recipe, w.sure)
 		if w.sure != Possible && len(w.near) == 0 || w.sure == Certain && len(w.ours) == 0 {
 			t.Errorf("%s has no near miss, or nobody who says certain", w.library)
 		}
@@ -180,9 +178,7 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 		}
 	}
 	for _, q := range Queues() {
-		if !seen[q.Name] {
-			t.Errorf("no row for the queues of %s: give it one in zksources_test.go", q.Name)
-		}
+		must.True(t, seen[q.Name], "no row for the queues of", q.Name, "give it one in zksources_test.go")
 	}
 	for _, s := range shapes() {
 		if s.Decode != nil && !seen[s.Name] {
@@ -251,9 +247,7 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	}
 	for _, w := range sources() {
 		for _, name := range w.ours {
-			if !said[name] {
-				t.Errorf("%s: %s does not say certain", w.library, name)
-			}
+			must.True(t, said[name], w.library, name, "does not say certain")
 		}
 	}
 }
@@ -310,10 +304,7 @@ Each format below is listed under the highest certainty that it can reach. ` +
 			}
 		}
 	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Have(os.ReadFile(page))(t)
 	want := b.String()
 	if _, byHand, ok := strings.Cut(string(got), "\n## Recipes of your own"); ok {
 		want += "\n## Recipes of your own" + byHand

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestReadEachRecipesNames(t *testing.T) {
@@ -52,9 +55,7 @@ func TestReadEachRecipesNames(t *testing.T) {
 		if e.Sequence != tt.seq || e.Role != tt.role || e.Mode != tt.mode || e.Confidence != tt.confidence || e.Recipe != tt.recipe {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
-		if Proves(tt.name) != (tt.confidence == Certain) {
-			t.Errorf("%s proves a contender: %v", tt.name, Proves(tt.name))
-		}
+		must.Equal(t, Proves(tt.name), (tt.confidence == Certain), tt.name, "proves a contender")
 	}
 }
 
@@ -80,9 +81,7 @@ func TestReadingAndWritingIsGuessedFromTheUsualWords(t *testing.T) {
 				shared = append(shared, e.Name)
 			}
 		}
-		if !slices.Equal(shared, tt.shared) {
-			t.Errorf("%v: shared %v, want %v", tt.names, shared, tt.shared)
-		}
+		must.Same(t, shared, tt.shared, tt.names, "shared")
 	}
 }
 
@@ -131,9 +130,7 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 	}
 	// Since 5.5 the reader has the write's own number, and its name may sort before it.
 	_, es := Read([]string{"_c_0" + uuid[1:] + "-__READ__0000000004", "_c_f" + uuid[1:] + "-__WRIT__0000000004"})
-	if es[0].Mode != Exclusive {
-		t.Errorf("the write is not first: %v", es)
-	}
+	must.Equal(t, es[0].Mode, Exclusive, "the write is not first", es)
 }
 
 func TestPythonsBytes(t *testing.T) {
@@ -169,9 +166,7 @@ func TestProductsSayWhoTheyAre(t *testing.T) {
 // The names that are built for contenders of a read-write lock are read as such.
 func TestPrefixesOfReadersAndWriters(t *testing.T) {
 	for _, q := range Queues() {
-		if (q.ReadPrefix == nil) != (q.WritePrefix == nil) {
-			t.Errorf("%s has one side only", q.Name)
-		}
+		must.Equal(t, (q.ReadPrefix == nil), (q.WritePrefix == nil), q.Name, "has one side only")
 		if q.ReadPrefix == nil {
 			continue
 		}
@@ -198,6 +193,45 @@ func TestReadOrWriteAsTheRecipesPageHasIt(t *testing.T) {
 	} {
 		if mode, ok := ReadOrWrite(name); mode != want.mode || ok != want.ok {
 			t.Errorf("%s: %v, %v", name, mode, ok)
+		}
+	}
+}
+
+func TestElectionsByTheirPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/app/leader": true, "/services/jobs/election": true, "/kafka/leader-election": true, "/a/Leader_Selector/x": true, "/elect": true,
+		"/locks/orders": false, "/leaderboard": false, "/leader/a/b": false, "/locks/elections-report": true, "/": false, "/misleader": false,
+		"/druid/indexer/leaderLatchPath": true, "/ledgers/auditorelection": true, "/jobs/selection": false, "/app/LEADER": true,
+		"/hbase/master": true, "/db/orders-primary": true, "/locks/master-data": false, "/locks/primary_key": false,
+		"app:leader": true, "leader:election:lock": true, "lock:orders": false, "lock:masterdata": false,
+	} {
+		if got := ElectsByPath(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
+
+func TestReadLease(t *testing.T) {
+	end := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	held := func(label string) Single {
+		return Single{Recipe: "kazoo", Confidence: Certain, Label: label, Until: end}
+	}
+	for _, tt := range []struct {
+		name, data string
+		want       Single
+		ok         bool
+	}{
+		{"as kazoo writes it", `{"version": 1, "holder": "batch-7", "end": "2026-11-21T09:00:00"}`, held("batch-7"), true},
+		{"in another order, by nobody", `{"end":"2026-11-21T09:00:00","holder":"","version":1}`, held(""), true},
+		{"of a version to come", `{"version": 2, "holder": "a", "end": "2026-11-21T09:00:00"}`, Single{Recipe: "kazoo", Confidence: Possible, Label: "a"}, true},
+		{"with an end that cannot be read", `{"version": 1, "holder": "a", "end": "soon"}`, Single{Recipe: "kazoo", Confidence: Possible, Label: "a"}, true},
+		{"without a version", `{"holder": "a", "end": "2026-11-21T09:00:00"}`, Single{}, false},
+		{"without a holder", `{"version": 1}`, Single{}, false},
+		{"not JSON", `lease`, Single{}, false},
+		{"nothing", ``, Single{}, false},
+	} {
+		if got, ok := ReadLease([]byte(tt.data)); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: %+v, %v", tt.name, got, ok)
 		}
 	}
 }

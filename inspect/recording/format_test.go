@@ -110,9 +110,7 @@ var exported = cmp.Options{
 // No field is lost, whatever bytes are in it.
 func TestEveryFieldIsRecorded(t *testing.T) {
 	u, _ := full()
-	if diff := cmp.Diff(u, playOne(t, record(t, script{u})), exported); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(u, playOne(t, record(t, script{u})), exported), "")
 }
 
 // Files that were written before are read whole: testdata/before.jsonl, of a program that encoded by its own means and
@@ -122,9 +120,7 @@ func TestOldRecordingsAreRead(t *testing.T) {
 	again := must.Have(lines("", now, playOne(t, file)))(t)
 	var want, got any
 	must.Succeed(t, errors.Join(json.Unmarshal(bytes.Split(file, []byte("\n"))[1], &want), json.Unmarshal(again[0], &got)))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }
 
 // Each word of our own is refused where it would steer a terminal.

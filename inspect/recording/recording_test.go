@@ -113,9 +113,7 @@ func TestARecordingPlaysWhatWasSeen(t *testing.T) {
 	} {
 		// Both backends come in one source now; which of them reports first is not fixed.
 		replayed := final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))
-		if diff := cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)), "")
 	}
 }
 
@@ -210,9 +208,7 @@ func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 		"mode":              {Backend: &inspect.Backend{Name: "zk", Mode: evil}},
 	} {
 		file := record(t, script{u})
-		if err := Read(time.Now, bytes.NewReader(file)).Run(t.Context(), func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Be(t, Read(time.Now, bytes.NewReader(file)).Run(t.Context(), func(inspect.Update) {}), ErrFormat, name)
 	}
 }
 

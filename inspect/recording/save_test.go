@@ -46,9 +46,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	if diff := cmp.Diff(sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))); diff != "" {
 		t.Error(diff)
 	}
-	if err := Save(fullDisk{}, Updates(past)); !errors.Is(err, errFull) {
-		t.Errorf("a full disk: %v", err)
-	}
+	must.Be(t, Save(fullDisk{}, Updates(past)), errFull, "a full disk")
 }
 
 // A recording of the past reports the ends in a gap, as the screen did; so does one
@@ -98,9 +96,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 				t.Errorf("%s: %s between %v", name, e.Kind, e.Between)
 			}
 		}
-		if got := strings.Join(kinds, " "); got != "blind ended acquired" {
-			t.Errorf("%s: %s", name, got)
-		}
+		must.Equal(t, strings.Join(kinds, " "), "blind ended acquired", name)
 	}
 }
 

@@ -95,9 +95,7 @@ func finderOf(tb testing.TB, path string) *Finder {
 	tb.Helper()
 	f := must.Have(NewFinder(path))(tb)
 	tb.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			tb.Error(err)
-		}
+		must.Be(tb, f.Close(), nil)
 	})
 	return f
 }
@@ -154,9 +152,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asText, handovers(1500))
 	text := must.Have(os.ReadFile(path))(t)
-	if n := bytes.Count(text, []byte(wholeBegin)); n != 2 {
-		t.Errorf("%d whole snapshots in 150 s", n)
-	}
+	must.Equal(t, bytes.Count(text, []byte(wholeBegin)), 2, "whole snapshots in 150 s")
 	played, updates := Read(time.Now, bytes.NewReader(text), Kept()), 0
 	if err := played.All(func(inspect.Update) { updates++ }); err != nil || updates != 1502 {
 		t.Errorf("%d updates, %v", updates, err)

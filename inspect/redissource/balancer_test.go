@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -33,9 +34,7 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 		for _, f := range backend.Findings {
 			found += f.Rule + ": " + f.Message + "\n"
 		}
-		if got := backend.State == inspect.Degraded; got != tt.several {
-			t.Errorf("%s: %s, %s", name, backend.State, backend.Error)
-		}
+		must.Equal(t, backend.State == inspect.Degraded, tt.several, name, backend.State, backend.Error)
 		const says = "suspect-target: several servers answer at this address"
 		if strings.Contains(found, says) != tt.several || strings.Contains(backend.Error, "several servers") != tt.several {
 			t.Errorf("%s: %s; %s", name, backend.Error, found)
@@ -114,11 +113,7 @@ func TestARedlockShortOfAMasterIsNotSuspect(t *testing.T) {
 		return false
 	}
 	masters[0].Restart(t)
-	if suspect(cfg) {
-		t.Error("one was restarted")
-	}
+	must.True(t, !suspect(cfg), "one was restarted")
 	masters[1].Stop(t)
-	if suspect(cfg) {
-		t.Error("one was restarted, another is down")
-	}
+	must.True(t, !suspect(cfg), "one was restarted, another is down")
 }

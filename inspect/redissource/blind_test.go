@@ -46,9 +46,7 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	cfg.Once = true
 	o := inspect.NewObserver(time.Now, redissource.New(cfg))
 	o.Diagnose(finding.Rules(), 10*time.Minute)
-	if err := o.Run(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, o.Run(context.Background()), nil)
 	return o.Snapshot()
 }
 

@@ -32,13 +32,9 @@ func TestKeysOfACustomRecipeAreFound(t *testing.T) {
 		}
 		cfg := config(masters)
 		cfg.Match, cfg.Custom = nil, custom
-		if got, want := found(cfg), []string{"acme:orders:leader", "lock:a"}; !slices.Equal(got, want) {
-			t.Errorf("found %q, want %q", got, want)
-		}
+		must.Same(t, found(cfg), []string{"acme:orders:leader", "lock:a"}, "found")
 		cfg.Match = []string{"lock:*"}
-		if got, want := found(cfg), []string{"lock:a"}; !slices.Equal(got, want) {
-			t.Errorf("where the patterns are given: %q, want %q", got, want)
-		}
+		must.Same(t, found(cfg), []string{"lock:a"}, "where the patterns are given")
 		cfg.Match = nil
 		v := sourcetest.Watch(t, inspect.Recognise(redissource.New(cfg), custom))
 		held := func(key string) bool {

@@ -92,11 +92,7 @@ func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
 	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer c.Close()
-	for deadline := time.Now().Add(60 * time.Second); c.Failover(context.Background(), servertest.SentinelMaster).Err() != nil; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) { // its replica is not known to be ready
-			t.Fatal("no failover")
-		}
-	}
+	must.Become(t, "a failover begins", func() bool { return c.Failover(context.Background(), servertest.SentinelMaster).Err() == nil })
 	v.Await("the other master, and when it was not seen", func() bool {
 		return v.Backend.Servers[0].Addr == replica.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
 	})
@@ -133,11 +129,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	host, port, err := net.SplitHostPort(m.Addr)
 	must.Succeed(t, err)
 	replica := client(t, servertest.StartRedis(t, "--replicaof", host+" "+port))
-	for deadline := time.Now().Add(60 * time.Second); replica.Exists(ctx, "lock:a").Val() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is replicated")
-		}
-	}
+	must.Become(t, "the key is replicated", func() bool { return replica.Exists(ctx, "lock:a").Val() != 0 })
 	dead(false)
 }
 
@@ -160,8 +152,6 @@ func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	for _, w := range l.Waiters {
-		if want := w.Name.Raw() == killed; w.Dead != want {
-			t.Errorf("%s: dead %v, want %v", w.Name, w.Dead, want)
-		}
+		must.Equal(t, w.Dead, w.Name.Raw() == killed, w.Name, "dead")
 	}
 }

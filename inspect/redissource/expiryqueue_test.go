@@ -1,11 +1,12 @@
 package redissource
 
 import (
-	"slices"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
@@ -21,9 +22,7 @@ func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 	if got := a.due(at(0)); got != nil {
 		t.Errorf("too early: %v", got)
 	}
-	if got := a.due(at(2)); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("due %v", got)
-	}
+	must.Same(t, a.due(at(2)), []string{"a", "b"}, "due")
 	if _, ok := a.next(); ok || len(a.heap) != 0 {
 		t.Errorf("left %v", a.heap)
 	}
@@ -49,5 +48,27 @@ func TestLimitLetsABurstThroughAndThenTheRate(t *testing.T) {
 	}
 	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
 		t.Errorf("slowed %+v", s)
+	}
+}
+
+// Keys that live for a year come under ever new names, and are gone soon; one is to run out ever sooner.
+func TestDeadlinesOfKeysThatAreGoneAreForgotten(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	var q expiryQueue
+	known := map[string]*entry{"stays": {}}
+	for i := range 10_000 {
+		q.set(fmt.Sprint(i), now.AddDate(1, 0, 0))
+		q.set("stays", now.AddDate(1, 0, 0).Add(-time.Duration(i)*time.Second))
+		q.trim(known)
+	}
+	if len(q.at) > 100 || len(q.heap) > 100 {
+		t.Errorf("%d keys in %d deadlines are kept", len(q.at), len(q.heap))
+	}
+	last := now.AddDate(1, 0, 0).Add(-9999 * time.Second)
+	if at, ok := q.next(); !ok || !at.Equal(last) {
+		t.Errorf("the next is at %v, want %v", at, last)
+	}
+	if keys := q.due(last); len(keys) != 1 || keys[0] != "stays" {
+		t.Errorf("due: %q", keys)
 	}
 }

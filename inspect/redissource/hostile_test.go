@@ -86,9 +86,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 		s := look(t, cfg)
 		text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
 		for _, bad := range []string{"\x1b", `\u001b`, "\u202e", `\u202e"`} {
-			if strings.Contains(string(text), bad) {
-				t.Errorf("%q is printed", bad)
-			}
+			must.True(t, !strings.Contains(string(text), bad), bad, "is printed")
 		}
 		if len(text) > 100_000 {
 			t.Errorf("%d bytes of JSON", len(text))
@@ -98,9 +96,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 			listed[strings.TrimPrefix(l.ID.Path, "lock:"+name+":")] = l
 		}
 		for _, no := range []string{"many", "large", "count", "esc", "zset", "list", "set.readers"} {
-			if listed[no] != nil {
-				t.Errorf("%s is listed: %+v", no, listed[no])
-			}
+			must.True(t, listed[no] == nil, no, "is listed", listed[no])
 		}
 		if l := listed["string"]; l == nil || len(l.Holders[0].Name) != 1<<10 || l.Holders[0].Digest == "" {
 			t.Errorf("a long string: %v", listed["string"] != nil)

@@ -44,9 +44,7 @@ func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
 		cfg.Only = key
 		set(t, m, key, key, time.Minute)
 		v := once(t, cfg)
-		if got := clientOf(t, v.Locks[key]); got != "" {
-			t.Errorf("nobody has its name, and it is at %q", got)
-		}
+		must.Equal(t, clientOf(t, v.Locks[key]), "", "nobody has its name, and it is at")
 		if !m.Real {
 			if len(v.Backend.Unseen) != 0 || v.Backend.State != inspect.Connected {
 				t.Errorf("a server without CLIENT LIST: %+v", v.Backend)
@@ -54,13 +52,9 @@ func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
 			return
 		}
 		addr := namedClient(t, m, key, "127.0.0.1")
-		if got := clientOf(t, once(t, cfg).Locks[key]); got != addr {
-			t.Errorf("one connection: %q, want %q", got, addr)
-		}
+		must.Equal(t, clientOf(t, once(t, cfg).Locks[key]), addr, "one connection")
 		namedClient(t, m, key, "127.0.0.1")
-		if got := clientOf(t, once(t, cfg).Locks[key]); got != "127.0.0.1" {
-			t.Errorf("two connections: %q", got)
-		}
+		must.Equal(t, clientOf(t, once(t, cfg).Locks[key]), "127.0.0.1", "two connections")
 	})
 }
 
@@ -75,13 +69,9 @@ func TestConnectionsOfTwoHostsAreNobodysForCertain(t *testing.T) {
 	set(t, m, "lock:a", "worker-17", 0)
 	cfg := config([]*servertest.Redis{m})
 	addr := namedClient(t, m, "worker-17", "127.0.0.2")
-	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != addr {
-		t.Errorf("one: %q, want %q", got, addr)
-	}
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "one")
 	namedClient(t, m, "worker-17", "127.0.0.1")
-	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != "" {
-		t.Errorf("two: %q", got)
-	}
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), "", "two")
 }
 
 func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
@@ -108,9 +98,7 @@ func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v := once(t, cfg)
-	if got := clientOf(t, v.Locks["lock:a"]); got != "" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, clientOf(t, v.Locks["lock:a"]), "")
 	if log := c.Do(ctx, "acl", "log").Val(); !strings.Contains(fmt.Sprint(log), "client|list") {
 		t.Errorf("it was not asked: %v", log)
 	}
@@ -126,9 +114,7 @@ func TestTheListOfManyClientsIsNotAskedFor(t *testing.T) {
 	set(t, m, "lock:a", "worker-17", 0)
 	addr := namedClient(t, m, "worker-17", "127.0.0.1")
 	cfg := config([]*servertest.Redis{m})
-	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != addr {
-		t.Errorf("few: %q, want %q", got, addr)
-	}
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "few")
 	before := commands(t, m)["client|list"]
 	for range 1001 {
 		namedClient(t, m, "somebody", "127.0.0.1")

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -81,12 +82,8 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 		}
 		return n
 	}
-	if n := reported(time.Hour, false); n != 1 {
-		t.Errorf("reported %d times though its master pushes", n)
-	}
-	if n := reported(time.Hour, true); n != 3 {
-		t.Errorf("reported %d times in 4 s", n)
-	}
+	must.Equal(t, reported(time.Hour, false), 1, "reported … times though its master pushes")
+	must.Equal(t, reported(time.Hour, true), 3, "reported … times in 4 s")
 	if n := reported(4500*time.Millisecond, true); n < 6 {
 		t.Errorf("reported %d times in its last 4 s", n)
 	}
@@ -233,15 +230,11 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 	b.add("short", noon)
 	b.vote(0, "short", absent(0), noon)
 	b.judge("short", noon)
-	if !b.add("short", noon) {
-		t.Error("a key that was absent may come back at any time")
-	}
+	must.True(t, b.add("short", noon), "a key that was absent may come back at any time")
 	b.add("late", noon)
 	b.silence(0, errors.New("no answer"), noon)
 	b.judge("late", noon)
-	if !b.add("late", noon) {
-		t.Error("a master that does not answer says nothing of its keys")
-	}
+	must.True(t, b.add("late", noon), "a master that does not answer says nothing of its keys")
 	b.add("secret", noon)
 	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM", Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders, Right: "~secret"}}}, noon)
 	b.judge("secret", noon)
@@ -277,9 +270,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	}
 	delete(b.entries, "k3")
 	for range 4 {
-		if slices.Contains(b.choose(3, one, nil), "k3") {
-			t.Error("what is gone is read")
-		}
+		must.True(t, !slices.Contains(b.choose(3, one, nil), "k3"), "what is gone is read")
 	}
 }
 
@@ -298,13 +289,9 @@ func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
 	b.vote(0, "list", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "list"}, noon)
 	b.judge("list", noon)
 	b.sweep(noon.Add(foreignFor))
-	if b.add("list", noon.Add(foreignFor/2)) {
-		t.Error("looked at again too early")
-	}
+	must.True(t, !b.add("list", noon.Add(foreignFor/2)), "looked at again too early")
 	b.sweep(noon.Add(foreignFor + 2*rememberPostponed))
-	if len(b.foreign) != 0 {
-		t.Errorf("remembered: %v", b.foreign)
-	}
+	must.Equal(t, len(b.foreign), 0, "remembered", b.foreign)
 }
 
 func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {

@@ -45,9 +45,7 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	p.busy = false // as if it had answered at last
 	r.add([]string{"lock:b"})
 	r.requestReads(start.Add(grace))
-	if len(r.asked) != 0 {
-		t.Error("news wait for a master that was late before")
-	}
+	must.Equal(t, len(r.asked), 0, "news wait for a master that was late before")
 }
 
 func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
@@ -86,9 +84,8 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 		}
 		clear(r.masters[0].wanted)
 		clock = at
-		if r.wake(at); !r.masters[0].wanted["lock:a"] {
-			t.Errorf("due %v from noon, and not read", want)
-		}
+		r.wake(at)
+		must.True(t, r.masters[0].wanted["lock:a"], "due", want, "from noon, and not read")
 	}
 	read(10*time.Second + 40*time.Millisecond) // its answer took long
 	read(10 * time.Second)

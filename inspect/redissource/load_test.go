@@ -35,9 +35,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v, s := watch(t, cfg)
 	v.Await("all of them", func() bool { return len(v.Locks) == 1000 && v.Backend != nil && v.Backend.FirstPass })
-	if !v.Locks["lock:7"].Polled {
-		t.Error("it is not said that they are polled")
-	}
+	must.True(t, v.Locks["lock:7"].Polled, "it is not said that they are polled")
 	s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:7"}})
 	before, shown, start := sum(t, m), v.Backend.Cost.Requests, time.Now()
 	v.Await("five seconds by the backend's beat", func() bool { return time.Since(start) >= 5*time.Second })
@@ -86,7 +84,5 @@ func TestEveryCommandIsCounted(t *testing.T) {
 	before := sum(t, m)
 	b := once(t, cfg).Backend
 	after := sum(t, m) - 2 // the question itself: HELLO and INFO
-	if n := uint64(after - before); n != b.Cost.Requests {
-		t.Errorf("the server counted %d, reported are %d", n, b.Cost.Requests)
-	}
+	must.Equal(t, uint64(after-before), b.Cost.Requests, "the server counted … reported are")
 }

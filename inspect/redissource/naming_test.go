@@ -83,9 +83,7 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 		cfg := config([]*servertest.Redis{m})
 		tt.change(&cfg)
 		s := diagnosed(t, cfg)
-		if got := rulesOf(lockAt(s, "jobs:report"))["no-ttl"]; got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
+		must.Equal(t, rulesOf(lockAt(s, "jobs:report"))["no-ttl"], tt.want, name)
 		if l := lockAt(s, "block:7"); (l != nil) != (name == "a pattern of all") {
 			t.Errorf("%s: block:7 is %+v", name, l)
 		}
@@ -123,11 +121,7 @@ func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
 		if match != nil {
 			split = inspect.Critical
 		}
-		if got := rulesOf(lockAt(s, "lock:split"))["split-quorum"]; got != split {
-			t.Errorf("%q: split-quorum is %q", match, got)
-		}
-		if got := rulesOf(lockAt(s, "lock:left"))["minority-leftover"]; got != severity {
-			t.Errorf("%q: minority-leftover is %q", match, got)
-		}
+		must.Equal(t, rulesOf(lockAt(s, "lock:split"))["split-quorum"], split, match, "split-quorum is")
+		must.Equal(t, rulesOf(lockAt(s, "lock:left"))["minority-leftover"], severity, match, "minority-leftover is")
 	}
 }

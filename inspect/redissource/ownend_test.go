@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/redissource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -47,9 +48,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 		for _, m := range masters {
 			m.Pause(t)
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, nil)
 		cancel()
 		for _, m := range masters {
 			m.Resume(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
@@ -36,9 +37,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 		}
 		l, _ := b.judge("k", noon)
 		for _, h := range l.Holders {
-			if h.Owner.Client != c.want {
-				t.Errorf("%s: %q, want %q", what, h.Owner.Client, c.want)
-			}
+			must.Equal(t, h.Owner.Client, c.want, what)
 		}
 		if c.down < 2 && len(l.Holders) != 1 {
 			t.Errorf("%s: %+v", what, l)
@@ -65,9 +64,7 @@ func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 	if len(put) != 1 || put[0].ID.Path != "k" || put[0].Holders[0].Owner.Client != "10.0.0.2:1" || !put[0].ReadAt.Equal(noon) {
 		t.Fatalf("%+v", put)
 	}
-	if first.Holders[0].Owner.Client != "" {
-		t.Error("a lock that was reported is changed")
-	}
+	must.Equal(t, first.Holders[0].Owner.Client, "", "a lock that was reported is changed")
 	if put := b.meet(0, maps.Clone(of)); put != nil {
 		t.Errorf("reported again, although nothing changed: %v", put)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -73,9 +74,7 @@ func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 			do(tt.write)
 			v.Await("held", state(v, "lock:a", inspect.StateHeld))
 			awaitPush(v)
-			if n := commands(t, server)["client|tracking"]; n != 1 {
-				t.Errorf("%d tracking connections", n)
-			}
+			must.Equal(t, commands(t, server)["client|tracking"], 1, "tracking connections")
 		})
 	}
 }

@@ -90,9 +90,7 @@ func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	set(t, m, "my-mutex", "x", 0)
 	v.Await("held", state(v, "my-mutex", inspect.StateHeld))
 	peek(v, func() {
-		if len(v.Locks) != 1 {
-			t.Errorf("locks %v", v.Describe())
-		}
+		must.Equal(t, len(v.Locks), 1, "locks", v.Describe())
 	})
 	stop := hammer(t, m, 10, func(i int) string { return fmt.Sprintf("other:%d", i) })
 	defer stop()

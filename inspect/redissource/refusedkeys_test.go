@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // forbids is the vote of a master that lets us see nothing of a key.
@@ -43,9 +44,7 @@ func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
 		if tt.denied {
 			b.denied["k"] = true
 		}
-		if got := b.canBeRead(0, "k", tt.now); got != tt.can {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Equal(t, b.canBeRead(0, "k", tt.now), tt.can, name)
 	}
 }
 
@@ -89,8 +88,7 @@ func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
 		b.takeDenied(1, noon)
 		b.add("k", noon)
 		b.vote(0, "k", tt.then, noon)
-		if b.judge("k", noon); b.denied["k"] != tt.left {
-			t.Errorf("%s: denied %v", name, b.denied["k"])
-		}
+		b.judge("k", noon)
+		must.Equal(t, b.denied["k"], tt.left, name, "denied")
 	}
 }

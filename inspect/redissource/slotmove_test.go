@@ -86,9 +86,7 @@ func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 			grants++
 		}
 	}
-	if grants != 1 {
-		t.Errorf("granted %d times: %+v", grants, w.seen)
-	}
+	must.True(t, grants == 1, "granted", grants, "times", w.seen)
 }
 
 // watched is a lock that an Observer watches, and its events.

@@ -63,9 +63,7 @@ func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.R
 	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) {
 		t.Cleanup(func() {
 			for _, m := range masters {
-				if err := client(t, m).FlushAll(context.Background()).Err(); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, client(t, m).FlushAll(context.Background()).Err(), nil)
 			}
 		})
 		f(t, masters)
@@ -156,9 +154,7 @@ func TestNewKeysAppearAndOthersDoNot(t *testing.T) {
 			t.Errorf("a binary value: %+v", l)
 		}
 		for _, key := range []string{name + ":other", "lockscope:fence:{" + name + "}", "lock:hash:" + name} {
-			if v.Locks[key] != nil {
-				t.Errorf("%s is listed", key)
-			}
+			must.True(t, v.Locks[key] == nil, key, "is listed")
 		}
 		// The known lock becomes something else: that is foreign, not free.
 		del(t, masters[0], "lock:"+name)
@@ -262,9 +258,7 @@ func TestCredentials(t *testing.T) {
 		if b.State != inspect.Down || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, `user "default"`) {
 			t.Errorf("%s: %+v", name, b)
 		}
-		if strings.Contains(b.Error, "barley") {
-			t.Errorf("%s: the error tells the password: %s", name, b.Error)
-		}
+		must.True(t, !strings.Contains(b.Error, "barley"), name, "the error tells the password", b.Error)
 	}
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Password = "sesame"

@@ -22,11 +22,7 @@ func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis 
 	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port)
 	c := client(t, replica)
-	for deadline := time.Now().Add(60 * time.Second); c.Exists(context.Background(), key).Val() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is replicated")
-		}
-	}
+	must.Become(t, "the key is replicated", func() bool { return c.Exists(context.Background(), key).Val() != 0 })
 	return replica
 }
 

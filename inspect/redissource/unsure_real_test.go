@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -79,9 +80,7 @@ func TestAnEndOnAnEvictingMasterIsUnsure(t *testing.T) {
 				held("lock:a", "y")
 			}
 			run(tt.end...)
-			if got := seen("lock:a").Unsure; got != tt.want {
-				t.Errorf("unsure: %v", got)
-			}
+			must.Equal(t, seen("lock:a").Unsure, tt.want, "unsure")
 		})
 	}
 }

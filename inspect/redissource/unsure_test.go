@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A key that another holds by the next reading was handed over, unless its master may have deleted it before.
@@ -115,13 +116,9 @@ func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 			w.answer(0, w.clock, "x")
 		}
 		w.counted(counted{gone: []string{"lock:a"}, asked: asked})
-		if !p.wanted["lock:a"] {
-			t.Errorf("%s: it is not read again", name)
-		}
+		must.True(t, p.wanted["lock:a"], name, "it is not read again")
 		w.answer(0, w.clock, "")
-		if got := w.table.entries["lock:a"].votes[0].Unsure; got != tt.want {
-			t.Errorf("%s: unsure: %v", name, got)
-		}
+		must.Equal(t, w.table.entries["lock:a"].votes[0].Unsure, tt.want, name, "unsure")
 	}
 }
 
@@ -150,9 +147,7 @@ func TestAKeyIsReplacedWhereAHolderIsGone(t *testing.T) {
 		{"", "", false},
 		{"y?", "y", false},
 	} {
-		if got := replaced(claims(tt.was), claims(tt.is)); got != tt.want {
-			t.Errorf("%q, %q: %v", tt.was, tt.is, got)
-		}
+		must.Equal(t, replaced(claims(tt.was), claims(tt.is)), tt.want, tt.was, tt.is)
 	}
 	x := held(0, "x", time.Hour, noon)
 	if !replaced(&x, claims("x")) || !replaced(claims("x"), &x) || replaced(claims(""), &x) || replaced(&x, &x) {

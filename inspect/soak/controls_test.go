@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // lies of a wrong observer. Each turns one event that was reported rightly into a wrong one.
@@ -66,9 +67,7 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 			}
 		}
 		t.Logf("control: %s: noticed %d of %d times", lie.name, noticed, reported)
-		if noticed < reported {
-			t.Errorf("control: %s: noticed only %d of %d times", lie.name, noticed, reported)
-		}
+		must.True(t, noticed >= reported, "control", lie.name, "noticed only", noticed, "of", reported, "times")
 	}
 	if len(held) > 0 {
 		wrong := picture{}
@@ -104,9 +103,7 @@ func TestCheckersNoticeLies(t *testing.T) {
 	controls(t, notes, f, []observed{bounded}, nil)
 	judge := newJudge(notes, f)
 	for _, e := range events {
-		if what := judge.event(e); what != "" {
-			t.Errorf("%s passes for right: %s", e.Event, what)
-		}
+		must.Equal(t, judge.event(e), "", e.Event, "passes for right")
 	}
 	controls(t, notes, f, events, picture{"five:lock:a": "x | "})
 	none, looked := missed(notes, f, events, observerName, at, time.Now())

@@ -133,9 +133,7 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 	sub := o.Subscribe()
 	var both sync.WaitGroup
 	both.Go(func() {
-		if err := o.Run(ctx); err != nil {
-			t.Errorf("observer: %v", err)
-		}
+		must.Be(t, o.Run(ctx), nil, "observer")
 		stop()
 	})
 	both.Go(func() {
@@ -145,14 +143,10 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 			if err != nil {
 				return
 			}
-			if s.Dropped > 0 {
-				t.Errorf("the observer dropped %d events", s.Dropped)
-			}
+			must.True(t, s.Dropped == 0, "the observer dropped", s.Dropped, "events")
 			for _, event := range s.Events {
 				line, err := json.Marshal(jsonform.Event(event, nil))
-				if err != nil {
-					t.Error(err)
-				}
+				must.Be(t, err, nil)
 				reports.add(t, observerName, line)
 			}
 		}

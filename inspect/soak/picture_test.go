@@ -50,9 +50,7 @@ func listed(t *testing.T, program string, targets []string) picture {
 	cmd := exec.Command(program, append([]string{"ls", "-o", "json"}, targets...)...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.TempDir())
 	out, err := cmd.Output()
-	if err != nil {
-		t.Errorf("ls: %v", err)
-	}
+	must.Be(t, err, nil, "ls")
 	type contender struct{ Name string }
 	var list struct {
 		Locks []struct {
@@ -60,9 +58,7 @@ func listed(t *testing.T, program string, targets []string) picture {
 			Holders, Waiters []contender
 		}
 	}
-	if err := json.Unmarshal(out, &list); err != nil {
-		t.Errorf("ls: %v", err)
-	}
+	must.Be(t, json.Unmarshal(out, &list), nil, "ls")
 	p := picture{}
 	names := func(list []contender) (all []string) {
 		for _, c := range list {
@@ -280,9 +276,7 @@ func pose(t *testing.T, c *clients) (end func()) {
 			}
 		}
 		for lock, h := range holders {
-			if err := h.Release(context.Background()); err != nil {
-				t.Errorf("%s: %v", lock, err)
-			}
+			must.Be(t, h.Release(context.Background()), nil, lock)
 		}
 		for _, closeSession := range closers {
 			closeSession()

@@ -87,17 +87,13 @@ func reconnect(t *testing.T, b reached) {
 		return after.held <= before.held+passing && after.goroutines <= before.goroutines+passing && after.files <= before.files+passing
 	})
 	t.Logf("%d reconnects: %+v, before %+v", *reconnects, after, before)
-	if !ok {
-		t.Errorf("something was left; now %s", stacks())
-	}
+	must.True(t, ok, "something was left; now", stacks())
 	// The lock's past is bounded; 1,000 connections with their buffers of 8 KiB or more would not fit.
 	if most := before.heap + 2<<20; after.heap > most {
 		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.Be(t, <-ended, nil)
 }
 
 // usage of servers and of this process by an observer; heap in bytes.

@@ -85,9 +85,7 @@ func TestSoak(t *testing.T) {
 	quiet := time.Now() // clients frozen for the picture note nothing
 	end := pose(t, all)
 	held := w.same(t, eye.snapshot)
-	if len(held) < 7 {
-		t.Errorf("too few locks to compare: %v", held)
-	}
+	must.True(t, len(held) >= 7, "too few locks to compare", held)
 	t.Logf("at the end the servers held:%v and then%v", free, held)
 	if lines := differences(listed(t, path, w.targets()), held); len(lines) > 0 {
 		t.Errorf("ls does not list what the servers hold:\n%s", strings.Join(lines, "\n"))
@@ -111,9 +109,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	t.Logf("in %v: faults %v; operations %v; events %v; doctor's exit codes %v", to.Sub(from).Round(time.Second), n.counts, notes.counts(), judge.counts, doctor.codes)
-	if len(judge.said) > 0 {
-		t.Errorf("wrong events: %v", judge.said)
-	}
+	must.Equal(t, len(judge.said), 0, "wrong events", judge.said)
 	controls(t, notes, happened, events, held)
 	enough(t, to.Sub(from), sum(n.counts), notes.counts(), judge.counts, doctor.codes)
 	eye.end()
@@ -173,16 +169,12 @@ func noFindings(t *testing.T, e *eye) {
 	s := e.snapshot()
 	for _, b := range s.Backends {
 		for _, f := range b.Findings {
-			if f.Severity != "info" {
-				t.Errorf("at the end: %s: %s: %s", b.Name, f.Rule, f.Message)
-			}
+			must.Equal(t, f.Severity, "info", "at the end", b.Name, f.Rule, f.Message)
 		}
 	}
 	for l := range s.Locks() {
 		for _, f := range l.Findings {
-			if f.Severity != "info" {
-				t.Errorf("at the end: %s: %s: %s", l.ID, f.Rule, f.Message)
-			}
+			must.Equal(t, f.Severity, "info", "at the end", l.ID, f.Rule, f.Message)
 		}
 	}
 }
@@ -191,12 +183,8 @@ func noFindings(t *testing.T, e *eye) {
 func load(t *testing.T, e *eye) {
 	for _, b := range e.snapshot().Backends {
 		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
-		if b.Cost.Watches > 20 {
-			t.Errorf("%s: %d watches on four directories", b.Name, b.Cost.Watches)
-		}
-		if b.State != "connected" {
-			t.Errorf("%s is %s: %s", b.Name, b.State, b.Error)
-		}
+		must.True(t, b.Cost.Watches <= 20, b.Name, b.Cost.Watches, "watches on four directories")
+		must.True(t, b.State == "connected", b.Name, "is", b.State, b.Error)
 	}
 	if n := runtime.NumGoroutine(); n > 600 {
 		t.Errorf("%d goroutines", n)
@@ -213,11 +201,7 @@ func (w *world) leftAlone(t *testing.T) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(10 * time.Second); open() > 0; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d connections of the observer are still open", open())
-		}
-	}
+	must.Become(t, "the observer's connections are closed", func() bool { return open() <= 0 })
 }
 
 // enough demands that something happened: a run in which little did shows nothing.

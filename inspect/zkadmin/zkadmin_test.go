@@ -47,9 +47,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 						}
 					}
 				}
-				if !found {
-					t.Errorf("our session is not among %+v", conns)
-				}
+				must.True(t, found, "our session is not among", conns)
 				watches, err := s.WatchesByPath(ctx)
 				if err != nil || !reflect.DeepEqual(watches[path], []int64{conn.SessionID()}) {
 					t.Errorf("watches: %v, %v", watches[path], err)
@@ -60,9 +58,7 @@ func TestBothWaysTellTheSame(t *testing.T) {
 				if st, err := s.Status(ctx); err != nil || st.Role != "standalone" || st.Version == "" || st.Uptime == 0 || st.Zxid == 0 || st.Nodes == 0 {
 					t.Errorf("status: %+v, %v", st, err)
 				}
-				if s.Requests() != questions {
-					t.Errorf("%d requests", s.Requests())
-				}
+				must.Equal(t, s.Requests(), questions, "requests")
 			})
 		}
 	})
@@ -123,9 +119,7 @@ func TestWordsThatAreCut(t *testing.T) {
 		watches: func(s string) error { _, err := parseWchp(s); return err },
 		server:  func(s string) error { _, err := parseSrvr(s); return err },
 	} {
-		if err := parse(text); err != nil {
-			t.Errorf("whole: %v", err)
-		}
+		must.Be(t, parse(text), nil, "whole")
 		for end := range len(text) {
 			if err := parse(text[:end]); !errors.Is(err, ErrSyntax) {
 				t.Errorf("cut after %q: %v", text[:end], err)
@@ -160,9 +154,7 @@ func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
 		if f := s.AdminFailure(); f == nil || !errors.Is(f, ErrUnauthorized) || f.Where != admin.URL || f.Read != "watch_summary" {
 			t.Errorf("failure %v", f)
 		}
-		if s.Requests() != 2 {
-			t.Errorf("%d requests", s.Requests())
-		}
+		must.Equal(t, s.Requests(), 2, "requests")
 		shut.Store(false)
 		if _, err := s.WatchSummary(ctx); err != nil || s.AdminFailure() != nil {
 			t.Errorf("%v, then %v", err, s.AdminFailure())

@@ -29,9 +29,7 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 			&zk.DeleteRequest{Path: holder, Version: -1}, &zk.DeleteRequest{Path: lock, Version: -1},
 			&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		v.Await("the queue is gone", func() bool { // the new node may be a lock on its own
 			l := v.Locks[lock]
 			return l == nil || len(l.Holders) == 0 || l.Holders[0].Name.Raw() != path.Base(holder)

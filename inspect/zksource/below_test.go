@@ -210,9 +210,7 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 		t.Fatalf("%+v, of %+v", l, v.Backend)
 	}
 	for _, w := range l.Waiters {
-		if w.Owner.Session != c.SessionID() {
-			t.Errorf("%s was not read", w.Name)
-		}
+		must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")
 	}
 }
 
@@ -234,9 +232,7 @@ func TestNodesWithLongPathsAreRead(t *testing.T) {
 			t.Fatalf("%d lost: %v", v.Backend.Lost, l != nil)
 		}
 		for _, w := range v.Locks[long].Waiters {
-			if w.Owner.Session != c.SessionID() {
-				t.Errorf("%s was not read", w.Name)
-			}
+			must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")
 		}
 	})
 }

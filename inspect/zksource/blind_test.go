@@ -42,9 +42,7 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 		t.Errorf("it is still a lock of its recipe: %+v", l)
 	}
 	w := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget, Only: "/big"})
-	if !hidden(w.Locks["/big"], "") {
-		t.Errorf("named: %v", w.Describe())
-	}
+	must.True(t, hidden(w.Locks["/big"], ""), "named", w.Describe())
 	for _, node := range nodes[:4] {
 		remove(t, c, node)
 	}
@@ -84,9 +82,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 			if b.State != inspect.Degraded || !said || strings.Contains(b.Error+fmt.Sprintf("%+v", b), "topsecret") {
 				t.Errorf("%s as %q: %+v", name, user, b)
 			}
-			if hidden(w.Locks["/l"], "READ on /l") != (name == "only") {
-				t.Errorf("%s as %q: %v", name, user, w.Describe())
-			}
+			must.Equal(t, hidden(w.Locks["/l"], "READ on /l"), (name == "only"), name, "as", user, w.Describe())
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A connection that ends while the last requests are on their way ends no pass: that they get no answer is
@@ -30,8 +31,6 @@ func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
 		w.tree.Queue = tree.Queue{}
 		unanswered(w)
 		w.finishPass(noon)
-		if want := name == "none"; w.tree.FirstPass != want {
-			t.Errorf("%s: the pass is done: %v", name, w.tree.FirstPass)
-		}
+		must.Equal(t, w.tree.FirstPass, name == "none", name, "the pass is done")
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -40,9 +41,7 @@ func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 		create(t, c, sem+"/leases/_c_22222222-2222-4222-8222-222222222222-lease-", "b", contender)
 		o.awaitLock("the next has it", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
 		for _, e := range o.events {
-			if e.Kind == inspect.EventGone {
-				t.Errorf("%s %s", e.Kind, e.Contender.Name)
-			}
+			must.True(t, e.Kind != inspect.EventGone, e.Kind, e.Contender.Name)
 		}
 	})
 }

@@ -65,7 +65,5 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 		watches = watches || u.Watches != nil
 	})
 	pass.Do(func() { close(passed) })
-	if !watches {
-		t.Error("the look ended before the watches were asked for")
-	}
+	must.True(t, watches, "the look ended before the watches were asked for")
 }

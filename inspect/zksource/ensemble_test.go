@@ -57,9 +57,7 @@ func TestAnEnsemble(t *testing.T) {
 		t.Errorf("two of three servers: %+v", b.Findings)
 	}
 	twice := once(t, zksource.Config{Servers: []string{addrs[0], addrs[0], addrs[1]}, Admin: []string{admins[0], admins[0], admins[1]}})
-	if twice.All {
-		t.Error("a server that is named twice is taken for two")
-	}
+	must.True(t, !twice.All, "a server that is named twice is taken for two")
 
 	servers[1].Kill(t)
 	for _, c := range []*zk.Conn{first, second} { // it may have been the leader: until there is another one, no server serves

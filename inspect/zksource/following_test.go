@@ -8,6 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // following is an Observer that runs until the test ends, and its events of one lock so far.
@@ -34,9 +35,7 @@ func follow(t *testing.T, cfg zksource.Config, path string) *following {
 	go func() { done <- o.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, nil)
 	})
 	o.await("first pass", func(s *inspect.Snapshot) bool { return len(s.Backends) > 0 && s.Backends[0].FirstPass })
 	return o

@@ -1,12 +1,12 @@
 package zksource_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -67,8 +67,6 @@ func TestALeaseIsRenewedAndExpires(t *testing.T) {
 		python.Expect(t, "acquired")
 		o.awaitLock("another has it", func(l *inspect.Lock) bool { return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b" })
 		want := []inspect.EventKind{inspect.EventAppeared, inspect.EventAcquired, inspect.EventExpired, inspect.EventAcquired}
-		if kinds := o.kinds(inspect.EventWaiting, inspect.EventGone); !slices.Equal(kinds, want) {
-			t.Errorf("events %v, want %v", kinds, want)
-		}
+		must.Same(t, o.kinds(inspect.EventWaiting, inspect.EventGone), want, "events")
 	})
 }

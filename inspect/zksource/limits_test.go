@@ -3,6 +3,8 @@ package zksource
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // One look has time left for the other servers when one hangs, whatever it is asked; it waits for one that is slow.
@@ -21,11 +23,7 @@ func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
 		{"hardly any", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
 	} {
 		r := New(tt.cfg).newRun(t.Context(), nil)
-		if got := r.sessionTimeout(); got != tt.session {
-			t.Errorf("%s: a session of %v, want %v", tt.name, got, tt.session)
-		}
-		if got := r.queryTime(); got != tt.query {
-			t.Errorf("%s: %v for a question, want %v", tt.name, got, tt.query)
-		}
+		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "a session of")
+		must.Equal(t, r.queryTime(), tt.query, tt.name, "for a question")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
@@ -65,12 +66,8 @@ func TestALookIsGentle(t *testing.T) {
 			if tt.found {
 				q.Urgent, q.Reads = q.Reads, nil
 			}
-			if fly := p.mayFly(q, &r.conn.link.distance); fly != tt.fly {
-				t.Errorf("%d requests may be on their way, want %d", fly, tt.fly)
-			}
-			if b := r.gather(); b.items != tt.items {
-				t.Errorf("%d reads in a request, want %d", b.items, tt.items)
-			}
+			must.Equal(t, p.mayFly(q, &r.conn.link.distance), tt.fly, "requests may be on their way")
+			must.Equal(t, r.gather().items, tt.items, "reads in a request")
 		})
 	}
 }
@@ -97,9 +94,7 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 func TestASmallBudgetIsNotNone(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
-	if wait := p.takeMany(true, time.Unix(1, 0)); wait != 0 {
-		t.Errorf("the first request has to wait for %v", wait)
-	}
+	must.Equal(t, p.takeMany(true, time.Unix(1, 0)), 0, "the first request has to wait for")
 }
 
 // A look begins with two requests, however late the server's greeting was, and has more on their way only as
@@ -145,9 +140,7 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 		d.learn(time.Second, time.Second)
 		d.learn(3*time.Second, time.Second)
 	}
-	if d.spare > 5 {
-		t.Errorf("a server that has become slow has %d more on their way", d.spare)
-	}
+	must.True(t, d.spare <= 5, "a server that has become slow has", d.spare, "more on their way")
 }
 
 func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {

@@ -30,9 +30,7 @@ func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 	if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
 		t.Errorf("a lock that is called so: %+v", l)
 	}
-	if len(v.Locks) != 3+more {
-		t.Errorf("locks: %v", v.Describe())
-	}
+	must.Equal(t, len(v.Locks), 3+more, "locks", v.Describe())
 }
 
 func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
@@ -151,9 +149,7 @@ func TestLocksOfOneNode(t *testing.T) {
 			if daily == nil || daily.State != inspect.StateHeld || daily.Holders[0].ExpiresAt.IsZero() || hourly == nil || hourly.State != inspect.StateFree || hourly.Recipe != "shedlock" {
 				t.Errorf("daily: %+v, hourly: %+v", daily, hourly)
 			}
-			if len(v.Locks) != 3 {
-				t.Errorf("locks: %v", v.Describe())
-			}
+			must.Equal(t, len(v.Locks), 3, "locks", v.Describe())
 		}
 		cfg := zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}
 		check(once(t, cfg))

@@ -177,18 +177,14 @@ func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 				_, node, _ := strings.Cut(u.Read, " ")
 				return u.Aspect == inspect.AspectLocks && strings.HasPrefix(p+"/", node+"/")
 			})
-			if !hidden {
-				t.Errorf("%s vanished; unseen %+v", p, v.Backend.Unseen)
-			}
+			must.True(t, hidden, p, "vanished; unseen", v.Backend.Unseen)
 			continue
 		}
 		named(l.Unseen)
 		compareLock(t, was, l)
 	}
 	for p, l := range v.Locks {
-		if whole.Locks[p] == nil {
-			t.Errorf("%s is no lock: %+v", p, l)
-		}
+		must.True(t, whole.Locks[p] != nil, p, "is no lock", l)
 	}
 }
 

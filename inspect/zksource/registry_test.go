@@ -9,6 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -45,9 +46,7 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 			t.Errorf("%s is no lock: %+v", l.ID.Path, l)
 		}
 		for _, b := range s.Backends {
-			if b.Unseen != nil {
-				t.Errorf("unseen %+v", b.Unseen)
-			}
+			must.True(t, b.Unseen == nil, "unseen", b.Unseen)
 		}
 	})
 }

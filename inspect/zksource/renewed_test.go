@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -16,9 +17,7 @@ func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)
 		for _, password := range []string{"old", "new"} {
-			if err := c.AddAuth("digest", []byte("ops:"+password)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.AddAuth("digest", []byte("ops:"+password)))
 		}
 		dir := servertest.UniquePath(t)
 		create(t, c, dir, "", 0)
@@ -26,9 +25,7 @@ func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
 		create(t, c, dir+"/l/"+guid+"__lock__", "a", contender)
 		allow := func(password string) {
 			t.Helper()
-			if _, err := c.SetACL(dir+"/l", zk.DigestACL(zk.PermAll, "ops", password), -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(c.SetACL(dir+"/l", zk.DigestACL(zk.PermAll, "ops", password), -1))(t)
 		}
 		allow("old")
 		v, _ := watchHastily(t, zksource.Config{

@@ -145,13 +145,9 @@ func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	if l == nil || l.State != want.State || len(l.Holders) != 1 || len(l.Waiters) != 1 || l.Waiters[0].Name != want.Waiters[0].Name {
 		t.Fatalf("%+v, want %+v", l, want)
 	}
-	if l.Waiters[0].Watch == inspect.Missing {
-		t.Error("a watch that nobody reported is missing")
-	}
+	must.True(t, l.Waiters[0].Watch != inspect.Missing, "a watch that nobody reported is missing")
 	for _, f := range l.Findings {
-		if f.Rule != "blind" {
-			t.Errorf("found: %+v", f)
-		}
+		must.Equal(t, f.Rule, "blind", "found", f)
 	}
 }
 

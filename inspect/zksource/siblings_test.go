@@ -73,9 +73,7 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 			}
 			for who, locks := range looks {
 				l := locks[node]
-				if (l != nil) != tt.locked {
-					t.Errorf("%s: %+v", who, l)
-				}
+				must.Equal(t, (l != nil), tt.locked, who, l)
 				sure := recipe.Possible
 				if who == "named" || who == "to act on" {
 					sure = recipe.Likely

@@ -102,16 +102,12 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 					t.Errorf("%s: %+v", name, l)
 					continue
 				}
-				if got := l.Waiters[0].Owner.Label; got != "second" {
-					t.Errorf("%s: the waiter's label is %q", name, got)
-				}
+				must.Equal(t, l.Waiters[0].Owner.Label, "second", name, "the waiter's label is")
 				if l.Holders[0].Owner.Session == 0 || l.Holders[0].Since.IsZero() {
 					t.Errorf("%s: holder %+v", name, l.Holders[0])
 				}
 			}
-			if len(v.Locks) != len(prefixes) {
-				t.Errorf("locks: %v", v.Describe())
-			}
+			must.Equal(t, len(v.Locks), len(prefixes), "locks", v.Describe())
 		}
 		t.Run("watch", func(t *testing.T) {
 			v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
@@ -196,9 +192,7 @@ func TestOnlyOneDirectoryIsRead(t *testing.T) {
 		if l == nil || len(v.Locks) != 1 || l.State != inspect.StateContended {
 			t.Fatalf("locks: %v", v.Describe())
 		}
-		if got := root + "/" + l.Waiters[0].Name.Raw(); got != waits {
-			t.Errorf("waiter %s, want %s", got, waits)
-		}
+		must.Equal(t, root+"/"+l.Waiters[0].Name.Raw(), waits, "waiter")
 		session := v.Sessions[l.Holders[0].Owner.Session]
 		if session.Client == "" || session.Server != zks.Addr || session.Timeout == 0 {
 			t.Errorf("the holder's session: %+v of %v", session, v.Sessions)
@@ -206,9 +200,7 @@ func TestOnlyOneDirectoryIsRead(t *testing.T) {
 		if v.Watches == nil || len(v.Watches.Sessions[held]) != 1 || v.Watches.Sessions[held][0] != c.SessionID() {
 			t.Errorf("watches on %s: %+v", held, v.Watches)
 		}
-		if role := v.Backend.Servers[0].Role; role != "standalone" {
-			t.Errorf("role %q", role)
-		}
+		must.Equal(t, v.Backend.Servers[0].Role, "standalone", "role")
 		free := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + "/free"})
 		if l := free.Locks[root+"/free"]; l == nil || l.State != inspect.StateFree {
 			t.Errorf("a named directory without contenders: %v", free.Describe())
@@ -367,9 +359,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 	create(t, c, "/small/"+guid2+"__lock__", "b", contender)
 	w.Await("polled", func() bool { return len(w.Locks["/small"].Waiters) == 1 })
 	w.Peek(func() {
-		if w.Backend.Cost.Watches > 0 {
-			t.Errorf("%d watches", w.Backend.Cost.Watches)
-		}
+		must.True(t, w.Backend.Cost.Watches == 0, w.Backend.Cost.Watches, "watches")
 	})
 }
 
@@ -410,9 +400,7 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 			t.Errorf("found after %v", took)
 		}
 		v.Peek(func() {
-			if v.Locks[root] != nil {
-				t.Errorf("locks: %v", v.Describe())
-			}
+			must.True(t, v.Locks[root] == nil, "locks", v.Describe())
 		})
 		if v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}); len(v.Locks) != 2 {
 			t.Errorf("one pass: %v", v.Describe())

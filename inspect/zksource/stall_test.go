@@ -125,9 +125,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	w.identify(&ensemble.Report{Sessions: map[int64]inspect.Session{7: {}}})
 	w.beat()
 	for _, u := range w.emitted {
-		if u.Sessions != nil {
-			t.Errorf("emitted %+v", u)
-		}
+		must.True(t, u.Sessions == nil, "emitted", u)
 	}
 	if w.inquiries.asking || w.inquiries.askAt.After(w.now()) {
 		t.Errorf("asking %v, asks at %v", w.inquiries.asking, w.inquiries.askAt)
@@ -161,7 +159,5 @@ func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
 	lost := noon.Add(time.Second)
 	w.set(lost)
 	w.event(linkEvent{link: w.conn.link, at: lost, kind: linkLost})
-	if !w.ensemble.DisturbedAt().Equal(lost) {
-		t.Errorf("a second after another: %v, want %v", w.ensemble.DisturbedAt(), lost)
-	}
+	must.True(t, w.ensemble.DisturbedAt().Equal(lost), "a second after another", w.ensemble.DisturbedAt(), "want", lost)
 }

@@ -89,9 +89,7 @@ func TestALockOfAServerThatHangsIsOld(t *testing.T) {
 	zks.Resume(t)
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
 	v.Peek(func() {
-		if !v.Backend.DisturbedAt.After(hung) {
-			t.Errorf("disturbed at %v", v.Backend.DisturbedAt)
-		}
+		must.True(t, v.Backend.DisturbedAt.After(hung), "disturbed at", v.Backend.DisturbedAt)
 	})
 }
 
@@ -177,9 +175,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 		reported := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
 			return u.Aspect == a && u.Where == cfg.Servers[dead] && strings.Contains(u.Reason, "connection refused")
 		})
-		if !reported {
-			t.Errorf("%s of the dead one: %+v", a, b.Unseen)
-		}
+		must.True(t, reported, a, "of the dead one", b.Unseen)
 	}
 
 	e.Members[(dead+1)%3].Kill(t)

@@ -3,6 +3,8 @@ package sourcekit
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestPaceNoticesASlowServerAndItsRecovery(t *testing.T) {
@@ -18,13 +20,9 @@ func TestPaceNoticesASlowServerAndItsRecovery(t *testing.T) {
 		t.Errorf("slow at less than three times its start: %v, %v", p.Quickest, p.Start)
 	}
 	add(64, 7*time.Millisecond)
-	if !p.Slow {
-		t.Error("not slow at more than three times its start")
-	}
+	must.True(t, p.Slow, "not slow at more than three times its start")
 	add(16, 2*time.Millisecond)
-	if p.Slow {
-		t.Error("still slow")
-	}
+	must.True(t, !p.Slow, "still slow")
 }
 
 // A program that waits for a processor sees most answers late, but some in time.

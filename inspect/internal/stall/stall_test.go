@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // machine has a clock that goes on while this process stands still.
@@ -51,9 +53,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 				defer end()
 				time.Sleep(10 * time.Second) // busy: no client takes anything, and the beats go on
 				before, _, stalled := w.Take()
-				if stalled {
-					t.Error("it was only busy")
-				}
+				must.True(t, !stalled, "it was only busy")
 				time.Sleep(400 * time.Millisecond)
 				asked := m.now()
 				m.stop(tt.stood)
@@ -63,9 +63,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 				}
 				select {
 				case <-w.Woken():
-					if !tt.stalled {
-						t.Error("woken, and it did not stand still")
-					}
+					must.True(t, tt.stalled, "woken, and it did not stand still")
 				default:
 					if tt.stalled && tt.beats {
 						t.Error("not woken")
@@ -79,9 +77,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 					t.Errorf("stalled %v from %v, want %v from %v", stalled, from, tt.stalled, before)
 				}
 				time.Sleep(time.Millisecond)
-				if w.Since(m.now()) {
-					t.Error("what is asked for afterwards is from before")
-				}
+				must.True(t, !w.Since(m.now()), "what is asked for afterwards is from before")
 				if _, _, again := w.Take(); again {
 					t.Error("reported twice")
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // line is one of a server's list.
@@ -94,8 +95,6 @@ func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
 		"a part of its value":      {inspect.Contender{Name: "token:1"}, ""},
 		"the beginning of a value": {inspect.Contender{Name: "token", Special: inspect.Special{Digest: "sha256:00"}}, ""},
 	} {
-		if got := list.Of(&c.contender).Client; got != c.want {
-			t.Errorf("%s: %q, want %q", what, got, c.want)
-		}
+		must.Equal(t, list.Of(&c.contender).Client, c.want, what)
 	}
 }

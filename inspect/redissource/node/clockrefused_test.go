@@ -49,16 +49,14 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		t.Fatal("nothing was refused")
 	}
 	for range 5 {
-		if read(); m.clock.unknown.Load() == nil {
-			t.Error("the clock is known")
-		}
+		read()
+		must.True(t, m.clock.unknown.Load() != nil, "the clock is known")
 	}
 	if n := refused() - before; n > 0 {
 		t.Errorf("%d more questions were refused", n)
 	}
 	grant("-time")
 	must.Have(m.ReadStatus(ctx))(t)
-	if read(); m.clock.unknown.Load() != nil {
-		t.Errorf("INFO tells it by now: %+v", m.clock.unknown.Load())
-	}
+	read()
+	must.True(t, m.clock.unknown.Load() == nil, "INFO tells it by now", m.clock.unknown.Load())
 }

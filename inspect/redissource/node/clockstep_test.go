@@ -126,9 +126,7 @@ func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 			refused += entry.Count
 		}
 	}
-	if refused != 1 {
-		t.Errorf("TIME was refused %d times: %+v", refused, log)
-	}
+	must.True(t, refused == 1, "TIME was refused", refused, "times", log)
 }
 
 func infoFieldOf(t *testing.T, c *redis.Client, field string) string {

@@ -32,9 +32,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 				t.Errorf("known as %s, reading %d: %+v, %v", kind, n, votes, err)
 			}
 		}
-		if s := m.typed.shape(key); s.kind != recipe.TypeString {
-			t.Errorf("known as %s still", s.kind)
-		}
+		must.Equal(t, m.typed.shape(key).kind, recipe.TypeString, "known as … still")
 	}
 	must.Succeed(t, c.Del(t.Context(), key).Err())
 	must.Succeed(t, c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err())

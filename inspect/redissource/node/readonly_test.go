@@ -65,9 +65,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	}
 	before := sent.Load()
 	for _, args := range writes {
-		if err := client.Do(ctx, args...).Err(); !errors.Is(err, ErrRefused) {
-			t.Errorf("%v: %v", args, err)
-		}
+		must.Be(t, client.Do(ctx, args...).Err(), ErrRefused, args)
 		pipe := client.Pipeline()
 		read := pipe.Get(ctx, "lock:a")
 		pipe.Do(ctx, args...)
@@ -83,9 +81,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	}
 	dedicated := client.(*redis.Client).Conn()
 	defer dedicated.Close()
-	if err := dedicated.Set(ctx, "lock:a", "two", 0).Err(); !errors.Is(err, ErrRefused) {
-		t.Errorf("on a connection of its own: %v", err)
-	}
+	must.Be(t, dedicated.Set(ctx, "lock:a", "two", 0).Err(), ErrRefused, "on a connection of its own")
 }
 
 func TestGlob(t *testing.T) {
@@ -112,9 +108,7 @@ func TestGlob(t *testing.T) {
 		{`a\`, `a\`, true},
 		{"[", "[", false},
 	} {
-		if got := text.Glob(c.pattern, c.key); got != c.want {
-			t.Errorf("glob(%q, %q) = %v", c.pattern, c.key, got)
-		}
+		must.Equal(t, text.Glob(c.pattern, c.key), c.want, c.pattern, c.key)
 	}
 }
 

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/text"
 )
 
 // How many keys one SCAN looks at: the fewest while others are there who wait for it, unless it is said.
@@ -64,4 +68,33 @@ func TestPausesBetweenScans(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
+}
+
+func TestPrefixesDoNotOverlap(t *testing.T) {
+	for _, c := range []struct {
+		patterns, want string
+	}{
+		{"lock:*", "lock:"},
+		{"lock:* lock:a*", "lock:"},
+		{"lock:a* lock:* job", "job lock:"},
+		{"*lock* lock:*", ""},
+		{`a\*b* a[xy] a?`, "a"},
+		{`a\*b*`, "a*b"},
+		{`end\`, `end\`},
+		{"one two one", "one two"},
+	} {
+		must.Equal(t, strings.Join(Prefixes(strings.Fields(c.patterns)), " "), c.want, c.patterns)
+	}
+	must.Same(t, Prefixes([]string{"*"}), []string{""}, "every key")
+}
+
+// FuzzPrefixes: whatever a pattern matches begins with a prefix.
+func FuzzPrefixes(f *testing.F) {
+	f.Add("lock:*", "lock:a")
+	f.Add(`l\ock[`, "lock[")
+	f.Fuzz(func(t *testing.T, pattern, key string) {
+		if text.Glob(pattern, key) && !strings.HasPrefix(key, Prefixes([]string{pattern})[0]) {
+			t.Errorf("%q matches %q, which does not begin with %q", pattern, key, Prefixes([]string{pattern}))
+		}
+	})
 }

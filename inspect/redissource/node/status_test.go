@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // first is an instant of the tests' clocks.
@@ -32,9 +36,7 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far: that says nothing of the next
 		"rdb": {"aof_enabled:0", "rdb_last_bgsave_time_sec:0", "rdb_saves:0"},
 	} {
-		if got := info(lines...).Persistence; got != want {
-			t.Errorf("%v: %q", lines, got)
-		}
+		must.Equal(t, info(lines...).Persistence, want, lines)
 	}
 }
 
@@ -75,13 +77,32 @@ func TestReplicasOfAMaster(t *testing.T) {
 }
 
 func TestStatusTextIsNotTrusted(t *testing.T) {
-	if got := roleName("\x1b[31mmaster", "slave"); got != "replica" {
-		t.Errorf("role %q", got)
-	}
+	must.Equal(t, roleName("\x1b[31mmaster", "slave"), "replica", "role")
 	if st := info("role:active-replica", "master_host:10.0.0.2", "master_port:6379"); st.Role != RoleActive || st.Master != "10.0.0.2:6379" {
 		t.Errorf("KeyDB's: %+v", st)
 	}
-	if got := infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"); got != "12" {
-		t.Errorf("field %q", got)
+	must.Equal(t, infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"), "12", "field")
+}
+
+func TestDatabasesWithKeysAreRead(t *testing.T) {
+	want := []inspect.Database{{Index: 0, Keys: 2}, {Index: 1, Keys: 412}}
+	if got := info("db0:keys=2,expires=1,avg_ttl=0", "db1:keys=412", "dbx:keys=3", "db2:keys=-1", "db3:keys=many").Databases; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Each letter is the server that a connection reached.
+func TestServersThatTakeTurnsAreSeveral(t *testing.T) {
+	for met, several := range map[string]bool{
+		"aa": false, "ab": false, "aaabbb": false, "abc": false, // restarts and failovers
+		"aba": true, "aabba": true, "abca": true, "abcb": true,
+	} {
+		var s servers
+		for id := range strings.SplitSeq(met, "") {
+			s.meet(id)
+		}
+		if s.several != several {
+			t.Errorf("%s: several %v", met, s.several)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -124,9 +126,7 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	p := &Pusher{Master: m, Heard: func(time.Time) {}, Prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.Run(ctx, func(yes bool, _ *inspect.Unseen) {
-		if yes {
-			t.Error("it is said to push")
-		}
+		must.True(t, !yes, "it is said to push")
 		if ended++; ended == 3 {
 			cancel()
 		}
@@ -149,17 +149,13 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 		"BUSY Redis is busy running a script":                                     false,
 		"NOAUTH Authentication required.":                                         false,
 	} {
-		if got := refusesPing(proto(said)); got != want {
-			t.Errorf("%s: %v", said, got)
-		}
+		must.Equal(t, refusesPing(proto(said)), want, said)
 	}
 	if refusesPing(nil) || refusesPing(io.EOF) {
 		t.Error("no reply refuses nothing")
 	}
 	p := &Pusher{Master: &Master{now: time.Now}}
-	if p.answered() {
-		t.Error("an answer to no ping")
-	}
+	must.True(t, !p.answered(), "an answer to no ping")
 	sent, heard := time.Now(), time.Time{}
 	p.Heard, p.pinged = func(asked time.Time) { heard = asked }, sent
 	if !p.answered() || !heard.Equal(sent) || p.answered() {
@@ -176,4 +172,61 @@ func loseMaster(t *testing.T, admin *redis.Client) {
 	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
 		must.Succeed(t, admin.Do(t.Context(), words...).Err())
 	}
+}
+
+// A server that refuses what a connection begins with has answered nothing: not that there is no key, nor
+// what time it is. A user is disabled, or its password changed, while we look.
+func TestARefusedConnectionHasNotAnswered(t *testing.T) {
+	server := servertest.StartRedis(t, "--databases", "1")
+	ctx := context.Background()
+	admin := server.Client(t)
+	for _, words := range [][]any{
+		{"set", "lock:a", "one"},
+		{"acl", "setuser", "disabled", "off", ">pw", "allkeys", "allchannels", "+@all"},
+		{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-select"},
+	} {
+		must.Succeed(t, admin.Do(ctx, words...).Err())
+	}
+	for name, options := range map[string]redis.UniversalOptions{
+		"a disabled user":  {Username: "disabled", Password: "pw"},
+		"another password": {Username: "viewer", Password: "old"},
+		"SELECT is denied": {Username: "viewer", Password: "pw", DB: 1},
+		"no such database": {DB: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options.Addrs = []string{server.Addr}
+			m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
+			defer m.Close()
+			if votes, err := m.Votes(ctx, []string{"lock:a"}); err == nil {
+				t.Errorf("the key was read: %+v", votes)
+			}
+			if st, err := m.ReadStatus(ctx); err == nil {
+				t.Errorf("the server reported of itself: %+v", st)
+			}
+			must.True(t, m.readRole(ctx, &Status{}) != nil, "it reported its role")
+		})
+	}
+}
+
+// Requests share a client: the one that finds it broken throws it away, and the others say why, not that it was closed.
+func TestARequestOnAClientThatWasThrownAwaySaysWhy(t *testing.T) {
+	m := New("a:1", redis.UniversalOptions{Addrs: []string{"a:1"}}, Settings{Timeout: time.Second, Now: time.Now})
+	client := func() *redis.Client { return newClient(m.options, readOnly{&m.sent}) }
+	first, second, other := client(), client(), client()
+	m.client = first
+	slow, broken := late{time.Second, errors.New("i/o timeout")}, errors.New("broken pipe")
+	closed := fmt.Errorf("read: %w", net.ErrClosed)
+	for i, tt := range []struct {
+		client    *redis.Client
+		why, want error
+	}{
+		{first, slow, slow}, {first, closed, slow}, {first, redis.ErrClosed, slow}, {first, broken, broken}, {other, closed, closed},
+	} {
+		must.Be(t, m.drop(tt.client, tt.why), tt.want, i)
+	}
+	m.client = second
+	if got := m.drop(second, broken); !errors.Is(got, broken) || m.client != nil {
+		t.Errorf("the next client: %v", got)
+	}
+	must.Be(t, m.drop(second, closed), broken, "the next client, closed")
 }

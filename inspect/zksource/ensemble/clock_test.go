@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -110,9 +111,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 		t.Fatalf("leader %d", i)
 	}
 	for i, lags := range []bool{true, false, false} {
-		if got := behind(servers[i].status.Zxid, leaderZxid(servers)); got != lags {
-			t.Errorf("server %d lags: %v", i, got)
-		}
+		must.Equal(t, behind(servers[i].status.Zxid, leaderZxid(servers)), lags, "server", i, "lags")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The lag of a member is the time since which its leader is known to have had what it lacks.
@@ -53,8 +54,6 @@ func TestNodesAreCountedAtOneTransaction(t *testing.T) {
 		"neither tells its transaction": {zkadmin.Status{Nodes: 8}, zkadmin.Status{Nodes: 9}, 0},
 		"one does not count":            {zkadmin.Status{Zxid: 7}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
 	} {
-		if got := nodesApart(tt.one, tt.leader); got != tt.want {
-			t.Errorf("%s: %d, want %d", name, got, tt.want)
-		}
+		must.Equal(t, nodesApart(tt.one, tt.leader), tt.want, name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestMembersWithOneVoteEachAreCounted(t *testing.T) {
@@ -33,8 +34,6 @@ func TestAdminServersArePairedWithTheirServers(t *testing.T) {
 		{[]string{"a:2181"}, []string{"http://a:8080", "http://z:8080"}, 2},
 		{[]string{"a:2181"}, nil, 1},
 	} {
-		if got := newAdmins(c.servers, c.admins, zkadmin.Config{}); len(got) != c.want {
-			t.Errorf("%v %v: %d", c.servers, c.admins, len(got))
-		}
+		must.Equal(t, len(newAdmins(c.servers, c.admins, zkadmin.Config{})), c.want, c.servers, c.admins)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestWhenClientsHadToConnectAnew(t *testing.T) {
@@ -34,9 +35,7 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 		e := &Ensemble{}
 		e.answers = []answer{tt.before}
 		e.disturbedBy([]answer{tt.after})
-		if !e.disturbedAt.Equal(tt.want) {
-			t.Errorf("%s: %v, want %v", name, e.disturbedAt, tt.want)
-		}
+		must.True(t, e.disturbedAt.Equal(tt.want), name, e.disturbedAt, "want", tt.want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestAdoptTellsWhatCameAndWent(t *testing.T) {
@@ -25,9 +26,7 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 		t.Errorf("nodes %v of %v", d.nodes, d.names)
 	}
 	d.adopt([]string{"b"}, &Stat{Czxid: 2}, noon)
-	if d.has("b") {
-		t.Error("a directory that was made again keeps what its old children were")
-	}
+	must.True(t, !d.has("b"), "a directory that was made again keeps what its old children were")
 }
 
 func TestAListAsBeforeChangesNothing(t *testing.T) {
@@ -95,9 +94,7 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 		t.Fatalf("and then the new waiter: %+v", l)
 	}
 	list("x-0000000004")
-	if r.changes.Put["/l"] != l {
-		t.Errorf("nobody known is left, and it is not free either: %+v", r.changes.Put["/l"])
-	}
+	must.Equal(t, r.changes.Put["/l"], l, "nobody known is left, and it is not free either")
 	get("x-0000000004", 4)
 	if l = r.changes.Put["/l"]; l.State != inspect.StateHeld || l.Holders[0].Owner.Session != 4 {
 		t.Errorf("%+v", l)

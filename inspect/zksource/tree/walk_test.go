@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 const guid = "0123456789abcdef0123456789abcdef"
@@ -103,24 +105,18 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 		t.Fatalf("denied: %v", r.blind.refused)
 	}
 	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, "shut", second)
-	if len(r.blind.refused) != 2 {
-		t.Errorf("what is gone is not denied: %v", r.blind.refused)
-	}
+	must.Equal(t, len(r.blind.refused), 2, "what is gone is not denied", r.blind.refused)
 	r.Queue.clear()
 	r.server.Watched = []string{"/"}
 	r.Poll(noon.Add(time.Second))
-	if !r.Queue.Empty() {
-		t.Errorf("asked again at once: %+v", r.Queue.Polls)
-	}
+	must.True(t, r.Queue.Empty(), "asked again at once", r.Queue.Polls)
 	asked := map[string]bool{}
 	for beat := range 2 { // one at a time
 		r.Poll(noon.Add(time.Minute + time.Duration(beat)*r.cfg.Focused))
 		for _, j := range slices.Concat(r.Queue.Polls, r.Queue.Urgent) {
 			asked[j.Dir.Path+" "+j.Name] = true
 		}
-		if len(asked) != beat+1 {
-			t.Errorf("asked again: %v", asked)
-		}
+		must.Equal(t, len(asked), beat+1, "asked again", asked)
 	}
 	if !asked["/shut "] || !asked["/ "+second] {
 		t.Errorf("asked again: %v", asked)
