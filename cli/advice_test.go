@@ -32,13 +32,9 @@ func TestAdvisedCommandsAreOurs(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{"release", "ttl", "ask"} {
-		if !verbs[verb] {
-			t.Errorf("no advice has the command %s", verb)
-		}
+		must.True(t, verbs[verb], "no advice has the command", verb)
 	}
 	for _, bad := range []string{"lockscope release redis:a --no-such-flag", "lockscope free redis:a"} {
-		if got := parsed(t, bad); got.code == 0 {
-			t.Errorf("%q passes", bad)
-		}
+		must.True(t, parsed(t, bad).code != 0, bad, "passes")
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -98,9 +97,7 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 	kept := w.conns[0]
 	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
 	remove := func(path string) {
-		if err := kept.Delete(path, -1); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Succeed(w.t, kept.Delete(path, -1))
 	}
 	alien, mixed, wrapped := dir("alien"), dir("mixed"), dir("wrapped")
 	w.queue(alien, w.session())
@@ -149,10 +146,7 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 func (w *brokenServer) hear(client *zk.Conn, node string) {
 	w.t.Helper()
 	for {
-		stat, err := client.Set(node, []byte("client"), -1)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		stat := must.Have(client.Set(node, []byte("client"), -1))(w.t)
 		if stat.Mtime-stat.Ctime > 6*inspect.WatchSettle.Milliseconds() {
 			return
 		}
@@ -301,16 +295,10 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	save := func(want string) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		must.Succeed(t, c.BgSave(ctx).Err())
-		for !strings.Contains(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status:"+want) {
-			time.Sleep(5 * time.Millisecond) // nothing tells of its end
-			if ctx.Err() != nil {
-				t.Fatal("its save did not end " + want)
-			}
-		}
+		must.Succeed(t, c.BgSave(t.Context()).Err())
+		must.Become(t, "its save ends "+want, func() bool {
+			return strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:"+want)
+		})
 	}
 	must.Succeed(t, c.ConfigSet(t.Context(), "save", "3600 1").Err())
 	save("err")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestEveryCommandThatTouchesLocksHasExamples(t *testing.T) {
@@ -16,8 +17,6 @@ func TestEveryCommandThatTouchesLocksHasExamples(t *testing.T) {
 		if n := strings.Count(c.Example, "lockscope "+c.Name()); n < 2 || c.Short == "" {
 			t.Errorf("%s has %d examples", c.Name(), n)
 		}
-		if c.ValidArgsFunction == nil {
-			t.Errorf("%s completes nothing", c.Name())
-		}
+		must.True(t, c.ValidArgsFunction != nil, c.Name(), "completes nothing")
 	}
 }

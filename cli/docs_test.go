@@ -70,9 +70,7 @@ func TestTheCommandLineIsAsDocumented(t *testing.T) {
 			return
 		}
 		delete(sections, name)
-		if cmd.Use != s.title {
-			t.Errorf("the command is %q by its help, %q in docs/cli.md", cmd.Use, s.title)
-		}
+		must.Equal(t, cmd.Use, s.title, "the command is … by its help … in docs/cli.md")
 		var own []string
 		collect := func(f *pflag.Flag) {
 			if !f.Hidden && !slices.Contains(inherited, f.Name) && !slices.Contains(own, f.Name) {
@@ -87,9 +85,7 @@ func TestTheCommandLineIsAsDocumented(t *testing.T) {
 			sub.LocalFlags().VisitAll(collect)
 		}
 		said := slices.DeleteFunc(flagsIn(s.text), func(name string) bool { return slices.Contains(inherited, name) })
-		if !sameSet(own, said) {
-			t.Errorf("%s has the flags %v, docs/cli.md says %v", name, own, said)
-		}
+		must.True(t, sameSet(own, said), name, "has the flags", own, "docs/cli.md says", said)
 	}
 	check(root, global)
 	for _, cmd := range root.Commands() {
@@ -137,8 +133,6 @@ func sameSet(a, b []string) bool {
 func TestSecretsAreDocumented(t *testing.T) {
 	page := readDocs(t, "cli.md")
 	for _, name := range connect.SecretVariables() {
-		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("docs/cli.md does not have %s", name)
-		}
+		must.Contain(t, page, "`"+name+"`", "docs/cli.md does not have", name)
 	}
 }

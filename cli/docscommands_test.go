@@ -77,9 +77,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 		ran++
 		t.Run(filepath.Base(shown.page)+" "+shown.line, func(t *testing.T) { runShown(t, dir, env, shown.line) })
 	}
-	if ran < 20 {
-		t.Errorf("only %d lines were run", ran)
-	}
+	must.True(t, ran >= 20, "only", ran, "lines were run")
 	for begins := range notRun {
 		if begins != "lockscope demo" && notRunUnused(t, begins) {
 			t.Errorf("no line begins with %q any more", begins)
@@ -169,9 +167,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 		r := startInTerminal(t, 120, 30, cmd)
 		r.awaitText("locks", "HOLDER", "quit")
 		r.keys("q")
-		if code := r.exit(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		must.Equal(t, r.exit(), 0, "exit code")
 		return
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+line)
@@ -213,7 +209,5 @@ func TestTheShownProfilesAreFine(t *testing.T) {
 			run(t, "config", "check", "--config", file).wants(t, 0, "", "")
 		}
 	}
-	if shown == 0 {
-		t.Error("the pages show no profile")
-	}
+	must.True(t, shown != 0, "the pages show no profile")
 }

@@ -31,17 +31,13 @@ func TestEveryCommandInATextIsOne(t *testing.T) {
 			words := strings.Fields(string(found[1]))
 			if words[0] == "lockscope" {
 				commands++
-				if err := parses(words[1:]); err != nil {
-					t.Errorf("%s: %s: %v", filepath.Base(page), found[1], err)
-				}
+				must.Be(t, parses(words[1:]), nil, filepath.Base(page), found[1])
 			} else if flag := strings.TrimPrefix(words[0], "--"); flag != words[0] && !someCommandHas(flag) {
 				t.Errorf("%s: %s: no command has this flag", filepath.Base(page), found[1])
 			}
 		}
 	}
-	if commands < 20 {
-		t.Errorf("only %d commands", commands)
-	}
+	must.True(t, commands >= 20, "only", commands, "commands")
 }
 
 // placeholders are words of the pages that stand for a value.

@@ -17,6 +17,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // explainWidth is the width of the text, in cells.
@@ -78,9 +79,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		if !strings.HasPrefix(got.stdout, e.Rule+" ("+string(e.Severity)+")\n") || !strings.Contains(got.stdout, strings.ReplaceAll(first, "`", "")) {
 			t.Errorf("%s: %+v", e.Rule, got)
 		}
-		if !strings.Contains(all.stdout, e.Rule+"\n") {
-			t.Errorf("the list lacks %s", e.Rule)
-		}
+		must.Contain(t, all.stdout, e.Rule+"\n", "the list lacks", e.Rule)
 	}
 	for kind, words := range shown {
 		for word, file := range words {
@@ -91,9 +90,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, w := range docs.Columns() {
-		if shown["column"][w.Name] == "" {
-			t.Errorf("no column is named %s", w.Name)
-		}
+		must.True(t, shown["column"][w.Name] != "", "no column is named", w.Name)
 	}
 	recipes := make(map[string]bool)
 	for _, r := range docs.Recipes() {
@@ -107,9 +104,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		}
 	}
 	for _, q := range recipe.Queues() {
-		if !recipes[q.Name] {
-			t.Errorf("the recipe %s is not explained", q.Name)
-		}
+		must.True(t, recipes[q.Name], "the recipe", q.Name, "is not explained")
 	}
 	for _, w := range docs.Releases() {
 		if !recipes[w.Name] && w.Name != "any other string" && w.Name != "any other queue" {

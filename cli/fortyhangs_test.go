@@ -137,9 +137,7 @@ func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
 	w.create(waiter, dir+"/"+name, "", zk.FlagEphemeral|zk.FlagSequence)
 	w.watch(waiter, first)
 	_, _, asked, err := holder.GetW(first)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	done := make(chan struct{})
 	w.t.Cleanup(func() { holder.Close(); <-done })
 	go func() {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,11 +163,7 @@ var advisedOfLocks = []string{
 // enough, and not reported.
 func haunted(t *testing.T, look []string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner"); {
-		if time.Now().After(end) {
-			t.Fatal("no client is missed")
-		}
-	}
+	must.Become(t, "a client is missed", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })
 }
 
 // commandOf is the first command of the program among the steps of a finding.

@@ -40,19 +40,13 @@ func converseWith(t *testing.T, ctx context.Context, env map[string]string, args
 
 func (c *conversation) say(lines ...string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.in, strings.Join(lines, "\n")+"\n"); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Have(io.WriteString(c.in, strings.Join(lines, "\n")+"\n"))(c.t)
 }
 
 // await waits for a text in the output, which has no event to wait for.
 func (c *conversation) await(text string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(c.out.String(), text); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%q was not reported in:\n%s", text, c.out.String())
-		}
-	}
+	must.Become(c.t, "it says "+text, func() bool { return strings.Contains(c.out.String(), text) })
 }
 
 // end waits for the end, and wants it to be a good one of plain lines.

@@ -17,7 +17,5 @@ func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
 	cmd := exec.Command("env", "TERM=dumb", path, "redis://"+server.Addr)
 	r := startInTerminal(t, 80, 24, cmd)
 	r.awaitText("TERM=dumb", "--linear")
-	if code := r.exit(); code != app.ExitUsage {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), app.ExitUsage, "exit code")
 }

@@ -22,9 +22,7 @@ func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
 	r := inTerminal(t, 60, 100, args...)
 	r.awaitText("so far (")
 	got := run(t, args...)
-	if code := r.exit(); code != 3 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), 3, "exit code")
 	if s := r.text(); strings.Contains(s, "so far") || !strings.Contains(s, "lock:a") {
 		t.Errorf("what is left on the screen:\n%s", s)
 	}

@@ -101,7 +101,5 @@ func TestReplayInATerminal(t *testing.T) {
 		t.Errorf("a recording may be written to:\n%s", s)
 	}
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), 0, "exit code")
 }

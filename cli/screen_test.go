@@ -143,9 +143,7 @@ func (r *terminalRun) awaitText(texts ...string) string {
 func (r *terminalRun) keys(keys ...string) {
 	r.t.Helper()
 	for _, k := range keys {
-		if _, err := io.WriteString(r.tty, k); err != nil {
-			r.t.Fatal(err)
-		}
+		must.Have(io.WriteString(r.tty, k))(r.t)
 	}
 }
 
@@ -194,9 +192,7 @@ func TestDemoInATerminal(t *testing.T) {
 	r.keys(escape)
 	r.await("the help gone", func(s string) bool { return !strings.Contains(s, "Keys") }) // escape and q at once are alt+q
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), 0, "exit code")
 	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") || !strings.Contains(out, "\x1b[?25h") {
 		t.Error("the terminal was not given back: alternate screen or cursor")
 	}
@@ -207,17 +203,13 @@ func TestTwoDemosRunSideBySideAndEndOnASignal(t *testing.T) {
 	a, b := inTerminal(t, 100, 30, "demo", "fair"), inTerminal(t, 100, 30, "demo", "redlock")
 	a.awaitText("zk:/locks/billing")
 	b.awaitText("redis:lock:invoices")
-	if strings.Contains(a.text(), "redis:lock:invoices") {
-		t.Error("one demo shows the other's locks")
-	}
+	must.True(t, !strings.Contains(a.text(), "redis:lock:invoices"), "one demo shows the other's locks")
 	for r, s := range map[*terminalRun]os.Signal{a: os.Interrupt, b: syscall.SIGTERM} {
 		r.cmd.Process.Signal(s)
 		if code := r.exit(); code != 0 {
 			t.Errorf("exit code %d after %v", code, s)
 		}
-		if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") {
-			t.Error("the terminal was not given back")
-		}
+		must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not given back")
 	}
 }
 
@@ -271,9 +263,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 		r.keys(escape)
 		r.await("the dialog gone", func(s string) bool { return !strings.Contains(s, "Force-release") })
 		r.keys("q")
-		if code := r.exit(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
+		must.Equal(t, r.exit(), 0, "exit code")
 	})
 }
 
@@ -285,18 +275,12 @@ func TestWelcomeInATerminal(t *testing.T) {
 	r.keys(enter)
 	r.awaitText("SANDBOX", "zk:/locks/orders")
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), 0, "exit code")
 	r = inTerminal(t, 80, 24)
 	r.awaitText("Point it at")
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") {
-		t.Error("the terminal was not given back")
-	}
+	must.Equal(t, r.exit(), 0, "exit code")
+	must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not given back")
 }
 
 // ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue
@@ -316,15 +300,11 @@ func TestSuspendedAndBack(t *testing.T) {
 		return strings.Contains(s, "SANDBOX") && strings.Contains(s, "zk:/locks/billing") && !strings.Contains(s, "back in the shell")
 	})
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, r.exit(), 0, "exit code")
 	alone := inTerminal(t, 100, 30, "demo", "fair") // the first program of its session
 	alone.awaitText("zk:/locks/billing")
 	alone.keys("\x1a")
 	alone.awaitText("not suspended: no shell")
 	alone.keys("q")
-	if code := alone.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	must.Equal(t, alone.exit(), 0, "exit code")
 }

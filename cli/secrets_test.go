@@ -127,9 +127,7 @@ func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.stdout+got.stderr, marked) {
 			t.Fatalf("doctor: %+v", got)
 		}
-		if !strings.Contains(got.stdout, `"client": "127.0.0.1:`) {
-			t.Errorf("the AdminServer's list of clients was not read: %s", got.stdout)
-		}
+		must.Contain(t, got.stdout, `"client": "127.0.0.1:`, "the AdminServer's list of clients was not read")
 	})
 	locks := []string{"zk:/secure/b", "redis:lock:b", "orders:lock:b"}
 	g.staySecret(t, locks, func(args []string) []string { return append(args, "--config", g.config, "-p", "p") })
@@ -196,15 +194,11 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	places["screen"] = g.onScreen(t, with(nil)...)
 	for place, file := range map[string]string{"recording": recording, "audit": filepath.Join(g.state, "lockscope", "audit.jsonl")} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Error(err)
-		}
+		must.Be(t, err, nil)
 		places[place] = string(text)
 	}
 	for place, text := range places {
-		if text == "" {
-			t.Errorf("there is no %s", place)
-		}
+		must.True(t, text != "", "there is no", place)
 		if i := strings.Index(text, marked); i >= 0 {
 			t.Errorf("a secret in the %s: …%s…", place, text[max(0, i-80):min(len(text), i+20)])
 		}
@@ -227,9 +221,7 @@ func (g *guarded) onScreen(t *testing.T, args ...string) string {
 	r.keys("f")
 	r.awaitText("replica-failover")
 	r.keys("q")
-	if code := r.exit(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
+	must.Equal(t, r.exit(), 0, "exit")
 	return r.raw.String()
 }
 

@@ -132,9 +132,7 @@ func watched(t *testing.T, env map[string]string, targets []string, most int) gr
 		return len(got) >= most
 	})
 	end()
-	if code := <-ended; code != 0 {
-		t.Errorf("watch: exit %d", code)
-	}
+	must.Equal(t, <-ended, 0, "watch: exit")
 	return got
 }
 
@@ -147,8 +145,6 @@ func (g graded) compare(t *testing.T, command string, want graded, everything bo
 		}
 	}
 	for key, severity := range g {
-		if want[key] == "" {
-			t.Errorf("%s: %s is %q, and not among those that were set up", command, key, severity)
-		}
+		must.True(t, want[key] != "", command, key, "is", severity, "and not among those that were set up")
 	}
 }

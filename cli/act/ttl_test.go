@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -31,9 +32,7 @@ func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 		tt.master.Addr = "r1:6379"
 		r.result.Masters = []act.MasterResult{tt.master}
 		r.print()
-		if got := stdout.String(); got != "r1:6379  "+tt.says+"\n" {
-			t.Errorf("%s: %q", name, got)
-		}
+		must.Equal(t, stdout.String(), "r1:6379  "+tt.says+"\n", name)
 		j := r.json().(TTLJSON).Masters[0]
 		if j.Set != tt.master.Set || (j.Error != "") != (tt.master.Err != nil) || (j.After != nil && *j.After == -1) != tt.master.After.NoExpiry || j.After == nil == tt.master.After.NoExpiry {
 			t.Errorf("%s: %+v", name, j)

@@ -33,9 +33,7 @@ func TestGentleIsGentler(t *testing.T) {
 				t.Errorf("%s: %s %v, gentle %v", name, what, l[0], l[1])
 			}
 		}
-		if u.Limit == 0 {
-			t.Errorf("%s sets no bound: %+v", name, u)
-		}
+		must.True(t, u.Limit != 0, name, "sets no bound", u)
 	}
 	for _, once := range []bool{false, true} {
 		a, g := App{Options: Options{Budget: "default"}}, App{Options: Options{Budget: "gentle"}}

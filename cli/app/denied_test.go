@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -49,9 +50,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 // A script's digest and line, and the words of Go for a limit, are no news for who typed a command.
 func TestErrorsAreOfTheDomain(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
-	if want := "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Equal(t, got, "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)")
 	if got := withCheck("master r1:6379: keys cannot be looked for: ERR DB index is out of range"); strings.Contains(got, "check the address") {
 		t.Errorf("of a server that answers: %q", got)
 	}
@@ -63,8 +62,6 @@ func TestErrorsAreOfTheDomain(t *testing.T) {
 			"master r1:6379: ERR max number of clients reached (its connections are used up: see who has them (CLIENT LIST), or raise maxclients)",
 		"master r1:6379: connection refused": "master r1:6379: connection refused (check the address, and that the server runs)",
 	} {
-		if got := withCheck(text); got != want {
-			t.Errorf("%q", got)
-		}
+		must.Equal(t, withCheck(text), want)
 	}
 }

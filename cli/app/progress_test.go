@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestProgressLineIsOneLineAndGoneAtTheEnd(t *testing.T) {
@@ -14,9 +15,7 @@ func TestProgressLineIsOneLineAndGoneAtTheEnd(t *testing.T) {
 	l.Show("short")
 	l.Clear()
 	text := out.String()
-	if strings.ContainsAny(text, "\n\x1b") {
-		t.Errorf("%q", text)
-	}
+	must.True(t, !strings.ContainsAny(text, "\n\x1b"), text)
 	parts := strings.Split(text, "\r")
 	if parts[1] != strings.Repeat("x", 18)+"…" || strings.TrimRight(parts[2], " ") != "short" || len(parts[2]) != 19 || strings.TrimSpace(parts[3]) != "" {
 		t.Errorf("%q", parts)
@@ -27,7 +26,5 @@ func TestProgressNamesWhatIsRead(t *testing.T) {
 	s := &inspect.Snapshot{Backends: []*inspect.Backend{
 		{Name: "zk", Kind: inspect.ZooKeeper, Scanned: 1200}, {Name: "redis", Kind: inspect.Redis, FirstPass: true}, {Name: "zk2", State: inspect.Down},
 	}}
-	if got, want := progress(s), "0 locks so far (zk 1200 directories, redis done, zk2 down)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Equal(t, progress(s), "0 locks so far (zk 1200 directories, redis done, zk2 down)")
 }

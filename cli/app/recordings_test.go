@@ -21,8 +21,6 @@ func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
 		to := must.Have(Packed(name, tt.regular, &file))(t)
 		io.WriteString(to, "{}\n")
 		to.Close()
-		if got := !strings.HasPrefix(file.String(), "{}"); got != tt.packed {
-			t.Errorf("%s: packed: %v", name, got)
-		}
+		must.Equal(t, !strings.HasPrefix(file.String(), "{}"), tt.packed, name, "packed")
 	}
 }

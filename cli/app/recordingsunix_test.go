@@ -36,17 +36,11 @@ func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 func TestARecordingReplacesNoFileBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	file, link, device := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "null")
-	if err := os.WriteFile(file, []byte("theirs"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(file, []byte("theirs"), 0o600))
 	for at, to := range map[string]string{link: file, device: os.DevNull} {
-		if err := os.Symlink(to, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Symlink(to, at))
 		w, err := CreateRecording(at, true)
-		if (err == nil) != (at == device) {
-			t.Errorf("%s: %v", at, err)
-		}
+		must.Equal(t, (err == nil), (at == device), at, err)
 		w.Close()
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "theirs" {

@@ -3,12 +3,12 @@ package app
 import (
 	"context"
 	"io"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lockscope/lockscope/internal/connect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A server refuses the password each second. It is read ever more seldom while it stays the same, and again as often
@@ -42,8 +42,6 @@ func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
 		for i := range want {
 			want[i] *= time.Second
 		}
-		if !slices.Equal(reads, want) {
-			t.Errorf("read at %v, want %v", reads, want)
-		}
+		must.Same(t, reads, want, "read at")
 	})
 }

@@ -3,7 +3,6 @@
 package app
 
 import (
-	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -24,27 +24,16 @@ func TestAuditLinesAreCopiedToSyslog(t *testing.T) {
 	if _, err := a.OpenAudit(s, ""); err == nil || !strings.Contains(err.Error(), "syslog") {
 		t.Errorf("without syslog: %v", err)
 	}
-	log, err := net.ListenPacket("unixgram", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Have(net.ListenPacket("unixgram", socket))(t)
 	defer log.Close()
-	audit, err := a.OpenAudit(s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	audit := must.Have(a.OpenAudit(s, ""))(t)
 	defer audit.Close()
 	acquire := func() error {
 		_, err := audit.Acquired(act.Target{Name: "zk"}, false, inspect.ID{Backend: "zk", Path: "/a"}, "n")
 		return err
 	}
-	if err := acquire(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "lockscope", "audit.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, acquire())
+	text := must.Have(os.ReadFile(filepath.Join(dir, "lockscope", "audit.jsonl")))(t)
 	_ = log.SetReadDeadline(time.Now().Add(time.Minute))
 	got := make([]byte, 64<<10)
 	n, _, err := log.ReadFrom(got)
@@ -52,29 +41,20 @@ func TestAuditLinesAreCopiedToSyslog(t *testing.T) {
 		t.Errorf("%q, %v; want the line %q", got[:n], err, line)
 	}
 	log.Close()
-	if err := acquire(); err == nil {
-		t.Error("no error once syslog is gone")
-	}
+	must.True(t, acquire() != nil, "no error once syslog is gone")
 }
 
 func TestASyslogThatHangsIsAnError(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "log")
-	log, err := net.ListenPacket("unixgram", socket) // which no one reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must.Have(net.ListenPacket("unixgram", socket))(t) // which no one reads
 	defer log.Close()
 	w, err := openSyslog(socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.within = 10 * time.Millisecond
 	for range 100_000 { // more than a socket queues
 		if _, err = w.Write([]byte("line")); err != nil {
 			break
 		}
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%v, want a timeout", err)
-	}
+	must.Be(t, err, os.ErrDeadlineExceeded)
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/connect"
@@ -17,7 +16,5 @@ func TestViaIsForAllTargetsWithoutOne(t *testing.T) {
 		t.Errorf("%v, %v", targets[0].Via, targets[1].Via)
 	}
 	s := Setup{Targets: targets, Named: true}
-	if words := s.targetWords(targets[0]); !strings.Contains(words, "via=ssh://ops@bastion:2222") {
-		t.Errorf("%q", words)
-	}
+	must.Contain(t, s.targetWords(targets[0]), "via=ssh://ops@bastion:2222")
 }

@@ -41,9 +41,7 @@ func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
 		if err := q.end(hold, kept); app.ExitCode(err) != app.ExitLost || !errors.Is(err, lockops.ErrLost) {
 			t.Errorf("behind %v: %v, code %d", kept, err, app.ExitCode(err))
 		}
-		if !strings.Contains(said.String(), `"event":"lost"`) {
-			t.Errorf("behind %v it said %q", kept, said.String())
-		}
+		must.Contain(t, said.String(), `"event":"lost"`, "behind", kept, "it said")
 		if lines, err := os.ReadFile(path); err != nil || !strings.Contains(string(lines), lockops.ErrGone.Error()) {
 			t.Errorf("audit %s, %v", lines, err)
 		}
@@ -58,9 +56,7 @@ func TestEachEventNamesTheEntry(t *testing.T) {
 	deadline := time.Now()
 	q.waiting(lockops.Queue{Name: "ours"})
 	q.event(LockEvent{Event: "renewed"}, "", nil, &deadline)
-	if strings.Count(said.String(), `"name":"ours"`) != 2 {
-		t.Errorf("it said %s", said.String())
-	}
+	must.Equal(t, strings.Count(said.String(), `"name":"ours"`), 2, "it said", said.String())
 }
 
 // TestWhatIsSaidOfALockThatIsSomebodyElses: nothing of ours is left that a TTL could free.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/contend"
 )
 
@@ -18,9 +19,7 @@ func TestFairnessInWords(t *testing.T) {
 		{100, 37, "a race: 37% of grants overtook a waiter"},
 		{1000, 1, "nearly first come, first served: 0.1% of grants overtook a waiter"},
 	} {
-		if got := fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Equal(t, fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}), tt.want)
 	}
 }
 

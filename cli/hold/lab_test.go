@@ -76,9 +76,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: not free after the last release: %v", o.Lock, err)
 		}
-		if err := again.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, again.Release(t.Context()), nil)
 	}
 }
 
@@ -97,9 +95,7 @@ func TestLabWaits(t *testing.T) {
 			_, err := l.Acquire(ctx, o, func(name string) { names <- name })
 			done <- err
 		}()
-		if name := <-names; !strings.Contains(name, "__lock__") {
-			t.Errorf("it waits as %q", name)
-		}
+		must.Contain(t, <-names, "__lock__", "it waits as")
 		mixed := o
 		mixed.Recipe = "curator"
 		var refused *lockops.RecipeError
@@ -107,12 +103,8 @@ func TestLabWaits(t *testing.T) {
 			t.Errorf("another library's queue: %v", err)
 		}
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("the wait ended with %v", err)
-		}
-		if err := hold.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, context.Canceled, "the wait ended with")
+		must.Be(t, hold.Release(t.Context()), nil)
 		if n := children(t, server.Addr, o.Lock.Path); n > 0 {
 			t.Errorf("%d nodes are left", n)
 		}
@@ -190,9 +182,7 @@ func TestTheLockOfARunLeavesTheList(t *testing.T) {
 	go func() { watched <- observer.Run(ctx) }()
 	defer func() {
 		stop()
-		if err := <-watched; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-watched, nil)
 	}()
 	listed := func(path string, want bool) {
 		t.Helper()

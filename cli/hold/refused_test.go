@@ -8,6 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
@@ -24,8 +25,6 @@ func TestALockIsRefusedByAReplyAlone(t *testing.T) {
 		"a lock that is named so": {errors.New("redis:lock:NOPERM: r1:6379: connection refused"), app.ExitUnreachable},
 		"a login":                 {errors.New("WRONGPASS invalid username-password pair"), app.ExitUnreachable},
 	} {
-		if code := notTaken(tt.err); code != tt.code {
-			t.Errorf("%s: exit %d, want %d", name, code, tt.code)
-		}
+		must.Equal(t, notTaken(tt.err), tt.code, name, "exit")
 	}
 }

@@ -53,19 +53,13 @@ func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
 			text := must.Have(os.ReadFile(file))(t)
 			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
 				n++
-				if !slices.Contains(words, "+"+strings.ToLower(m[1])) {
-					t.Errorf("%s: %s is not among the rights", file, m[1])
-				}
+				must.True(t, slices.Contains(words, "+"+strings.ToLower(m[1])), file, m[1], "is not among the rights")
 			}
 		}
 	}
-	if n < 20 {
-		t.Errorf("only %d commands found in the scripts", n)
-	}
+	must.True(t, n >= 20, "only", n, "commands found in the scripts")
 	view, _ := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "6.2.1"}}})
-	if strings.Contains(view[0], "%R~") {
-		t.Errorf("Redis 6 knows no rights to only read a key: %s", view[0])
-	}
+	must.True(t, !strings.Contains(view[0], "%R~"), "Redis 6 knows no rights to only read a key", view[0])
 }
 
 var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)

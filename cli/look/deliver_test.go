@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,9 +29,7 @@ func delivery(t *testing.T, send sender, test func(r *receiver, end func()) (sai
 		want := test(r, func() { cancel(); <-done })
 		cancel()
 		<-done
-		if !slices.Equal(said, want) {
-			t.Errorf("said %q, want %q", said, want)
-		}
+		must.Same(t, said, want, "said")
 	})
 }
 
@@ -53,9 +50,7 @@ func TestReceiversDropWhatTheyCannotKeep(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if sent != mostWaiting+1 {
-			t.Errorf("%d sent", sent)
-		}
+		must.Equal(t, sent, mostWaiting+1, "sent")
 		return []string{"3 dropped: they came faster than they could be delivered"}
 	})
 }
@@ -135,9 +130,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 		if n := requests.Load(); n != 1 { // no redirection is followed
 			t.Errorf("%d: %d requests", code, n)
 		}
-		if text, want := <-got, `application/json Bearer hidden-token {"a":1}`; text != want {
-			t.Errorf("%d: it got %q, want %q", code, text, want)
-		}
+		must.Equal(t, <-got, `application/json Bearer hidden-token {"a":1}`, code, "it got")
 	}
 	server.Close()
 	ctx, giveUp := context.WithCancel(t.Context())

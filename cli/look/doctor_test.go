@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func found(rule string, severity inspect.Severity) inspect.Finding {
@@ -113,9 +114,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 				var stdout, stderr bytes.Buffer
 				a := &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}
 				err := printDiagnosis(a, s, output, inspect.Warning.Rank(), allow)
-				if code := app.ExitCode(err); code != want {
-					t.Errorf("%s, allowed %v, %s: exit code %d, want %d", tt.name, allow, output, code, want)
-				}
+				must.Equal(t, app.ExitCode(err), want, tt.name, "allowed", allow, output, "exit code")
 				if said := stderr.String(); output == "json" && want == 3 && !strings.Contains(said, tt.stderr) {
 					t.Errorf("%s: stderr %q lacks %q", tt.name, said, tt.stderr)
 				}

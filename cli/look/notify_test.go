@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.
@@ -40,9 +41,8 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 		t.Errorf("reported %q", got)
 	}
 	empty := snapshot()
-	if looks(t, n, empty); len(n.open) != 1 {
-		t.Errorf("cleared before its event: %v", n.open)
-	}
+	looks(t, n, empty)
+	must.Equal(t, len(n.open), 1, "cleared before its event", n.open)
 	empty.Dropped = 1 // the event may have been among those
 	if got := looks(t, n, empty); len(got) != 0 {
 		t.Errorf("still open: %q", got)
@@ -51,8 +51,6 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 
 func TestABackendThatIsNotWellIsReported(t *testing.T) {
 	for state, level := range map[inspect.BackendState]int{inspect.Connected: 0, inspect.Degraded: 1, inspect.Down: 2} {
-		if got := backendLevel(&inspect.Backend{State: state}); got != level {
-			t.Errorf("%s: level %d", state, got)
-		}
+		must.Equal(t, backendLevel(&inspect.Backend{State: state}), level, state, "level")
 	}
 }

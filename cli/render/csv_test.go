@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Ages by a clock that was not compared with ours are marked, and a list by age treats them as the least
@@ -40,8 +41,6 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 // What a spreadsheet would take for a formula is text in a cell.
 func TestCSVCellsAreNoFormulas(t *testing.T) {
 	for text, want := range map[string]string{"=1+1": "'=1+1", "-2": "'-2", "@x": "'@x", "+x": "'+x", "a=b": "a=b", "": ""} {
-		if got := csvText(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		must.Equal(t, csvText(text), want, text)
 	}
 }

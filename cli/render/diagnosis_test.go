@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 	c := Complaint{Finding: oneFinding("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
-	if got := enumerate(c.on); got != "a, b, c, d and 2 more" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, enumerate(c.on), "a, b, c, d and 2 more")
 	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b (likely)" {
 		t.Errorf("%q", text)
 	}
@@ -20,9 +19,7 @@ func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
 
 func TestWorstFinding(t *testing.T) {
 	l := &inspect.Lock{Findings: []inspect.Finding{oneFinding("blind", inspect.Info), oneFinding("deadlock", inspect.Critical), oneFinding("herd", inspect.Warning)}}
-	if got := worst(l); got != "critical: deadlock" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, worst(l), "critical: deadlock")
 	if got := worst(&inspect.Lock{}); got != "" { // a dash in the table
 		t.Errorf("%q", got)
 	}
@@ -58,9 +55,7 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "\x1b") {
-		t.Errorf("a server's bytes reach the terminal: %q", text)
-	}
+	must.True(t, !strings.Contains(text, "\x1b"), "a server's bytes reach the terminal", text)
 }
 
 func oneFinding(rule string, severity inspect.Severity) inspect.Finding {

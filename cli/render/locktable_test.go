@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The longest wait is not always that of the first in line, and several holders are counted as the screen counts them.
@@ -24,11 +25,7 @@ func TestCellsOfLocks(t *testing.T) {
 		got[c.head] = c.cell(unfair)
 	}
 	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "QUEUE": "2", "WAIT": "1m00s", "VOTES": "", "SESSION": ""} {
-		if got[head] != want {
-			t.Errorf("%s is %q, want %q", head, got[head], want)
-		}
+		must.Equal(t, got[head], want, head, "is")
 	}
-	if plain := lockColumns(viewOf(s), false); len(plain) != 8 {
-		t.Errorf("%d columns that are always there", len(plain))
-	}
+	must.Equal(t, len(lockColumns(viewOf(s), false)), 8, "columns that are always there")
 }

@@ -2,12 +2,12 @@ package screen
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // However many moments are sought, there is one look at a time; who waits for one can give it up.
@@ -37,22 +37,14 @@ func TestOneMomentIsLookedForAtATime(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if looks := len(begun); looks != 1 {
-			t.Errorf("%d looks at a time", looks)
-		}
+		must.Equal(t, len(begun), 1, "looks at a time")
 		cancel()
 		synctest.Wait()
-		if n := len(given); n != 49 {
-			t.Errorf("%d of 49 that wait were given up", n)
-		}
+		must.Equal(t, len(given), 49, "of 49 that wait were given up")
 		close(done)
-		if err := <-last; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-last, nil)
 		for range 49 {
-			if err := <-given; !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
+			must.Be(t, <-given, context.Canceled)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/must"
@@ -49,12 +48,8 @@ func TestLocalServersAreKnownByTheirReply(t *testing.T) {
 		probe := localProbe{scheme: "redis", question: redisPing, answers: redisAnswers}
 		var asked <-chan string
 		probe.port, asked = listener(t, reply)
-		if got := probe.answered(t.Context()); got != want {
-			t.Errorf("%q: a server of Redis: %v", reply, got)
-		}
-		if q := <-asked; q != redisPing {
-			t.Errorf("it was asked %q", q)
-		}
+		must.Equal(t, probe.answered(t.Context()), want, reply, "a server of Redis")
+		must.Equal(t, <-asked, redisPing, "it was asked")
 	}
 }
 
@@ -65,9 +60,7 @@ func TestLocalServersAreOffered(t *testing.T) {
 	probes = []localProbe{probes[0], probes[len(probes)-1]}
 	probes[0].port, probes[1].port = portOf(t, zookeeper.Addr), portOf(t, redis.Addr)
 	for i := range probes {
-		if !probes[i].answered(t.Context()) {
-			t.Errorf("%+v was not answered", probes[i])
-		}
+		must.True(t, probes[i].answered(t.Context()), probes[i], "was not answered")
 	}
 }
 
@@ -85,8 +78,6 @@ func TestLocalProbesAreFew(t *testing.T) {
 		}
 	}
 	for _, target := range l.Targets { // whatever runs on this machine
-		if !strings.Contains(target, "://127.0.0.1:") {
-			t.Errorf("offered %q", target)
-		}
+		must.Contain(t, target, "://127.0.0.1:", "offered")
 	}
 }

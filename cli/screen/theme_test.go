@@ -3,7 +3,6 @@ package screen
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/lockscope/lockscope/cli/app"
@@ -13,9 +12,7 @@ import (
 )
 
 func TestThemes(t *testing.T) {
-	if !slices.Equal(theme.Names(), config.Themes()) {
-		t.Errorf("there are %q, and a configuration may name %q", theme.Names(), config.Themes())
-	}
+	must.Same(t, theme.Names(), config.Themes(), "there are … and a configuration may name")
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must.Succeed(t, os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600))
 	for _, test := range []struct {

@@ -95,9 +95,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600); err != nil { // where the directory is to be
 		t.Fatal(err)
 	}
-	if err := a.w.arm(true); err == nil {
-		t.Error("armed without an audit file")
-	}
+	must.True(t, a.w.arm(true) != nil, "armed without an audit file")
 	a.forbidden("without an audit file")
 	must.Succeed(t, os.Remove(filepath.Join(a.state, "lockscope")))
 	a.arm(true)
@@ -105,9 +103,7 @@ func TestWritingIsArmedAndDisarmed(t *testing.T) {
 		t.Errorf("armed: %+v", r)
 	}
 	held := must.Have(a.acquire())(t)
-	if err := held.Release(a.ctx); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, held.Release(a.ctx), nil)
 	a.arm(false)
 	a.forbidden("disarmed")
 	a.arm(true)
