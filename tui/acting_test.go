@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -85,20 +86,14 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	if len(f.executed) != 0 {
 		t.Fatalf("released without consent: %v", f.executed)
 	}
-	typeText(m, "4")
-	press(m, "tab", "enter")
+	press(m, "4", "tab", "enter")
 	wantText(t, m, "number does not match")
-	press(m, "backspace")
-	typeText(m, "3")
-	press(m, "enter")
+	press(m, "backspace", "3", "enter")
 	wantText(t, m, "Nothing sent. Tab to Release all")
 	drain(t, m, press(m, "tab", "enter"))
 	wantText(t, m, "done; no holder now", "it changed meanwhile", "1 of 3 done: stopped at the first")
-	if want := []string{"/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
-		t.Errorf("executed %v, want %v", f.executed, want)
-	}
-	press(m, "enter")
-	press(m, "V")
+	must.Same(t, f.executed, []string{"/locks/a typed", "/locks/c typed"}, "executed")
+	press(m, "enter", "V")
 	wantNoText(t, m, "marked:")
 }
 
@@ -110,16 +105,13 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	press(m, "v", "down", "v")
 	wantText(t, m, "2 marked")
 	drain(t, m, press(m, "A"))
-	typeText(m, "2")
-	drain(t, m, press(m, "tab", "enter"))
+	drain(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
 	drain(t, m, press(m, "X"))
 	wantText(t, m, "How long is the key to last")
-	typeText(m, "10m")
-	drain(t, m, press(m, "tab", "enter"))
-	typeText(m, "2")
-	drain(t, m, press(m, "tab", "enter"))
+	drain(t, m, press(m, "10m", "tab", "enter"))
+	drain(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
 	if want := []string{"/locks/a typed", "/locks/c typed", "/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
@@ -136,30 +128,25 @@ func TestAskFromTheScreen(t *testing.T) {
 	f := newFakeReleaser()
 	f.result = act.Result{Asked: true, LetGo: true, HoldersAfter: f.result.HoldersAfter}
 	m := model(t, Options{Release: f.of}, 120, 36, fixture.Everything())
-	m.Go(screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, m, press(m, "A"))
 	wantText(t, m, "Ask to let go  zk:/locks/orders", "Next     ○ worker-7")
 	if r := f.requests[0]; !r.Ask || r.Wait != act.DefaultAskWait {
 		t.Errorf("asked for %+v", r)
 	}
-	typeText(m, "/locks/orders")
-	cmd := press(m, "tab", "enter")
+	cmd := press(m, "/locks/orders", "tab", "enter")
 	wantText(t, m, "Asking, and watching whether it lets go", "within 30 s")
 	run(t, m, cmd)
 	wantText(t, m, "It let go: worker-3", "Now      ● worker-7")
 	press(m, "enter")
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))
-	typeText(m, "/locks/orders")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Not let go (ignored)", "still holds the lock after 10s")
 	press(m, "enter")
-	m.Go(screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
-	m.navigate()
-	if press(m, "A"); m.HasDialog() {
-		t.Error("a key of Redis is asked")
-	}
+	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
+	press(m, "A")
+	must.True(t, !m.HasDialog(), "a key of Redis is asked")
 	wantText(t, m, "only holders of Curator's locks can be asked")
 }
 
@@ -210,8 +197,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	m := model(t, o, 120, 36, ofClient("10.0.0.7:50312"))
 	run(t, m, press(m, "K"))
 	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "No lock is freed by this", "client kill id 7", "Type the address 10.0.0.7:50312")
-	typeText(m, "10.0.0.7:50312")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "10.0.0.7:50312", "tab", "enter"))
 	wantText(t, m, "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
 	if f.ended != 1 || f.asked[0].Client != "10.0.0.7:50312" {
 		t.Errorf("ended %d, asked %+v", f.ended, f.asked)
@@ -220,9 +206,8 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 
 	for client, want := range map[string]string{"": "its connection is unknown", "10.0.0.7": "several connections from 10.0.0.7"} {
 		m := model(t, o, 120, 36, ofClient(client))
-		if press(m, "K"); m.HasDialog() {
-			t.Errorf("%q is ended", client)
-		}
+		press(m, "K")
+		must.True(t, !m.HasDialog(), client, "is ended")
 		wantText(t, m, want)
 	}
 
@@ -230,9 +215,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "K"))
 	wantText(t, m, "Not ended (unsupported)", "only a client can close its ZooKeeper session")
-	if !strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x") {
-		t.Errorf("asked for %+v", f.asked)
-	}
+	must.True(t, strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x"), "asked for", f.asked)
 	press(m, "enter")
 	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")
 	run(t, m, press(m, "K"))
@@ -250,9 +233,8 @@ func TestAFindingsClientIsNobodyElse(t *testing.T) {
 		}
 		m := model(t, Options{Release: newFakeReleaser().of, End: (&fakeEnder{}).of}, 120, 36, s)
 		press(m, "f", "j")
-		if press(m, "K"); m.HasDialog() != opens {
-			t.Errorf("about %q: K opens a dialog: %v", about, m.HasDialog())
-		}
+		press(m, "K")
+		must.Equal(t, m.HasDialog(), opens, "about", about, "K opens a dialog")
 		if !opens {
 			wantText(t, m, "the finding's contender is gone")
 		}
@@ -287,8 +269,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 		press(m, way...)
 		wantText(t, m, "Mute  stuck-holder on zk:/locks/a", "does not set the lock's severity", "enter MUTE")
-		typeText(m, "OPS-7")
-		run(t, m, press(m, "enter"))
+		run(t, m, press(m, "OPS-7", "enter"))
 		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(2 * time.Hour), Reason: "OPS-7"}}
 		if len(f.kept) != 1 || f.kept[0] != want || m.HasDialog() {
 			t.Errorf("%v: kept %+v", way, f.kept)
@@ -299,9 +280,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	press(m, "m", "up", "right")
 	wantText(t, m, "[8h]")
 	run(t, m, press(m, "enter", "enter"))
-	if until := f.kept[len(f.kept)-1].Until; until != fixture.In(8*time.Hour) {
-		t.Errorf("without a reason, until %v", until)
-	}
+	must.Equal(t, f.kept[len(f.kept)-1].Until, fixture.In(8*time.Hour), "without a reason, until")
 	f.kept = nil
 	s := heldLocks("a")
 	for l := range s.Locks() {
@@ -312,9 +291,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	wantText(t, m, "it is muted already")
 	run(t, m, press(m, "M"))
 	wantText(t, m, "unmuted: stuck-holder")
-	if len(f.kept) != 0 {
-		t.Errorf("kept %+v", f.kept)
-	}
+	must.Equal(t, len(f.kept), 0, "kept", f.kept)
 	f.err = errors.New("mutes: disk full")
 	run(t, m, press(m, "M"))
 	wantText(t, m, "disk full")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -40,7 +41,7 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 		for _, acting := range []bool{true, false} {
 			o := Options{}
 			if acting {
-				o = Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
+				o = armed(newFakeReleaser().of)
 			}
 			m := model(t, o, 80, 24, s)
 			press(m, "f", "j")
@@ -51,6 +52,17 @@ func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 			}
 		}
 	}
+}
+
+// atFinding is a model that may act, with the first finding of locks selected.
+func atFinding(t *testing.T, release func(string) (act.Releaser, bool), locks []*inspect.Lock) *Model {
+	m := model(t, armed(release), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks))
+	press(m, "f", "j")
+	return m
+}
+
+func armed(release func(string) (act.Releaser, bool)) Options {
+	return Options{Release: release, Armed: true, Arm: func(bool) error { return nil }}
 }
 
 // A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one
@@ -64,9 +76,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, named.Name), fixture.Say("then take them in one order")},
 	}}, nil
 	f := newFakeReleaser()
-	o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
-	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{first, second}))
-	press(m, "f", "j")
+	m := atFinding(t, f.of, []*inspect.Lock{first, second})
 	if got := m.front().Selected().Lock; got != first.ID {
 		t.Fatalf("the finding stands on %v", got)
 	}
@@ -100,9 +110,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 			Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, tt.advised.Name)},
 		}
 		first.Findings = []inspect.Finding{f}
-		o := Options{Release: newFakeReleaser().of, Armed: true, Arm: func(bool) error { return nil }}
-		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), tt.after))
-		press(m, "f", "j")
+		m := atFinding(t, newFakeReleaser().of, tt.after)
 		wantNoText(t, m, "x force-release")
 		press(m, "x")
 		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
@@ -132,9 +140,7 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 			Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "only if its client is gone", tt.lock.ID, tt.named)},
 		}}
 		f := newFakeReleaser()
-		o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
-		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{tt.lock}))
-		press(m, "f", "j")
+		m := atFinding(t, f.of, []*inspect.Lock{tt.lock})
 		wantText(t, m, "x force-release")
 		run(t, m, press(m, "x"))
 		if len(f.requests) != 1 || f.requests[0].Owner != tt.named {
@@ -163,8 +169,7 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 	} {
 		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Steps: []inspect.Step{tt.step}}}
 		f := newFakeReleaser()
-		o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
-		m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		m := model(t, armed(f.of), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		cmd := press(m, "f", "j", tt.key)
 		if !tt.opens {
 			if wantText(t, m, "no step of it names a contender: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
@@ -192,34 +197,27 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	f := newFakeReleaser()
 	f.preview = act.Preview{Seen: &inspect.Contender{Name: vote.Value, Special: inspect.Special{Digest: vote.Digest}, State: inspect.Waiting}, Sends: []string{"compare-and-delete"}, Warnings: []string{"this value has no quorum"}}
 	f.result = act.Result{Released: true, Masters: []act.MasterResult{{Addr: vote.Addr, Deleted: true}}}
-	o := Options{Release: f.of, Armed: true, Arm: func(bool) error { return nil }}
-	m := model(t, o, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	press(m, "f", "j")
+	m := atFinding(t, f.of, []*inspect.Lock{l})
 	wantText(t, m, "x force-release")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
 	wantNoText(t, m, "go-zookeeper", "It has changed since", "Held by")
-	typeText(m, l.ID.Path)
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Released: ", "deleted")
 	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true, TwoLeaders: true}
 	if len(f.requests) != 1 || f.requests[0] != want || f.executions() != 1 {
 		t.Errorf("requests %+v, executed %d", f.requests, f.executions())
 	}
-	asked := model(t, o, 120, 36, m.snapshot)
-	if press(asked, "f", "j", "A"); asked.HasDialog() {
-		t.Error("A, which asks, opens the dialog that deletes")
-	}
-	past := model(t, o, 120, 36, m.snapshot)
+	asked := model(t, armed(f.of), 120, 36, m.snapshot)
+	press(asked, "f", "j", "A")
+	must.True(t, !asked.HasDialog(), "A, which asks, opens the dialog that deletes")
+	past := model(t, armed(f.of), 120, 36, m.snapshot)
 	past.pastEvents = &past.events
-	if press(past, "f", "j", "x"); past.HasDialog() {
-		t.Error("x opens a preview of now in the past")
-	}
+	press(past, "f", "j", "x")
+	must.True(t, !past.HasDialog(), "x opens a preview of now in the past")
 	readOnly := model(t, Options{}, 120, 36, m.snapshot)
 	press(readOnly, "f", "j", "x")
-	if readOnly.HasDialog() {
-		t.Error("x opens a dialog where nothing may be written")
-	}
+	must.True(t, !readOnly.HasDialog(), "x opens a dialog where nothing may be written")
 }
 
 func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
@@ -339,12 +337,10 @@ func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 		if tt.done == 0 {
 			continue
 		}
-		typeText(m, "3")
-		drain(t, m, press(m, "tab", "enter"))
+		drain(t, m, press(m, "3", "tab", "enter"))
 		wantText(t, m, "3 of 3 done")
 		want := []string{"/locks/a " + dead.Name.String() + " typed", "/locks/a " + gone.Name.String() + " typed", "/locks/b " + list[1].Holders[0].Name.String() + " typed"}
-		if slices.Sort(f.executed); !slices.Equal(f.executed, want) {
-			t.Errorf("executed %q, want %q", f.executed, want)
-		}
+		slices.Sort(f.executed)
+		must.True(t, slices.Equal(f.executed, want), "executed", f.executed, "want", want)
 	}
 }

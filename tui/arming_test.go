@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -22,8 +23,7 @@ func arms(f *fakeReleaser, err error, asked *[]bool) Options {
 // choose runs the palette's entry of that name.
 func choose(t *testing.T, m *Model, name string) {
 	t.Helper()
-	press(m, ":")
-	typeText(m, name)
+	press(m, ":", name)
 	run(t, m, press(m, "enter"))
 }
 
@@ -37,16 +37,14 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows writing", "[ Close ]", "w allow writing")
-	typeText(m, "/orders")
-	if cmd := press(m, "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
+	if cmd := press(m, "/orders", "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
 		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
 	}
 	choose(t, m, "write")
 	wantText(t, m, "WRITE")
 	wantNoText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	typeText(m, "/locks/orders")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Released: worker-3")
 	press(m, "enter")
 	choose(t, m, "write")
@@ -69,12 +67,10 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		again := send(m, press(m, "w")())
 		if environment != "" {
 			wantText(t, m, "Why is it done?")
-			typeText(m, "OPS-7")
-			again = press(m, "enter")
+			again = press(m, "OPS-7", "enter")
 		}
 		answer(t, m, again)
-		typeText(m, "/locks/orders")
-		run(t, m, press(m, "tab", "enter"))
+		run(t, m, press(m, "/locks/orders", "tab", "enter"))
 		wantText(t, m, "Released: worker-3")
 		if len(asked) != 1 || !asked[0] || len(f.requests) != 2 {
 			t.Errorf("%q: asked for %v, %d previews", environment, asked, len(f.requests))
@@ -99,8 +95,7 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
-	press(m, "esc", ":")
-	typeText(m, "write")
+	press(m, "esc", ":", "write")
 	wantNoText(t, m, "allow actions on locks")
 }
 
@@ -113,12 +108,9 @@ func TestProductionAsksForTheReason(t *testing.T) {
 		t.Fatal("the preview was asked for before the reason")
 	}
 	wantText(t, m, "This is production. Why is it done?")
-	if cmd := press(m, "enter"); cmd != nil {
-		t.Error("no reason is taken for one")
-	}
+	must.True(t, press(m, "enter") == nil, "no reason is taken for one")
 	wantText(t, m, "give a reason", "[ Preview ]   [ Cancel ]")
-	typeText(m, "ticket 7")
-	run(t, m, press(m, "enter"))
+	run(t, m, press(m, "ticket 7", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
 		t.Errorf("request %+v", r)
@@ -140,17 +132,14 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
 	press(m, "X")
 	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
-	typeText(m, "soon")
-	press(m, "enter")
+	press(m, "soon", "enter")
 	wantText(t, m, "give a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}
-	typeText(m, "10m")
-	run(t, m, press(m, "enter"))
+	run(t, m, press(m, "10m", "enter"))
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
-	typeText(m, l.ID.Path)
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Set: the key expires in 10m unless its client renews it", "r1:6379  set; expires in 10m00s")
 	if r := f.requests[0]; r.TTL != 10*time.Minute {
 		t.Errorf("request %+v", r)

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -57,20 +58,14 @@ func TestTheBellRingsForWhatComes(t *testing.T) {
 		{found(inspect.Critical, nil), 1},
 	} {
 		now = tt.msg.snapshot.TakenAt
-		if got := bells(m, tt.msg); got != tt.want {
-			t.Errorf("step %d: %d bells, want %d", i, got, tt.want)
-		}
+		must.Equal(t, bells(m, tt.msg), tt.want, "step", i, "bells")
 	}
 	again := found(inspect.Critical, nil)
 	now = now.Add(-bellPause + time.Second)
-	if got := bells(m, again); got != 0 {
-		t.Errorf("%d bells a second after the one before", got)
-	}
+	must.Equal(t, bells(m, again), 0, "bells a second after the one before")
 	off := start("")
 	bells(off, found(inspect.Critical, nil))
-	if got := bells(off, found(inspect.Critical, nil)); got != 0 {
-		t.Errorf("%d bells where it is off", got)
-	}
+	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells where it is off")
 }
 
 func TestSuspend(t *testing.T) {

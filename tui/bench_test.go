@@ -111,9 +111,7 @@ func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit f
 	}()
 	return feed, func() {
 		cancel()
-		if err := <-done; err != nil {
-			tb.Error(err)
-		}
+		must.Be(tb, <-done, nil)
 		_ = keyboard.Close()
 	}
 }

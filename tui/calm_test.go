@@ -101,9 +101,7 @@ func TestNamesComeBeforeBlankColumns(t *testing.T) {
 	m := model(t, Options{}, 120, 36, s)
 	before := lineWith(t, m, "LOCK")
 	press(m, "W", "W")
-	if after := lineWith(t, m, "LOCK"); after != before {
-		t.Errorf("W does not go back: %q, then %q", before, after)
-	}
+	must.Equal(t, lineWith(t, m, "LOCK"), before, "W does not go back … then")
 }
 
 // The columns do not move with the filter.
@@ -113,12 +111,8 @@ func TestColumnsOnlyGrow(t *testing.T) {
 		fixture.QueueOf("/locks/a-rather-long-name/of-a-lock", time.Minute, fixture.Ann), fixture.QueueOf("/locks/b", time.Minute, fixture.Bob),
 	}))
 	before := lineWith(t, m, "KIND")
-	press(m, "/")
-	typeText(m, "locks/b")
-	press(m, "enter")
-	if after := lineWith(t, m, "KIND"); after != before {
-		t.Errorf("%q, then %q", before, after)
-	}
+	press(m, "/", "locks/b", "enter")
+	must.Equal(t, lineWith(t, m, "KIND"), before, "then")
 }
 
 // Until the first order is final, the list says so.
@@ -156,8 +150,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 			t.Errorf("%q:\n%s", key, content(m))
 		}
 	}
-	m.Go(screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)")
 }
 
@@ -189,9 +182,7 @@ func TestThePaneOfALostBackendStandsStill(t *testing.T) {
 	now = now.Add(13 * time.Second)
 	send(m, tickedMsg{m.ticking})
 	wantText(t, m, "read 13s ago: ")
-	if after := strings.ReplaceAll(lineWith(t, m, "holds"), "read 13s ago", "read 0.0s ago"); after != held {
-		t.Errorf("%q, then %q", held, after)
-	}
+	must.Equal(t, strings.ReplaceAll(lineWith(t, m, "holds"), "read 13s ago", "read 0.0s ago"), held, "then")
 }
 
 // A muted finding is marked where its lock is, and counted.
@@ -202,30 +193,11 @@ func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
 	f.Muted = &inspect.Muted{Until: fixture.In(1 << 40), Reason: "known", By: "me"}
 	l.Findings = []inspect.Finding{f}
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	if row := lineWith(t, m, "● "+l.ID.String()); !strings.Contains(row, "✖ persistent-contender (muted)") {
-		t.Error(row)
-	}
+	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ persistent-contender (muted)")
 	wantText(t, m, " · 1 muted")
 	wantNoText(t, m, "1 critical")
 	press(m, "f")
 	wantText(t, m, "(muted) "+f.Message, "muted by me until ", ": known")
-}
-
-// A group of one lock is drawn as that lock.
-func TestAGroupOfOneIsItsLock(t *testing.T) {
-	t.Parallel()
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{
-		fixture.QueueOf("/a/1", time.Minute, fixture.Ann), fixture.QueueOf("/b/1", time.Minute, fixture.Bob), fixture.QueueOf("/b/2", time.Minute, fixture.Bob),
-	}))
-	press(m, "p")
-	wantText(t, m, "zk:/a/1")
-	press(m, "G", "enter")
-	if got := strings.Join(listed(m), " "); !strings.Contains(got, "/a/1") || strings.Contains(got, "[zk:/a/]") || !strings.Contains(got, "[zk:/b/] /b/1 /b/2") {
-		t.Error(got)
-	}
-	if n := locksOf(m).Index.Lines(locksOf(m).Opened); n != len(listed(m)) {
-		t.Errorf("%d lines, not %d", n, len(listed(m)))
-	}
 }
 
 // A name that is too long for the table gets all that other columns leave.

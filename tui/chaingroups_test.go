@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -16,8 +17,7 @@ import (
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
 	t.Helper()
 	m := model(t, o, width, height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	m.Go(screen.Chain, screen.Subject{Lock: l.ID})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 	return m
 }
 
@@ -75,9 +75,7 @@ func TestGroupCannotBeReleased(t *testing.T) {
 	}
 	wantText(t, m, "this is a group: open it")
 	press(m, "enter", "j")
-	if cmd := press(m, "x"); cmd == nil {
-		t.Error("a reader cannot be released")
-	}
+	must.True(t, press(m, "x") != nil, "a reader cannot be released")
 }
 
 // A holder that waits itself is shown with the lock that it waits for.

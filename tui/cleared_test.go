@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -36,14 +37,10 @@ func TestFindingsThatHaveGone(t *testing.T) {
 		switch {
 		case strings.Contains(l, " went "):
 			went = i
-			if !strings.Contains(l, "2m00s") {
-				t.Errorf("it stood for two minutes: %s", l)
-			}
+			must.Contain(t, l, "2m00s", "it stood for two minutes")
 		case strings.Contains(l, "unseen-begin"):
 			begin = i
-			if !strings.Contains(l, " ?  until") {
-				t.Errorf("nobody saw it come: %s", l)
-			}
+			must.Contain(t, l, " ?  until", "nobody saw it come")
 		}
 	}
 	if went == 0 || begin != went+1 {

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/backends"
 	"github.com/lockscope/lockscope/tui/findings"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -37,28 +38,20 @@ func TestTheTitleIsClicked(t *testing.T) {
 		m := open(Options{})
 		clickAt(t, m, "READ-ONLY")
 		wantText(t, m, "read-only")
-		if m.inFront != screen.Findings {
-			t.Errorf("%v: READ-ONLY leads to %s", size, m.inFront)
-		}
+		must.Equal(t, m.inFront, screen.Findings, size, "READ-ONLY leads to")
 		clickAt(t, m, "findings")
 		wantText(t, m, "findings is what you see")
 		clickAt(t, m, "locks")
-		if m.inFront != screen.Locks {
-			t.Errorf("%v: locks leads to %s", size, m.inFront)
-		}
+		must.Equal(t, m.inFront, screen.Locks, size, "locks leads to")
 		clickAt(t, m, "locks")
 		wantText(t, m, "this is home")
 
 		m = open(Options{})
 		press(m, "space")
 		clickAt(t, m, "PAUSED")
-		if m.paused {
-			t.Errorf("%v: PAUSED does not go on", size)
-		}
+		must.True(t, !m.paused, size, "PAUSED does not go on")
 		clickAt(t, m, "redis degraded")
-		if m.inFront != screen.Backends {
-			t.Errorf("%v: what is wrong with a backend leads to %s", size, m.inFront)
-		}
+		must.Equal(t, m.inFront, screen.Backends, size, "what is wrong with a backend leads to")
 	}
 	m := model(t, Options{Sandbox: true}, 120, 36, fixture.Everything())
 	clickAt(t, m, "SANDBOX")
@@ -66,9 +59,7 @@ func TestTheTitleIsClicked(t *testing.T) {
 	clickAt(t, m, "READ-ONLY")
 	wantText(t, m, "read-only")
 	clickAt(t, m, "zk ●")
-	if m.inFront != screen.Backends {
-		t.Errorf("a backend's sign leads to %s", m.inFront)
-	}
+	must.Equal(t, m.inFront, screen.Backends, "a backend's sign leads to")
 }
 
 // Clicks on the frame are not for the list in it: the row below the last one in sight stays unselected.
@@ -77,16 +68,12 @@ func TestTheFrameIsNoPartOfTheList(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	before := locksOf(m).Current
 	send(m, tea.MouseClickMsg{X: 20, Y: 10, Button: tea.MouseLeft})
-	if got := locksOf(m).Current; got != before {
-		t.Errorf("a click on the rule selects %v", got)
-	}
+	must.Equal(t, locksOf(m).Current, before, "a click on the rule selects")
 	m = opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	for range 2 {
 		send(m, tea.MouseClickMsg{X: 20, Y: 9, Button: tea.MouseRight})
 	}
-	if m.inFront != screen.Chain {
-		t.Errorf("the right button opens %s", m.inFront)
-	}
+	must.Equal(t, m.inFront, screen.Chain, "the right button opens")
 }
 
 // A click chooses in the pane that it is in, and gives it the keys.
@@ -97,20 +84,19 @@ func TestAClickChoosesThePane(t *testing.T) {
 	clickAt(t, m, "└─○ waits")
 	wantText(t, m, "worker-7 · waits")
 	press(m, "j")
-	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
-		t.Errorf("the keys move in the table: %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "the keys move in the table")
 	wantNoText(t, m, "worker-7 · waits")
-
+	clickAt(t, m, "└─○ waits")
+	wantNoText(t, m, "locks ▸ chain")
+	clickAt(t, m, "└─○ waits")
+	wantText(t, m, "locks ▸ chain")
 	m = model(t, Options{}, 200, 50, fixture.Everything())
 	press(m, "b")
 	s := m.front().(*backends.Screen)
 	before := s.Current
 	clickAt(t, m, "changes")
 	press(m, "j", "j")
-	if s.Current != before {
-		t.Error("backends: the keys move in the list, not in the details")
-	}
+	must.Equal(t, s.Current, before, "backends: the keys move in the list, not in the details")
 
 	m = model(t, Options{}, 200, 50, fixture.Everything())
 	press(m, "f")

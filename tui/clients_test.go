@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
-	"github.com/lockscope/lockscope/theme"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/clients"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -22,8 +21,7 @@ import (
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about screen.Subject) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
-	m.Go(screen.Clients, about)
-	m.navigate()
+	goTo(m, screen.Clients, about)
 	makeClients(m)
 	return m
 }
@@ -33,33 +31,6 @@ func makeClients(m *Model) {
 	c := m.screens[screen.Clients].(*clients.Screen)
 	c.Making = false
 	send(m, answeredMsg{screen.Clients, clients.ClientsListedMsg{List: clients.ListClients(m.snapshot)}})
-}
-
-func TestGoldenClients(t *testing.T) {
-	t.Parallel()
-	pages := []struct {
-		name string
-		keys []string
-	}{{"clients", nil}, {"clients-entries", []string{"enter", "j"}}, {"waitgraph", []string{"w"}}}
-	for _, page := range pages {
-		for _, size := range sizes {
-			for _, ascii := range []bool{false, true} {
-				name := fmt.Sprintf("%s-%dx%d", page.name, size.width, size.height)
-				if ascii {
-					name += "-ascii"
-				}
-				t.Run(name, func(t *testing.T) {
-					m := inClients(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height, fixture.BlockedClients(t), screen.Subject{})
-					press(m, page.keys...)
-					fits(t, m)
-					goldenScreen(t, name, m)
-					if text := content(m); ascii && !isASCII(text) {
-						t.Errorf("not ASCII:\n%s", text)
-					}
-				})
-			}
-		}
-	}
 }
 
 func selectedName(m *Model) string {
@@ -90,12 +61,8 @@ func TestClientsKeys(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 			press(m, test.keys...)
-			if got := selectedName(m); got != test.want {
-				t.Errorf("selected %q, want %q", got, test.want)
-			}
-			if got := m.front().Selected().Lock.String(); got != test.on {
-				t.Errorf("on %q, want %q", got, test.on)
-			}
+			must.Equal(t, selectedName(m), test.want, "selected")
+			must.Equal(t, m.front().Selected().Lock.String(), test.on, "on")
 			fits(t, m)
 		})
 	}
@@ -119,9 +86,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 
 func TestClientsOpenAtALocksHolder(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Lock: fixture.Id("zk:/jobs/ledger")})
-	if got := selectedName(m); got != "dan" {
-		t.Errorf("opened at %q", got)
-	}
+	must.Equal(t, selectedName(m), "dan", "opened at")
 }
 
 // A circle over ZooKeeper and Redis is drawn with what makes a session and a client one, and is only possible
@@ -177,16 +142,12 @@ func TestClientSelectionFollows(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	wantText(t, m, "it holds nothing and waits for nothing any more", "idle")
-	if got := selectedName(m); got != "fay" {
-		t.Errorf("the cursor went to %q while its client rested", got)
-	}
+	must.Equal(t, selectedName(m), "fay", "the cursor went to … while its client rested")
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	if got := selectedName(m); got != "fay" {
-		t.Errorf("the cursor went to %q when its client came again", got)
-	}
+	must.Equal(t, selectedName(m), "fay", "the cursor went to … when its client came again")
 	wantNoText(t, m, "idle")
 }
 
@@ -209,24 +170,20 @@ func TestClientsAreSorted(t *testing.T) {
 	wantText(t, m, "sort: blocks most")
 	press(m, "j")
 	chosen := selectedName(m)
-	if press(m, "s"); selectedName(m) != chosen {
-		t.Errorf("the cursor went from %s to %s", chosen, selectedName(m))
-	}
+	press(m, "s")
+	must.Equal(t, selectedName(m), chosen, "the cursor went from … to")
 	wantText(t, m, "sort: name")
 	byName := names()
 	if !slices.IsSorted(byName) || len(byName) < 3 {
 		t.Errorf("by name: %v", byName)
 	}
 	makeClients(m) // in the first order
-	if again := names(); !slices.Equal(again, byName) {
-		t.Errorf("a new list: %v", again)
-	}
+	must.Same(t, names(), byName, "a new list")
 	press(m, "S")
 	wantText(t, m, "sort: name, reversed")
 	turned := names()
-	if slices.Reverse(turned); !slices.Equal(turned, byName) {
-		t.Errorf("reversed: %v", turned)
-	}
+	slices.Reverse(turned)
+	must.Same(t, turned, byName, "reversed")
 	for _, next := range []string{"holds most", "waits for most", "waits longest", "blocks most"} {
 		press(m, "s")
 		wantText(t, m, "sort: "+next)
@@ -364,7 +321,6 @@ func TestARestingClientIsNotCounted(t *testing.T) {
 	if selectedName(m) != "ann" {
 		t.Fatalf("on %s", selectedName(m))
 	}
-	if press(m, "k"); selectedName(m) != "dan" {
-		t.Errorf("k leads to %s", selectedName(m))
-	}
+	press(m, "k")
+	must.Equal(t, selectedName(m), "dan", "k leads to")
 }

@@ -58,25 +58,11 @@ func allColumns() []string {
 	return strings.Split(names, ", ")
 }
 
-// chosenOnly are the columns that are shown only if the user chose them.
-func chosenOnly(t *testing.T) []string {
-	t.Helper()
-	usual := titles(model(t, Options{}, 340, 24, fixture.Everything())) // with room for all after the names
-	return slices.DeleteFunc(allColumns(), func(name string) bool { return slices.Contains(usual, strings.ToUpper(name)) })
-}
-
-// Each column that is shown only if the user chose it has its cell of one lock here; TestCells has those
-// of the others.
+// Columns that no width shows by itself have their cells here; the tests of tui/locks have those of the others.
 func TestChosenColumnsShowFields(t *testing.T) {
-	cells := map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"}
-	for _, name := range chosenOnly(t) {
-		t.Run(name, func(t *testing.T) {
-			m := model(t, Options{Look: Look{Columns: []string{"lock", name}}}, 80, 24, fixture.Everything())
-			if cells[name] == "" {
-				t.Errorf("what the column shows of %s is not tried: its cell goes into this table\n%s", fixture.Orders().ID, content(m))
-			}
-			wantText(t, m, strings.ToUpper(name), cells[name])
-		})
+	for name, cell := range map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"} {
+		m := model(t, Options{Look: Look{Columns: []string{"lock", name}}}, 80, 24, fixture.Everything())
+		wantText(t, m, strings.ToUpper(name), cell)
 	}
 }
 
@@ -100,49 +86,15 @@ func TestViewsAreChosen(t *testing.T) {
 	must.Succeed(t, CheckLook(o.Look))
 	m := model(t, o, 80, 24, fixture.Everything())
 	choose := func(name string) {
-		press(m, ":")
-		typeText(m, name)
-		press(m, "enter")
+		press(m, ":", name, "enter")
 	}
 	choose("slow")
 	wantText(t, m, "/ held", "4 of 8 locks", "HELD ↓")
-	if got := strings.Join(titles(m), " "); got != "HELD LOCK CLIENT" {
-		t.Error(got)
-	}
-	if got := listed(m)[1]; got != fixture.Orders().ID.Path {
-		t.Errorf("%s comes second", got)
-	}
+	must.Equal(t, strings.Join(titles(m), " "), "HELD LOCK CLIENT")
+	must.Equal(t, listed(m)[1], fixture.Orders().ID.Path, "comes second")
 	choose("plain")
 	wantText(t, m, " 8 locks", "sort: name, reversed")
-	if got := strings.Join(titles(m), " "); got != "LOCK HELD FINDING" {
-		t.Error(got)
-	}
-}
-
-// The list is sorted by each of them, too, those without a value last in both directions;
-// TestEveryColumnSorts has the others.
-func TestChosenColumnsSort(t *testing.T) {
-	red, billing, orders := fixture.Hostile().ID.Path, "/locks/billing", "/locks/orders"
-	first := map[string][2][]string{ // and in reverse
-		"client":  {{red, billing, orders, "lock:cart:42"}, {orders, billing, red, "lock:cart:42"}},
-		"session": {{red, billing, orders, "lock:cart:42"}, {orders, billing, red, "lock:cart:42"}},
-		"backend": {{"lock:cart:42", "lock:dark", "lock:invoices", "lock:left"}, {red, billing, "/locks/nightly", orders}},
-	}
-	for _, name := range chosenOnly(t) {
-		for i, sort := range []string{name, "-" + name} {
-			t.Run(sort, func(t *testing.T) {
-				view := locks.View{Sort: sort, Columns: []string{"lock", name}}
-				m := model(t, Options{Look: Look{Views: map[string]locks.View{"this": view}}}, 80, 24, fixture.Everything())
-				press(m, ":")
-				typeText(m, "this")
-				press(m, "enter")
-				want := first[name][i]
-				if got := listed(m); len(want) == 0 || !slices.Equal(got[:len(want)], want) {
-					t.Errorf("first come %q, want %q (a new column has its line in this table)", got, want)
-				}
-			})
-		}
-	}
+	must.Equal(t, strings.Join(titles(m), " "), "LOCK HELD FINDING")
 }
 
 // What a configuration may name as a column is in the contract.
@@ -151,9 +103,7 @@ func TestTheContractNamesEveryColumn(t *testing.T) {
 	_, section, _ := strings.Cut(string(page), "\n### config check")
 	section, _, _ = strings.Cut(section, "\n### ")
 	for _, name := range allColumns() {
-		if !strings.Contains(section, "`"+name+"`") {
-			t.Errorf("docs/cli.md names no column %s at config", name)
-		}
+		must.Contain(t, section, "`"+name+"`", "docs/cli.md names no column", name, "at config")
 	}
 }
 

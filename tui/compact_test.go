@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -12,8 +13,7 @@ import (
 // Letters that would act are typed into a filter as anywhere else.
 func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
-	press(m, "/")
-	typeText(m, "axXAKmL8")
+	press(m, "/", "axXAKmL8")
 	wantText(t, m, "/ axXAKmL8")
 	press(m, "esc")
 	for _, key := range []string{"a", "x", "X", "A", "K", "m", "L", "8"} {
@@ -30,20 +30,16 @@ func TestEscLeavesWhatHasNoRoom(t *testing.T) {
 		t.Fatal("no dialog")
 	}
 	m.Update(tea.WindowSizeMsg{Width: 39, Height: 11})
-	if press(m, "esc"); !m.HasDialog() {
-		t.Error("esc closes what cannot be seen at all")
-	}
+	press(m, "esc")
+	must.True(t, m.HasDialog(), "esc closes what cannot be seen at all")
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
 	wantText(t, m, "at least 80x24", "esc goes back")
-	if press(m, "enter", "y"); !m.HasDialog() {
-		t.Error("keys reach a dialog that is not drawn")
-	}
-	if press(m, "esc"); m.HasDialog() {
-		t.Error("esc does not close it")
-	}
+	press(m, "enter", "y")
+	must.True(t, m.HasDialog(), "keys reach a dialog that is not drawn")
+	press(m, "esc")
+	must.True(t, !m.HasDialog(), "esc does not close it")
 	wantNoText(t, m, "at least 80x24")
-	m.Go(screen.Lab, screen.Subject{})
-	m.navigate()
+	goTo(m, screen.Lab, screen.Subject{})
 	wantText(t, m, "esc goes back")
 	press(m, "esc")
 	wantNoText(t, m, "at least 80x24")

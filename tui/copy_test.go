@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -40,9 +41,7 @@ func TestCopyMenu(t *testing.T) {
 		if cmd == nil {
 			t.Fatalf("%v copies nothing", test.keys)
 		}
-		if got := fmt.Sprint(cmd()); got != test.want {
-			t.Errorf("copied %q, want %q", got, test.want)
-		}
+		must.Equal(t, fmt.Sprint(cmd()), test.want, "copied")
 		wantNoText(t, m, "Copy of")
 		wantText(t, m, "copied ")
 	}
@@ -64,7 +63,7 @@ func TestCopyIsOfTheSelected(t *testing.T) {
 func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "y")
-	for _, key := range []tea.KeyPressMsg{{}, keyMsg("0"), keyMsg("z"), keyMsg("é")} {
+	for _, key := range []tea.KeyPressMsg{{}, keyPress("0"), keyPress("z"), keyPress("é")} {
 		if cmd := send(m, key); cmd != nil || !m.HasDialog() {
 			t.Errorf("%q does something", key.String())
 		}
@@ -86,9 +85,7 @@ func TestTheAdvisedCommandIsCopied(t *testing.T) {
 		m := model(t, Options{}, 120, 36, s)
 		press(m, keys...)
 		wantText(t, m, "1  command  "+step.Command, "2  path")
-		if got := fmt.Sprint(press(m, "1")()); got != step.Command {
-			t.Errorf("copied %q", got)
-		}
+		must.Equal(t, fmt.Sprint(press(m, "1")()), step.Command, "copied")
 	}
 }
 

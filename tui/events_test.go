@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/events"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -145,12 +145,8 @@ func TestEventsFilter(t *testing.T) {
 		{"worker-8 billing", 0},
 	} {
 		m := withEvents(t, Options{}, 120, 40, allKinds()...)
-		press(m, "/")
-		typeText(m, test.filter)
-		press(m, "enter")
-		if got := len(eventsOf(m).Shown); got != test.want {
-			t.Errorf("%q shows %d events, want %d", test.filter, got, test.want)
-		}
+		press(m, "/", test.filter, "enter")
+		must.Equal(t, len(eventsOf(m).Shown), test.want, test.filter, "shows … events")
 		if test.want == 0 {
 			wantText(t, m, "No event matches the filter.")
 		}
@@ -159,9 +155,7 @@ func TestEventsFilter(t *testing.T) {
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))
-		if got := len(eventsOf(m).Shown); got != 2*test.want {
-			t.Errorf("%q shows %d events of twice as many, want %d", test.filter, got, 2*test.want)
-		}
+		must.Equal(t, len(eventsOf(m).Shown), 2*test.want, test.filter, "shows … events of twice as many")
 		if test.filter != "" {
 			press(m, "esc")
 			wantText(t, m, "26 events", "locks ▸ events")
@@ -181,8 +175,7 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "o")
 	wantNoText(t, m, "only zk:")
 	press(m, "esc")
-	m.Go(screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
 	press(m, "e")
 	wantText(t, m, "1 of 13 events", "only zk:/locks/billing", "reader-2")
 	press(m, "o", "g")
@@ -242,8 +235,7 @@ func TestEventsEmpty(t *testing.T) {
 	press(m, "enter", "k", "G", "o", "y", "pgdown")
 	fits(t, m)
 	press(m, "esc")
-	m.Go(screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	press(m, "e")
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	wantText(t, m, "No events of zk:/locks/orders since watching began.")
@@ -254,19 +246,10 @@ func TestEventsMouse(t *testing.T) {
 	top := len(frame{m}.head())
 	click := tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 2 + 4}
 	send(m, click)
-	if got := eventsOf(m).Current().Kind; got != inspect.EventReleased {
-		t.Errorf("a click selects %s", got)
-	}
+	must.Equal(t, eventsOf(m).Current().Kind, inspect.EventReleased, "a click selects")
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 9, Y: top + 30})
 	send(m, click)
 	wantText(t, m, "locks ▸ chain", "/locks/orders")
-}
-
-func TestThousands(t *testing.T) {
-	got := []string{describe.Thousands(0), describe.Thousands(999), describe.Thousands(1204), describe.Thousands(1234567)}
-	if want := []string{"0", "999", "1,204", "1,234,567"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
 }
 
 func TestEventsDoNotKeepWholeQueues(t *testing.T) {
@@ -304,9 +287,7 @@ func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
 	gone := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
 	send(m, snapshotArrivedMsg{snapshot: gone})
-	if len(m.history.Of(l.ID)) > 0 {
-		t.Error("the grants of a lock that is gone are kept for ever")
-	}
+	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a lock that is gone are kept for ever")
 }
 
 // w shows the last two minutes only, and what is older by now goes; p shows one row for all events alike of a lock.
@@ -322,12 +303,9 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	wantText(t, m, "61 of 73 events")
 	press(m, "w", "w", "p")
 	wantText(t, m, "73 events", "grouped", "31x  ", "worker-30")
-	if got := len(eventsOf(m).Shown); got != 13 {
-		t.Errorf("%d rows", got)
-	}
-	if press(m, "p"); len(eventsOf(m).Shown) != 73 {
-		t.Error("p does not end the grouping")
-	}
+	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
+	press(m, "p")
+	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
 }
 
 // A long name of a lock is in full where there is room for it.

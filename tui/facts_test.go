@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -40,13 +39,6 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 
 func TestDialogWords(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"careful now": "Careful now", "worker-3 is not stopped": "worker-3 is not stopped", "": "", "Done": "Done", "ärger droht": "ärger droht",
-	} {
-		if got := describe.Sentence(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
 	m := inConfirm(t, newFakeReleaser())
 	wantText(t, m, "Sends    · delete", "esc cancel", "[ Release ]")
 }

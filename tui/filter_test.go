@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -17,21 +18,17 @@ func TestFiltersAreEdited(t *testing.T) {
 		m.Go(e.name, screen.Subject{})
 		send(m, nil)
 		before := content(m)
-		if send(m, tea.PasteMsg{Content: "qx"}); content(m) != before {
-			t.Errorf("%s: a paste is handled as keys", e.name)
-		}
+		send(m, tea.PasteMsg{Content: "qx"})
+		must.Equal(t, content(m), before, e.name, "a paste is handled as keys")
 		f, ok := m.front().(screen.Filtering)
 		if !ok {
 			continue
 		}
-		press(m, "/")
-		typeText(m, "bc")
+		press(m, "/", "bc")
 		send(m, tea.KeyPressMsg{Code: tea.KeyHome})
 		press(m, "a")
 		send(m, tea.KeyPressMsg{Code: tea.KeyEnd}, tea.PasteMsg{Content: "d\ne"})
-		if got := f.Input().Text(); got != "abcd e" {
-			t.Errorf("%s: %q", e.name, got)
-		}
+		must.Equal(t, f.Input().Text(), "abcd e", e.name)
 		if press(m, "esc"); f.Input().Text() != "" || f.Input().Open {
 			t.Errorf("%s: esc leaves %q", e.name, f.Input().Text())
 		}
@@ -44,7 +41,7 @@ func TestFiltersAreEdited(t *testing.T) {
 	m = model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "/", "o")
 	wantText(t, m, "in any name, host, session or finding")
-	typeText(m, " held>5m")
+	press(m, " held>5m")
 	wantNoText(t, m, "in any name")
 }
 
@@ -53,8 +50,7 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
-		m.Go(e.name, screen.Subject{})
-		m.navigate()
+		goTo(m, e.name, screen.Subject{})
 		if m.filter() == nil {
 			continue
 		}
@@ -63,14 +59,12 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 		if got := line(); !strings.HasPrefix(got, " / ") || !strings.Contains(got, " words") {
 			t.Errorf("%s: %q", e.name, got)
 		}
-		typeText(m, "zk")
+		press(m, "zk")
 		if got := line(); !strings.HasPrefix(got, " / zk ") || !strings.Contains(got, " of ") {
 			t.Errorf("%s: %q", e.name, got)
 		}
-		typeText(m, " ~[")
-		if got := line(); !strings.Contains(got, "~[: missing closing ]") {
-			t.Errorf("%s: %q", e.name, got)
-		}
+		press(m, " ~[")
+		must.Contain(t, line(), "~[: missing closing ]", e.name)
 		fits(t, m)
 	}
 }
@@ -79,49 +73,19 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 func TestANewFilterStartsFresh(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "/")
-	typeText(m, "nightly")
-	press(m, "enter", "/")
-	typeText(m, "lock")
+	press(m, "/", "nightly", "enter", "/", "lock")
 	wantText(t, m, "/ lock ")
 	press(m, "enter", "/", "backspace", "enter")
-	if got := m.filter().Text(); got != "" {
-		t.Errorf("backspace leaves %q of the selected text", got)
-	}
-	press(m, "/")
-	typeText(m, "nightly")
-	press(m, "enter", "/", "right")
-	typeText(m, "x")
-	if got := m.filter().Text(); got != "nightlyx" {
-		t.Errorf("after an arrow the text is %q", got)
-	}
-}
-
-// If the lock under the cursor does not match, the first match is selected, the worst.
-func TestAFilterSelectsTheFirstMatch(t *testing.T) {
-	t.Parallel()
-	m := model(t, Options{}, 120, 36, fixture.Everything())
-	s := locksOf(m)
-	at := 0
-	for at = range s.Visible() {
-		if s.Visible()[at].Selection().Lock.Backend == "redis" && at > 1 {
-			break
-		}
-		press(m, "j")
-	}
-	press(m, "/")
-	typeText(m, "zk:/locks/")
-	if first := s.Visible()[0].Selection(); s.Current != first || first.Lock.Backend != "zk" {
-		t.Errorf("from row %d the filter selects %v, the first match is %v", at, s.Current, first)
-	}
+	must.Equal(t, m.filter().Text(), "", "backspace leaves … of the selected text")
+	press(m, "/", "nightly", "enter", "/", "right", "x")
+	must.Equal(t, m.filter().Text(), "nightlyx", "after an arrow the text is")
 }
 
 // An invalid filter is reported in the empty list, with the names of the fields.
 func TestFieldsAreNamedWhereTheyCanBeRead(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "/")
-	typeText(m, "hots=batch-7")
+	press(m, "/", "hots=batch-7")
 	wantText(t, m, "This is not a filter", `no field "hots"`, "holder= host=", "held>5m", "backend=")
 	wantNoText(t, m, "No lock matches")
 }

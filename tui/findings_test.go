@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/findings"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -68,15 +69,12 @@ func findingRows(m *Model) []string {
 
 func TestFindingsAreListed(t *testing.T) {
 	m := model(t, Options{}, 120, 36, allFindings())
-	m.Go(screen.Findings, screen.Subject{})
-	m.navigate()
+	goTo(m, screen.Findings, screen.Subject{})
 	want := []string{
 		"deadlock zk:/locks/ring-a", "eviction-risk redis", "missing-watch ×4", "stuck-holder zk:/locks/orders", "thin-margin redis:lock:cart:42",
 		"herd " + fixture.Hostile().ID.String(), "blind redis:lock:cart:42",
 	}
-	if diff := cmp.Diff(want, findingRows(m)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 	wantText(
 		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 info · ? partial view", "ring-a +1", "≥0s", "on 2 locks",
 		"critical · likely · open for ≥0s", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
@@ -88,9 +86,7 @@ func TestFindingsAreListed(t *testing.T) {
 	press(m, "j")
 	wantText(t, m, "contender  w-1")
 	press(m, "k", "enter")
-	if diff := cmp.Diff(want, findingRows(m)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 }
 
 // s goes through the orders of the rules, S reverses one, and the cursor stays with its finding.
@@ -109,28 +105,20 @@ func TestFindingsAreSorted(t *testing.T) {
 	} {
 		press(m, want.key)
 		wantText(t, m, "sort: "+want.order)
-		if got := first(); got != want.first {
-			t.Errorf("%s: %s is first", want.order, got)
-		}
+		must.Equal(t, first(), want.first, want.order, "is first")
 		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
 			t.Fatalf("%s: another finding is chosen: %v", want.order, s.Chosen)
 		}
-		if line := splitLines(content(m))[lineOf(m)]; !strings.Contains(line, "stuck-holder") {
-			t.Errorf("%s: the cursor is in %q", want.order, line)
-		}
+		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor is in")
 		fits(t, m)
 	}
-	press(m, "/")
-	typeText(m, "!stuck-holder !blind")
-	press(m, "enter")
+	press(m, "/", "!stuck-holder !blind", "enter")
 	if rows := findingRows(m); slices.ContainsFunc(rows, func(r string) bool { return strings.HasPrefix(r, "stuck-holder") || strings.HasPrefix(r, "blind") }) || len(rows) < 4 {
 		t.Errorf("excluded, and listed: %q", rows)
 	}
 	press(m, "esc", "s")
 	wantNoText(t, m, "sort:")
-	if got := first(); got != "deadlock" {
-		t.Errorf("worst: %s is first", got)
-	}
+	must.Equal(t, first(), "deadlock", "worst … is first")
 }
 
 // An order by age stays right while findings come, and those of the same age stay where they are.
@@ -166,8 +154,7 @@ func TestFindingsOpen(t *testing.T) {
 		fixture.Orders().ID: "stuck-holder", fixture.Id("zk:/locks/ring-b"): "deadlock", fixture.Id("zk:/locks/more"): "missing-watch", fixture.Thin().ID: "thin-margin",
 	} {
 		m := model(t, Options{}, 120, 36, allFindings())
-		m.Go(screen.Chain, screen.Subject{Lock: lock})
-		m.navigate()
+		goTo(m, screen.Chain, screen.Subject{Lock: lock})
 		press(m, "f")
 		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != want {
 			t.Errorf("from %s: %+v", lock, s.Chosen)
@@ -176,14 +163,12 @@ func TestFindingsOpen(t *testing.T) {
 		wantText(t, m, "locks ▸ chain")
 	}
 	m = model(t, Options{}, 120, 36, allFindings())
-	m.Go(screen.Findings, screen.Subject{})
-	m.navigate()
+	goTo(m, screen.Findings, screen.Subject{})
 	press(m, "j", "enter")
 	wantText(t, m, "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	if owner := func() inspect.Identity {
 		m := model(t, Options{}, 120, 36, allFindings())
-		m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-		m.navigate()
+		goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 		return m.front().Selected().Owner
 	}(); owner == (inspect.Identity{}) {
 		t.Error("nobody is selected with a finding that names its contender")
@@ -194,8 +179,7 @@ func TestFindingsOpen(t *testing.T) {
 func TestFindingsStand(t *testing.T) {
 	now := fixture.Noon
 	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, allFindings())
-	m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-	m.navigate()
+	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	now = fixture.In(90 * time.Second)
 	healed, unhealthy := fixture.Sick("zk:/locks/ring-a"), fixture.Orders()
 	unhealthy.Findings = []inspect.Finding{fixture.Trouble("ghost-owner", inspect.Critical, "x"), fixture.Stuck()}
@@ -228,9 +212,7 @@ func TestRingLosesItsFirstLock(t *testing.T) {
 	s = inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed = []inspect.ID{healed.ID}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	if got := findingRows(m)[0]; got != "deadlock zk:/locks/ring-b" {
-		t.Errorf("the first is %q", got)
-	}
+	must.Equal(t, findingRows(m)[0], "deadlock zk:/locks/ring-b", "the first is")
 }
 
 func TestFindingsFilter(t *testing.T) {
@@ -244,20 +226,14 @@ func TestFindingsFilter(t *testing.T) {
 		"nonesuch":        nil,
 	} {
 		m := withFindings(t, Options{}, 120, 36, allFindings())
-		press(m, "/")
-		typeText(m, filter)
-		press(m, "enter")
-		if diff := cmp.Diff(want, findingRows(m)); diff != "" {
-			t.Errorf("%q: %s", filter, diff)
-		}
+		press(m, "/", filter, "enter")
+		must.Equal(t, cmp.Diff(want, findingRows(m)), "", filter)
 		fits(t, m)
 		if want == nil {
 			wantText(t, m, "No finding matches the filter.", "1 critical")
 		}
 		press(m, "esc")
-		if n := len(findingRows(m)); n != 7 {
-			t.Errorf("after %q: %d rows", filter, n)
-		}
+		must.Equal(t, len(findingRows(m)), 7, "after", filter, "rows")
 	}
 }
 
@@ -285,17 +261,14 @@ func TestNothingWrong(t *testing.T) {
 
 func TestFindingDetailsScroll(t *testing.T) {
 	m := withFindings(t, Options{}, 80, 24, allFindings())
-	m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-	m.navigate()
+	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	wantText(t, m, "more lines, tab", "do   see what worker-3 does")
 	wantNoText(t, m, "waiters")
 	press(m, "tab")
 	wantText(t, m, "tab: to the list")
 	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
 	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
-	if m.front().(*findings.Screen).Chosen.Rule != "stuck-holder" {
-		t.Error("the list moved")
-	}
+	must.Equal(t, m.front().(*findings.Screen).Chosen.Rule, "stuck-holder", "the list moved")
 	press(m, "tab", "j")
 	wantText(t, m, "thin-margin", "10.2.1.4:6379 absent")
 	fits(t, m)
@@ -337,8 +310,7 @@ func manyFindings(n int) *inspect.Snapshot {
 
 func TestManyFindings(t *testing.T) {
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
-	m.Go(screen.Findings, screen.Subject{})
-	m.navigate()
+	goTo(m, screen.Findings, screen.Subject{})
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
 	press(m, "enter", "G")
 	wantText(t, m, "/locks/001999")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -29,18 +30,13 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 	} {
 		m := model(t, Options{}, test.width, test.height, fixture.Everything())
 		if test.screen != screen.Locks {
-			m.Go(test.screen, screen.Subject{Lock: fixture.Orders().ID})
-			m.navigate()
+			goTo(m, test.screen, screen.Subject{Lock: fixture.Orders().ID})
 		}
 		lines := splitLines(strings.TrimRight(content(m), "\n"))
 		foot := strings.TrimRight(lines[len(lines)-1], " ")
 		for _, want := range test.want {
-			if !strings.Contains(foot, want) {
-				t.Errorf("%s at %d: %q lacks %q", test.screen, test.width, foot, want)
-			}
+			must.Contain(t, foot, want, test.screen, "at", test.width)
 		}
-		if !strings.HasSuffix(foot, "? help  q quit") {
-			t.Errorf("%s at %d: %q", test.screen, test.width, foot)
-		}
+		must.True(t, strings.HasSuffix(foot, "? help  q quit"), test.screen, "at", test.width, foot)
 	}
 }

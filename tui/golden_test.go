@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -23,9 +24,7 @@ func fits(t *testing.T, m *Model) (frame string) {
 	t.Helper()
 	frame = m.View().Content
 	lines := strings.Split(frame, "\n")
-	if len(lines) != m.height {
-		t.Errorf("%d lines in a window of %d", len(lines), m.height)
-	}
+	must.Equal(t, len(lines), m.height, "lines in a window of")
 	for i, l := range lines {
 		if w := ansi.StringWidth(l); w > m.width {
 			t.Errorf("line %d is %d cells wide in a window of %d: %q", i, w, m.width, ansi.Strip(l))
@@ -34,71 +33,68 @@ func fits(t *testing.T, m *Model) (frame string) {
 	return frame
 }
 
+// pageMaker draws a page in a window.
+type pageMaker func(t *testing.T, o Options, width, height int) *Model
+
+func everything(t *testing.T, o Options, w, h int) *Model {
+	return model(t, o, w, h, fixture.Everything())
+}
+
+func chainOf(l *inspect.Lock) pageMaker {
+	return func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, l.ID) }
+}
+
+func findingsAt(id inspect.ID) pageMaker {
+	return func(t *testing.T, o Options, w, h int) *Model {
+		m := model(t, o, w, h, allFindings())
+		goTo(m, screen.Findings, screen.Subject{Lock: id})
+		return m
+	}
+}
+
+func blocked(t *testing.T, o Options, w, h int) *Model {
+	return inClients(t, o, w, h, fixture.BlockedClients(t), screen.Subject{})
+}
+
 var goldenPages = []struct {
 	name string
-	make func(t *testing.T, o Options, width, height int) *Model
+	make pageMaker
+	keys []string
 }{
-	{"locks", func(t *testing.T, o Options, w, h int) *Model { return model(t, o, w, h, fixture.Everything()) }},
-	{"chain-zookeeper", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Orders().ID) }},
-	{"chain-readers", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Readers().ID) }},
-	{"chain-redlock", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Thin().ID) }},
-	{"chain-split", func(t *testing.T, o Options, w, h int) *Model { return opened(t, o, w, h, fixture.Split().ID) }},
-	{"findings", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, allFindings())
-		m.Go(screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-		m.navigate()
-		return m
-	}},
-	{"findings-deadlock", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, allFindings())
-		m.Go(screen.Findings, screen.Subject{Lock: fixture.Id("zk:/locks/ring-b")})
-		m.navigate()
-		press(m, "j", "j", "enter", "g")
-		return m
-	}},
+	{"locks", everything, nil},
+	{"chain-zookeeper", chainOf(fixture.Orders()), nil},
+	{"chain-readers", chainOf(fixture.Readers()), nil},
+	{"chain-redlock", chainOf(fixture.Thin()), nil},
+	{"chain-split", chainOf(fixture.Split()), nil},
+	{"findings", findingsAt(fixture.Orders().ID), nil},
+	{"findings-deadlock", findingsAt(fixture.Id("zk:/locks/ring-b")), []string{"j", "j", "enter", "g"}},
 	{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
-		press(m, "f")
-		return m
-	}},
-	{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }},
-	{"help", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, fixture.Everything())
-		press(m, "?")
-		return m
-	}},
+		return model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
+	}, []string{"f"}},
+	{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }, nil},
+	{"help", everything, []string{"?"}},
 	{"release", func(t *testing.T, o Options, w, h int) *Model {
 		o.Release = newFakeReleaser().of
 		m := opened(t, o, w, h, fixture.Orders().ID)
 		run(t, m, press(m, "x"))
 		return m
-	}},
-	{"ticket", func(t *testing.T, o Options, w, h int) *Model {
-		m := opened(t, o, w, h, fixture.Orders().ID)
-		press(m, "Y")
-		return m
-	}},
-	{"copy", func(t *testing.T, o Options, w, h int) *Model {
-		m := opened(t, o, w, h, fixture.Orders().ID)
-		press(m, "y")
-		return m
-	}},
-	{"palette", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, fixture.Everything())
-		press(m, ":", "l")
-		return m
-	}},
-	{"filter", func(t *testing.T, o Options, w, h int) *Model {
-		m := model(t, o, w, h, fixture.Everything())
-		press(m, "/", "o", "r", "d")
-		return m
-	}},
+	}, nil},
+	{"ticket", chainOf(fixture.Orders()), []string{"Y"}},
+	{"copy", chainOf(fixture.Orders()), []string{"y"}},
+	{"palette", everything, []string{":", "l"}},
+	{"filter", everything, []string{"/", "ord"}},
 	{"acquire", func(t *testing.T, o Options, w, h int) *Model {
 		o.Lab = newFakeLab()
-		m := inLab(t, o, w, h, fixture.Orders().ID)
-		press(m, "a")
-		return m
-	}},
+		return inLab(t, o, w, h, fixture.Orders().ID)
+	}, []string{"a"}},
+	{"clients", blocked, nil},
+	{"clients-entries", blocked, []string{"enter", "j"}},
+	{"waitgraph", blocked, []string{"w"}},
+	{"backends", inBurdened, nil},
+	{"backends-master", inBurdened, []string{"j", "j", "j", "j", "j"}},
+	{"backends-down", inBurdened, []string{"G", "tab", "j"}},
+	{"timeline-fair", func(t *testing.T, o Options, w, h int) *Model { return fairPlay(t, o, w, h).timeline() }, nil},
+	{"timeline-unfair", func(t *testing.T, o Options, w, h int) *Model { return unfairPlay(t, o, w, h).timeline() }, nil},
 }
 
 func TestGolden(t *testing.T) {
@@ -112,6 +108,7 @@ func TestGolden(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					m := page.make(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height)
+					press(m, page.keys...)
 					fits(t, m)
 					goldenScreen(t, name, m)
 					if text := content(m); ascii && !isASCII(text) {
@@ -136,8 +133,7 @@ func isASCII(s string) bool {
 func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := model(t, o, width, height, fixture.Everything())
-	m.Go(screen.Chain, screen.Subject{Lock: lock})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: lock})
 	return m
 }
 
@@ -146,9 +142,7 @@ func TestColours(t *testing.T) {
 	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	send(m, tea.ColorProfileMsg{Profile: trueColor})
-	if c := m.View().Content; !strings.Contains(c, "38;2;95;215;167") {
-		t.Error("no accent in true colour")
-	}
+	must.Contain(t, m.View().Content, "38;2;95;215;167", "no accent in true colour")
 	fits(t, m)
 	plain := model(t, Options{}, 120, 36, fixture.Everything()).View().Content
 	if strings.Contains(plain, "\x1b[38") || strings.Contains(plain, "\x1b[48") || strings.Contains(plain, "\x1b[3") {
@@ -164,12 +158,6 @@ func TestFirstFrame(t *testing.T) {
 	}
 }
 
-func TestTooSmall(t *testing.T) {
-	m := model(t, Options{}, 39, 20, fixture.Everything())
-	wantText(t, m, "at least 40x12", "39x20")
-	wantNoText(t, m, "LOCK ")
-}
-
 // In a compact window everything is shown, and nothing is done whose dialog would not be seen whole.
 func TestCompact(t *testing.T) {
 	t.Parallel()
@@ -181,8 +169,7 @@ func TestCompact(t *testing.T) {
 		if e.name == screen.Clients {
 			m = inClients(t, Options{}, 40, 12, fixture.BlockedClients(t), screen.Subject{})
 		}
-		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
-		m.navigate()
+		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 		m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
 		fits(t, m)
 		if e.name == screen.Lab {
@@ -222,8 +209,6 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 	wantText(t, m, `\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, `evil\u{1b}]52`, `bell \u{7}`)
 	raw := m.View().Content
 	for _, bad := range []string{"\x1b]", "\x1b[2J", "\x1b[5m", "\x1b[31m", "\a", "\r", "\u202e", "\u200b", "\xff"} {
-		if strings.Contains(raw, bad) {
-			t.Errorf("%q went through", bad)
-		}
+		must.True(t, !strings.Contains(raw, bad), bad, "went through")
 	}
 }

@@ -11,11 +11,10 @@ import (
 func TestHelpFindsSigns(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "?", "/")
-	typeText(m, "at least")
+	press(m, "?", "/", "at least")
 	wantText(t, m, "≥ at least")
 	wantNoText(t, m, "Everywhere", "does not watch")
-	typeText(m, "xyz")
+	press(m, "xyz")
 	wantText(t, m, "no key and no sign has this")
 }
 
@@ -24,8 +23,7 @@ func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
-		m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
-		m.navigate()
+		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 		press(m, "?")
 		wantText(t, m, "Everywhere", "Signs", "about: by a clock")
 		wantNoText(t, m, "more lines")

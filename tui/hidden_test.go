@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -55,9 +56,7 @@ func TestAScreenIsRightWhenItIsOpened(t *testing.T) {
 				makeClients(shown)
 				makeClients(hidden)
 			}
-			if diff := cmp.Diff(shown.front().View(), hidden.front().View()); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, cmp.Diff(shown.front().View(), hidden.front().View()), "")
 		})
 	}
 }

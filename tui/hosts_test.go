@@ -21,9 +21,7 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	m := model(t, Options{}, 120, 36, s)
 	press(m, "enter")
 	wantText(t, m, "billing-1:50312", "10.0.9.7:50312", "named billing-1")
-	press(m, "esc", "/")
-	typeText(m, "client=billing")
-	press(m, "enter")
+	press(m, "esc", "/", "client=billing", "enter")
 	wantText(t, m, "/locks/a")
 }
 

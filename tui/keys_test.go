@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -24,8 +25,7 @@ func onScreen(t *testing.T, o Options, name screen.Name, width, height int, sele
 	if selected {
 		send(m, happening(allKinds()...))
 	}
-	m.Go(name, about)
-	m.navigate()
+	goTo(m, name, about)
 	if name == screen.Clients {
 		makeClients(m)
 	}
@@ -128,9 +128,7 @@ func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 	t.Helper()
 	hints, x := frame{m}.shownHints(), 0
-	if len(hints) == 0 {
-		t.Error("no footer")
-	}
+	must.True(t, len(hints) != 0, "no footer")
 	for _, h := range hints {
 		at := x + 1
 		x += h.Width()
@@ -214,8 +212,7 @@ func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	send(m, tea.KeyPressMsg{Code: tea.KeyF1})
 	wantText(t, m, "Everywhere", "reverse the order", "at least")
-	press(m, "/")
-	typeText(m, "filter")
+	press(m, "/", "filter")
 	wantText(t, m, "filter: show only locks")
 	wantNoText(t, m, "reverse the order")
 	fits(t, m)

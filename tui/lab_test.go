@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -101,9 +102,7 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	settle(t, m, press(m, "r"))
 	wantText(t, m, " released zk:/locks/orders")
 	wantNoText(t, m, "still held", "HOLDING")
-	if f.counted("release") != 2 {
-		t.Errorf("%v", f.counts)
-	}
+	must.Equal(t, f.counted("release"), 2, f.counts)
 }
 
 func TestWaitingShowsThePlace(t *testing.T) {
@@ -114,9 +113,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	page.Hand.Update(lab.TakeWaitsMsg{Id: k.Id, Name: fixture.Orders().Waiters[1].Name.Raw(), Names: nil})
 	wantText(t, m, "waits: 2nd of 3, behind worker-7; for 1m00s yet", "stop waiting")
 	press(m, "r")
-	if f.counted("stop") != 1 {
-		t.Error("r does not end the waiting")
-	}
+	must.Equal(t, f.counted("stop"), 1, "r does not end the waiting")
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Hold: nil, Err: context.Canceled}})
 	wantText(t, m, "stopped waiting; nothing is left on servers that answer", "not held")
 	press(m, "r")
@@ -137,9 +134,7 @@ func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 	wantText(t, m, "[kazoo]", "Curator clients use it: those of kazoo would not wait")
 	settle(t, m, press(m, "tab", "tab", "enter"))
 	wantText(t, m, "refused, see above")
-	if len(f.orders) != 0 {
-		t.Errorf("asked for %+v", f.orders)
-	}
+	must.Equal(t, len(f.orders), 0, "asked for", f.orders)
 }
 
 // None of these takes anything.
@@ -156,23 +151,19 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 		send(m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"})
 		wantText(t, m, "pasting is off here")
 		settle(t, m, press(m, keys...))
-		if len(f.orders) != 0 {
-			t.Errorf("%s takes %+v", name, f.orders)
-		}
+		must.Equal(t, len(f.orders), 0, name, "takes", f.orders)
 	}
 }
 
 func TestATypedLock(t *testing.T) {
 	f := newFakeLab()
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
-	m.Go(screen.Lab, screen.Subject{})
-	m.navigate()
+	goTo(m, screen.Lab, screen.Subject{})
 	press(m, "a")
 	wantText(t, m, "Type a lock first", "enter a lock first")
-	typeText(m, "no:x")
+	press(m, "no:x")
 	wantText(t, m, "no such backend; there are: zk, redis")
-	press(m, "backspace", "backspace", "backspace", "backspace")
-	typeText(m, "redis:lock:q")
+	press(m, "backspace", "backspace", "backspace", "backspace", "redis:lock:q")
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 on 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
 	settle(t, m, press(m, "tab", "tab", "tab", "tab", "enter"))
@@ -200,14 +191,10 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		for _, key := range []string{"a", "r", "+", "i"} {
 			press(m, key)
 			wantText(t, m, want)
-			if m.HasDialog() {
-				t.Errorf("%s opens a form", key)
-			}
+			must.True(t, !m.HasDialog(), key, "opens a form")
 		}
 		press(m, "tab", "n")
-		if m.HasDialog() {
-			t.Error("n opens a form")
-		}
+		must.True(t, !m.HasDialog(), "n opens a form")
 		press(m, "esc", "x")
 		wantText(t, m, want)
 	}
@@ -224,16 +211,12 @@ func TestAcquireFromEveryPane(t *testing.T) {
 		press(m, "a")
 		wantText(t, m, "Acquire a lock", "zk:/locks/orders")
 		press(m, "esc")
-		if s.Pane != lab.PaneHand {
-			t.Errorf("from %s to %s", want, s.Pane)
-		}
+		must.Equal(t, s.Pane, lab.PaneHand, "from", want, "to")
 		s.Choose(want)
 		press(m, "tab")
 	}
 	press(m, "shift+tab", "shift+tab")
-	if s.Pane != lab.PaneRuns {
-		t.Errorf("shift+tab twice goes to %s", s.Pane)
-	}
+	must.Equal(t, s.Pane, lab.PaneRuns, "shift+tab twice goes to")
 }
 
 // The panes at the top have the height that they need while no run is shown; a list that is cut says so.
@@ -340,11 +323,9 @@ func TestWaitingIsNoHolding(t *testing.T) {
 func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "tab")
-	typeText(m, "hll")
+	press(m, "a", "tab", "hll")
 	wantText(t, m, "[mutex]", "nothing is typed here")
-	press(m, "up")
-	typeText(m, "zk:/mine")
+	press(m, "up", "zk:/mine")
 	wantText(t, m, "zk:/mine")
 	wantNoText(t, m, "orderszk:")
 }

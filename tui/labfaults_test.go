@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -65,9 +66,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	show()
 	wantText(t, m, "expire the session of worker-3", "worker-3 is not in the lock now: w takes another")
 	settle(t, m, press(m, "!"))
-	if len(box.calls) != 0 {
-		t.Errorf("hit %q", box.calls)
-	}
+	must.Equal(t, len(box.calls), 0, "hit", box.calls)
 	old.Name, old.State = "_c_again-lock-0000000700", inspect.Waiting // it asks again, with the same session
 	l = fixture.Orders()
 	l.Holders, l.Waiters = l.Waiters[:1], append(l.Waiters[1:], old)

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -44,9 +45,7 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
 	wantNoText(t, m, "HOLDING", "Stop the work that it protects")
 	press(m, "r")
-	if f.counted("release") != 0 {
-		t.Error("what is lost was released")
-	}
+	must.Equal(t, f.counted("release"), 0, "what is lost was released")
 }
 
 // A loss that comes while a dialog is open is at the foot until that is closed, and then in its own box.
@@ -101,8 +100,11 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	m := taken(t, f)
 	press(m, "q")
 	wantText(t, m, "You hold 1 lock here", "Quitting releases what you hold")
-	if cmd := press(m, "enter"); cmd != nil || m.HasDialog() {
-		t.Error("enter quits")
+	press(m, "esc")
+	for _, key := range []string{"enter", "esc", "q"} {
+		if cmd := press(m, "q", key); cmd != nil || m.HasDialog() {
+			t.Errorf("%s quits, or stays", key)
+		}
 	}
 	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("q and y does not quit")
@@ -125,9 +127,7 @@ func TestInterruptAsksOnce(t *testing.T) {
 		m := taken(t, newFakeLab())
 		press(m, keys...)
 		before := m.top()
-		if cmd := press(m, "ctrl+c"); cmd != nil {
-			t.Errorf("over %s it quits unasked", name)
-		}
+		must.True(t, press(m, "ctrl+c") == nil, "over", name, "it quits unasked")
 		wantText(t, m, "You hold 1 lock here")
 		if cmd := press(m, "esc"); cmd != nil || m.top() != before {
 			t.Errorf("after staying %T is open instead of %s", m.top(), name)
@@ -157,12 +157,9 @@ func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})
-	if cmd := press(m, "q"); cmd != nil {
-		t.Error("q quits unasked where the question cannot be seen")
-	}
+	must.True(t, press(m, "q") == nil, "q quits unasked where the question cannot be seen")
 	wantText(t, m, "You hold 1 lock", "ctrl+c releases and quits")
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
-	if press(m, "q"); !m.HasDialog() {
-		t.Error("q does not ask in a large window")
-	}
+	press(m, "q")
+	must.True(t, m.HasDialog(), "q does not ask in a large window")
 }

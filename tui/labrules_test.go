@@ -3,6 +3,7 @@ package tui
 import (
 	"testing"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -25,8 +26,6 @@ func TestTheFormOffersTheRecipesOfTheKind(t *testing.T) {
 		d.Rows[lab.AcquireKind].Choose(test.kind)
 		d.Suit()
 		d.Rows[lab.AcquireRecipe].Choose(test.recipe)
-		if got := d.Rows[lab.AcquireRecipe].Choice(); got != test.want {
-			t.Errorf("%s, %q: %s is chosen, want %s", test.kind, test.recipe, got, test.want)
-		}
+		must.Equal(t, d.Rows[lab.AcquireRecipe].Choice(), test.want, test.kind, test.recipe, "is chosen")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/contend"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/lab"
@@ -57,17 +58,14 @@ func TestAQueueBesideARace(t *testing.T) {
 		t.Fatalf("%+v", f.runs)
 	}
 	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtook", "p50 0.84ms, p99 25.1ms", "overlaps none", "longest 2.1s: #2")
-	if press(m, "n"); m.HasDialog() {
-		t.Error("n starts another run beside one that is under way")
-	}
+	press(m, "n")
+	must.True(t, !m.HasDialog(), "n starts another run beside one that is under way")
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	press(m, ".")
 	for side, b := range c.List {
 		send(m, c.Beat(side, b)())
 	}
-	if c.Running() {
-		t.Error(". does not stop the runs")
-	}
+	must.True(t, !c.Running(), ". does not stop the runs")
 	wantText(t, m, "finished after 6.0s", "a race")
 	press(m, "n", "esc")
 	wantText(t, m, "a race") // the figures stay until the next run
@@ -106,7 +104,5 @@ func TestARunGetsTheFreeLines(t *testing.T) {
 	if hand, runs := at("by hand"), at("contention"); runs-hand > 8 {
 		t.Errorf("%d lines for nothing:\n%s", runs-hand, content(m))
 	}
-	if axis := lines[at("GRANTS")]; !strings.Contains(axis, "│11:59:5") {
-		t.Errorf("no times in %q", axis)
-	}
+	must.Contain(t, lines[at("GRANTS")], "│11:59:5", "no times in")
 }

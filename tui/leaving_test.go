@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -17,8 +18,7 @@ func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 		for _, key := range []string{"h", "left", "l", "right"} {
 			m := model(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Everything())
 			if e.name != screen.Locks {
-				m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
-				m.navigate()
+				goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 			}
 			if e.name == screen.Events {
 				send(m, happening(allKinds()...))
@@ -50,15 +50,12 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 				s = allFindings()
 			}
 			m := inClients(t, Options{}, 200, 50, s, screen.Subject{})
-			m.Go(name, screen.Subject{})
-			m.navigate()
+			goTo(m, name, screen.Subject{})
 			press(m, "tab")
 			m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
 			wantText(t, m, "esc list")
 			press(m, key)
-			if m.inFront != name {
-				t.Errorf("%s: %s leads to %s", name, key, m.inFront)
-			}
+			must.True(t, m.inFront == name, name, key, "leads to", m.inFront)
 			wantNoText(t, m, "esc list")
 		}
 	}
@@ -68,9 +65,7 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 func TestTheFooterHasAKeyOnce(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "f", "/")
-	typeText(m, "stuck")
-	press(m, "enter")
+	press(m, "f", "/", "stuck", "enter")
 	lines := splitLines(strings.TrimRight(content(m), "\n"))
 	if foot := lines[len(lines)-1]; strings.Count(foot, "esc ") != 1 || !strings.Contains(foot, "esc clear filter") || !strings.Contains(foot, "h back") {
 		t.Errorf("%q", foot)
@@ -83,13 +78,9 @@ func TestTheFooterHasAKeyOnce(t *testing.T) {
 func TestClientsHaveTheFilterKeys(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	press(m, "/")
-	typeText(m, "jobs")
-	press(m, "enter", "n")
+	press(m, "/", "jobs", "enter", "n")
 	wantNoText(t, m, "no filter is on")
 	wantText(t, m, "esc clear filter")
 	press(m, "h")
-	if m.inFront != screen.Locks {
-		t.Errorf("h leads to %s", m.inFront)
-	}
+	must.Equal(t, m.inFront, screen.Locks, "h leads to")
 }

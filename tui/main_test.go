@@ -75,31 +75,25 @@ func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
 	return cmd
 }
 
-// press sends keys: names such as enter, or single characters.
+// press sends keys: names such as enter, single characters, or a text, which is typed.
 func press(m *Model, keys ...string) (cmd tea.Cmd) {
 	for _, k := range keys {
-		cmd = send(m, keyMsg(k))
+		switch {
+		case namedKeys()[k] != 0, k == "shift+tab", k == "ctrl+c":
+			cmd = send(m, keyPress(k))
+		default:
+			for _, r := range k {
+				cmd = send(m, keyPress(string(r)))
+			}
+		}
 	}
 	return cmd
 }
 
-func keyMsg(k string) tea.KeyPressMsg {
-	named := map[string]rune{
-		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp, "down": tea.KeyDown,
-		"left": tea.KeyLeft, "right": tea.KeyRight,
-		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "backspace": tea.KeyBackspace,
-	}
-	if code, ok := named[k]; ok {
-		return tea.KeyPressMsg{Code: code}
-	}
-	r := []rune(k)[0]
-	return tea.KeyPressMsg{Code: r, Text: k}
-}
-
-func typeText(m *Model, text string) {
-	for _, r := range text {
-		press(m, string(r))
-	}
+// goTo opens a screen.
+func goTo(m *Model, to screen.Name, about screen.Subject) {
+	m.Go(to, about)
+	m.navigate()
 }
 
 // content is the screen as text, every line without trailing blanks.

@@ -54,17 +54,17 @@ func (k *monkey) one(of ...string) string { return of[k.IntN(len(of))] }
 func (k *monkey) key() tea.KeyPressMsg {
 	switch k.IntN(8) {
 	case 0:
-		return keyMsg(k.one("enter", "esc", "tab", "space", "backspace"))
+		return keyPress(k.one("enter", "esc", "tab", "space", "backspace"))
 	case 1:
 		return tea.KeyPressMsg{Code: []rune{tea.KeyLeft, tea.KeyRight, tea.KeyHome, tea.KeyEnd, 0, tea.KeyF5, tea.KeyPgUp, tea.KeyPgDown}[k.IntN(8)]}
 	case 2, 3:
-		return keyMsg(k.one("up", "down", "pgdown", "pgup", "j", "k", "g", "G"))
+		return keyPress(k.one("up", "down", "pgdown", "pgup", "j", "k", "g", "G"))
 	case 4, 5:
-		return keyMsg(k.one("t", "c", "b", "f", "e", "L", "?", ":", "/"))
+		return keyPress(k.one("t", "c", "b", "f", "e", "L", "?", ":", "/"))
 	case 6:
-		return keyMsg(k.one("x", "a", "r", "n", "!", ".", "w", "i", "+", "-", "y", "o", "p", "s", "S", "T", "0", "1", "9", "é", "漢"))
+		return keyPress(k.one("x", "a", "r", "n", "!", ".", "w", "i", "+", "-", "y", "o", "p", "s", "S", "T", "0", "1", "9", "é", "漢"))
 	default:
-		return keyMsg(string(rune(' ' + k.IntN('~'-' '))))
+		return keyPress(string(rune(' ' + k.IntN('~'-' '))))
 	}
 }
 

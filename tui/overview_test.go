@@ -29,8 +29,7 @@ func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 200, 50)
-	p.Go(screen.Backends, screen.Subject{})
-	p.navigate()
+	goTo(p.Model, screen.Backends, screen.Subject{})
 	press(p.Model, "j")
 	wantNoText(t, p.Model, "last 15m")
 	for i := range 4 {

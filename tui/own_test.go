@@ -12,9 +12,7 @@ func TestFiltersAreChosenByName(t *testing.T) {
 	o := Options{Look: Look{Filters: map[string]string{"stuck": "held>5m waiting"}}}
 	must.Succeed(t, CheckLook(o.Look))
 	m := model(t, o, 120, 36, fixture.Everything())
-	press(m, ":")
-	typeText(m, "stuck")
-	press(m, "enter")
+	press(m, ":", "stuck", "enter")
 	wantText(t, m, "1 of 8 locks", "/ held>5m waiting")
 }
 

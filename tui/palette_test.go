@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -31,9 +32,7 @@ func TestMatchText(t *testing.T) {
 		{"", "", sameText},
 		{"", "x", noMatch},
 	} {
-		if got := matchText(test.text, test.typed); got != test.want {
-			t.Errorf("%q in %q: %d, want %d", test.typed, test.text, got, test.want)
-		}
+		must.Equal(t, matchText(test.text, test.typed), test.want, test.typed, test.text)
 	}
 }
 
@@ -58,8 +57,7 @@ func TestPaletteGoes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := model(t, Options{}, 80, 24, fixture.Everything())
-			press(m, ":")
-			typeText(m, test.typed)
+			press(m, ":", test.typed)
 			fits(t, m)
 			press(m, test.keys...)
 			wantText(t, m, test.want...)
@@ -70,17 +68,14 @@ func TestPaletteGoes(t *testing.T) {
 
 func TestPaletteSaysWhyNot(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, ":")
-	typeText(m, "force")
+	press(m, ":", "force")
 	wantText(t, m, "force-release", "read-only: start with --write")
 	press(m, "enter")
 	if !m.HasDialog() || m.flashText != "read-only: start with --write" {
 		t.Errorf("flash %q", m.flashText)
 	}
 	press(m, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace")
-	if m.HasDialog() {
-		t.Error("one backspace more than there is text closes it")
-	}
+	must.True(t, !m.HasDialog(), "one backspace more than there is text closes it")
 }
 
 // Among very many locks it looks in a command, and a late answer is dropped.
@@ -90,8 +85,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
 	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)})
 	send(m, answers(first)...)
-	press(m, ":")
-	typeText(m, "lock-0000")
+	press(m, ":", "lock-0000")
 	early := press(m, "0")
 	late := press(m, "1")
 	wantText(t, m, "searching")
@@ -110,39 +104,10 @@ func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
 	if f.all < 100 || len(f.locks) > mostFound || f.locks[0].well != startsPart || !strings.Contains(f.locks[0].id.Path, "lock-0029") {
 		t.Errorf("%d of %d, first %v", len(f.locks), f.all, f.locks[0])
 	}
-	if !slices.IsSortedFunc(f.locks, func(a, b match) int { return a.well - b.well }) {
-		t.Error("not the best first")
-	}
+	must.True(t, slices.IsSortedFunc(f.locks, func(a, b match) int { return a.well - b.well }), "not the best first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if f := findLocks(ctx, s, "lock"); f.all != 0 {
-		t.Error("it went on")
-	}
-}
-
-func TestQuitAsksWhileSomethingIsHeld(t *testing.T) {
-	held := 2
-	m := model(t, Options{}, 80, 24, fixture.Everything())
-	holding(m, func() int { return held })
-	for _, key := range []string{"enter", "esc", "q"} {
-		if press(m, "q") != nil {
-			t.Fatal("it quits at once")
-		}
-		wantText(t, m, "You hold 2 locks here")
-		fits(t, m)
-		if cmd := press(m, key); cmd != nil {
-			t.Errorf("%s quits", key)
-		}
-		wantNoText(t, m, "You hold")
-	}
-	press(m, "q")
-	if cmd := press(m, "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("y does not quit")
-	}
-	m.dialogs, held = nil, 0
-	if cmd := press(m, "q"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("with nothing held it does not quit")
-	}
+	must.Equal(t, findLocks(ctx, s, "lock").all, 0, "it went on")
 }
 
 func TestHelpScrolls(t *testing.T) {
@@ -195,9 +160,7 @@ func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 					found = found || strings.Contains(text, "42s old")
 				}
 			}
-			if found != old {
-				t.Errorf("%s, read %v ago: said to be old: %v", row, age, found)
-			}
+			must.Equal(t, found, old, row, "read", age, "ago: said to be old")
 		}
 	}
 }
@@ -205,14 +168,12 @@ func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 func TestWelcome(t *testing.T) {
 	for _, size := range sizes {
 		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
-		if lines := splitLines(w.content()); len(lines) != size.height {
-			t.Errorf("%d lines in %d", len(lines), size.height)
-		}
+		must.Equal(t, len(splitLines(w.content())), size.height, "lines in")
 	}
 	for key, chosen := range map[string]Chosen{"enter": {Demo: true}, "q": {}, "esc": {}, "2": {Target: "redis://127.0.0.1:6379"}} {
 		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
 		w.Update(localFoundMsg{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "6380"}})
-		_, cmd := w.Update(keyMsg(key))
+		_, cmd := w.Update(keyPress(key))
 		if cmd == nil || w.chosen != chosen {
 			t.Errorf("%s: chosen %+v", key, w.chosen)
 		}
@@ -226,9 +187,7 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 			w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
 			w.Update(localFoundMsg{Targets: targets, Tried: []string{"2181", "6379"}})
 			text := ansi.Strip(w.content())
-			if lines := splitLines(text); len(lines) != size.height {
-				t.Errorf("%d lines in %d", len(lines), size.height)
-			}
+			must.Equal(t, len(splitLines(text)), size.height, "lines in")
 			if size.width < 80 {
 				continue
 			}
@@ -243,7 +202,7 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 		}
 	}
 	w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
-	if _, cmd := w.Update(keyMsg("1")); cmd != nil {
+	if _, cmd := w.Update(keyPress("1")); cmd != nil {
 		t.Error("a digit chooses what is not offered")
 	}
 }
@@ -280,13 +239,10 @@ func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 func TestThePaletteRefusesWhatCannotBeDoneAnyMore(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	press(m, ":")
-	typeText(m, "force-release")
+	press(m, ":", "force-release")
 	wantNoText(t, m, "the lock is gone")
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})})
 	press(m, "enter")
 	wantText(t, m, "the lock is gone")
-	if len(f.requests) > 0 {
-		t.Errorf("asked for %v", f.requests)
-	}
+	must.Equal(t, len(f.requests), 0, "asked for", f.requests)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -85,8 +86,7 @@ func TestScrubbing(t *testing.T) {
 func TestPlayingThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, "enter", "{")
-	press(r.Model, "space")
+	press(r.Model, "enter", "{", "space")
 	wantText(t, r.Model, "plays x1", "space stops")
 	r.wait(6 * time.Second)
 	wantText(t, r.Model, "12:00:11", "worker-2 ")
@@ -108,9 +108,7 @@ func TestPlayingThePast(t *testing.T) {
 	r.wait(10 * time.Second)
 	wantNoText(t, r.Model, " PAST ")
 	wantText(t, r.Model, "worker-99")
-	if n := r.Log().End(); n != 14 {
-		t.Errorf("%d events, want 14", n)
-	}
+	must.Equal(t, r.Log().End(), 14, "events")
 }
 
 // A pause can be scrubbed, too; what happened while paused is in it, and goes on after it.
@@ -137,14 +135,12 @@ func TestNothingIsPreviewedInThePast(t *testing.T) {
 	releasing := &fakeReleaser{}
 	m := opened(t, Options{Release: releasing.of, ReadOnly: "the profile is read-only"}, 120, 36, fixture.Orders().ID)
 	m.pastEvents = &m.events
-	if press(m, "x"); m.HasDialog() {
-		t.Error("a preview of the past")
-	}
+	press(m, "x")
+	must.True(t, !m.HasDialog(), "a preview of the past")
 	wantText(t, m, "this is the past: backspace goes to now")
 	m.pastEvents = nil
-	if press(m, "x"); !m.HasDialog() {
-		t.Error("no preview of now")
-	}
+	press(m, "x")
+	must.True(t, m.HasDialog(), "no preview of now")
 }
 
 func TestThePastIsSaved(t *testing.T) {
@@ -227,8 +223,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 func TestThePastIsGoneToByItsTime(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, ":")
-	typeText(r.Model, "12:00:20")
+	press(r.Model, ":", "12:00:20")
 	wantText(t, r.Model, "go back to that time")
 	press(r.Model, "enter")
 	if want := fixture.In(20 * time.Second); !r.playhead.at.Equal(want) {
@@ -257,9 +252,8 @@ func TestWhatChangedIsListed(t *testing.T) {
 	press(r.Model, "esc", "{")
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "from 12:00:05 to 12:01:00", "acquired  worker-12", "let go    worker-1 ")
-	if press(r.Model, "D"); r.HasDialog() {
-		t.Error("it is not closed")
-	}
+	press(r.Model, "D")
+	must.True(t, !r.HasDialog(), "it is not closed")
 	m := model(t, Options{}, 80, 24, nil)
 	press(m, "D")
 	wantText(t, m, "nothing has been seen yet")

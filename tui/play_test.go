@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -55,9 +56,7 @@ func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play 
 	go func() { done <- observer.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must.Be(t, <-done, nil)
 		p.sub.Close()
 	})
 	o.Now = p.clock
@@ -90,10 +89,7 @@ func (p *play) publish(u inspect.Update) {
 	p.t.Helper()
 	p.updates <- u
 	for {
-		s, err := p.sub.Next(p.t.Context())
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		s := must.Have(p.sub.Next(p.t.Context()))(p.t)
 		send(p.Model, snapshotArrivedMsg{snapshot: s})
 		if l := s.Lock(p.lock.ID); l != nil && l.ReadAt.Equal(u.Put[0].ReadAt) {
 			return
@@ -200,8 +196,7 @@ func startOfPlay() *inspect.Lock {
 
 // timelineOf opens the timeline of a lock.
 func (p *play) timeline() *Model {
-	p.Go(screen.Timeline, screen.Subject{Lock: p.lock.ID})
-	p.navigate()
+	goTo(p.Model, screen.Timeline, screen.Subject{Lock: p.lock.ID})
 	return p.Model
 }
 

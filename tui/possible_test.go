@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -47,9 +48,8 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	}
 	f.list = nil
 	m.options.Now = func() time.Time { return fixture.Noon.Add(listedFor) }
-	if m.WantPossible(l); len(m.queued) != 1 {
-		t.Error("not listed again after a while")
-	}
+	m.WantPossible(l)
+	must.Equal(t, len(m.queued), 1, "not listed again after a while")
 
 	f.list = []act.Connection{{Addr: "10.0.0.8:1", Command: "get"}}
 	wantText(t, open(o, ""), "none of 1 connection is like its own")
@@ -62,9 +62,7 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 		t.Errorf("its client is known:\n%s", s)
 	}
 	open(Options{Connections: f.of, Replay: true}, "")
-	if f.times != before {
-		t.Error("servers were asked for a recording")
-	}
+	must.Equal(t, f.times, before, "servers were asked for a recording")
 }
 
 // A hold grows while the list of connections stays as it was: who was connected before the lock was taken

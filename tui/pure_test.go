@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -74,19 +75,14 @@ func TestViewChangesNothing(t *testing.T) {
 		for _, size := range []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s %dx%d", e.name, size.width, size.height), func(t *testing.T) {
 				m := model(t, Options{Release: f.of, Lab: newFakeLab(), Faults: &fakeFaults{}}, size.width, size.height, fixture.Everything())
-				m.Go(e.name, screen.Subject{Lock: fixture.Orders().ID})
-				m.navigate()
+				goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 				for _, keys := range [][]string{nil, {"j"}, {"G"}, {"?"}, {"esc"}, {":"}, {"esc"}} {
 					press(m, keys...)
 					m.showLosses()
 					before := fingerprint(m)
 					first := m.View().Content
-					if after := fingerprint(m); after != before {
-						t.Errorf("after %v: drawing changes the model", keys)
-					}
-					if second := m.View().Content; second != first {
-						t.Errorf("after %v: drawn twice it is not the same", keys)
-					}
+					must.Equal(t, fingerprint(m), before, "after", keys, "drawing changes the model")
+					must.Equal(t, m.View().Content, first, "after", keys, "drawn twice it is not the same")
 				}
 			})
 		}

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/release"
@@ -91,7 +92,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	if r := f.requests[0]; r.ID != fixture.Orders().ID || r.Owner != fixture.Orders().Holders[0].Name || r.Waiter {
 		t.Errorf("asked for %+v", r)
 	}
-	typeText(m, "/locks/orders")
+	press(m, "/locks/orders")
 	wantText(t, m, "Tab to Release")
 	cmd := press(m, "tab", "enter")
 	if f.executions() != 0 {
@@ -117,17 +118,13 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Two would lead: restart it instead", "Type the words two leaders to confirm")
-	if !f.requests[0].TwoLeaders {
-		t.Error("the preview would be refused")
-	}
-	typeText(m, "/locks/orders")
-	if cmd := press(m, "tab", "enter"); cmd != nil || f.executions() != 0 {
+	must.True(t, f.requests[0].TwoLeaders, "the preview would be refused")
+	if cmd := press(m, "/locks/orders", "tab", "enter"); cmd != nil || f.executions() != 0 {
 		t.Fatal("the path was taken for consent")
 	}
 	press(m, "esc")
 	run(t, m, press(m, "x"))
-	typeText(m, "two leaders")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "two leaders", "tab", "enter"))
 	wantText(t, m, "Released: worker-3 no longer has it")
 }
 
@@ -137,8 +134,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
 		f := newFakeReleaser()
 		m := inConfirm(t, f)
-		typeText(m, path)
-		if cmd := press(m, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
+		if cmd := press(m, path, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
 			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.HasDialog(), f.executions())
 		}
 		wantText(t, m, "path does not match")
@@ -149,7 +145,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
-	typeText(m, "zk:/locks/orders")
+	press(m, "zk:/locks/orders")
 	wantText(t, m, "Tab to Release")
 	press(m, "enter")
 	wantText(t, m, "Nothing sent. Tab to Release, Esc cancels")
@@ -162,26 +158,17 @@ func TestCancelIsDefault(t *testing.T) {
 		"enter alone":           {"enter", "esc"},
 		"esc":                   {"esc"},
 		"tab without the path":  {"tab", "enter"},
-		"path, then enter":      {"PATH", "enter", "enter", "esc"},
+		"path, then enter":      {"/locks/orders", "enter", "enter", "esc"},
 		"wrong path":            {"/locks/order", "tab", "esc"},
 		"longer path":           {"/locks/orders2", "tab", "esc"},
-		"path, tab twice":       {"PATH", "tab", "tab", "enter"},
-		"edited after choosing": {"PATH", "tab", "x", "esc"},
+		"path, tab twice":       {"/locks/orders", "tab", "tab", "enter"},
+		"edited after choosing": {"/locks/orders", "tab", "x", "esc"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeReleaser()
 			m := inConfirm(t, f)
 			for _, k := range keys {
-				var cmd tea.Cmd
-				switch {
-				case k == "PATH":
-					typeText(m, "/locks/orders")
-				case k[0] == '/':
-					typeText(m, k)
-				default:
-					cmd = press(m, k)
-				}
-				if cmd != nil {
+				if cmd := press(m, k); cmd != nil {
 					t.Fatal("a command was started")
 				}
 			}
@@ -197,17 +184,14 @@ func TestPasteDoesNothing(t *testing.T) {
 	m := inConfirm(t, newFakeReleaser())
 	send(m, tea.PasteMsg{Content: "/locks/orders"})
 	wantText(t, m, "pasting is off here")
-	if cmd := press(m, "tab", "enter"); cmd != nil {
-		t.Error("a paste confirmed")
-	}
+	must.True(t, press(m, "tab", "enter") == nil, "a paste confirmed")
 }
 
 func TestEscapedPathIsAccepted(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Hostile().ID)
 	run(t, m, press(m, "x"))
-	typeText(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`)
-	if cmd := press(m, "tab", "enter"); cmd == nil {
+	if cmd := press(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, "tab", "enter"); cmd == nil {
 		t.Errorf("the path as it is printed was not accepted:\n%s", content(m))
 	}
 }
@@ -220,9 +204,7 @@ func TestReadOnlyBindsNothing(t *testing.T) {
 	}
 	wantText(t, m, "read-only: start with --write")
 	for _, a := range m.front().Actions() {
-		if a.Writes {
-			t.Errorf("%s is bound", a.Shown)
-		}
+		must.True(t, !a.Writes, a.Shown, "is bound")
 	}
 }
 
@@ -252,8 +234,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	l.Waiters = nil
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	wantText(t, m, "It has changed since")
-	typeText(m, "/locks/orders")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Not released (changed)", "changed meanwhile", "Now      ● worker-9")
 }
 
@@ -274,8 +255,7 @@ func TestRefusalsAndErrors(t *testing.T) {
 	f = newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum, Masters: []act.MasterResult{{Addr: "a:1", Deleted: true}, {Addr: "b:1", Err: errors.New("refused")}, {Addr: "c:1"}}}
 	m = inConfirm(t, f)
-	typeText(m, "/locks/orders")
-	run(t, m, press(m, "tab", "enter"))
+	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
 }
 
@@ -339,8 +319,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum}
 	m := inConfirm(t, f)
-	typeText(m, "/locks/orders")
-	cmd := press(m, "tab", "enter")
+	cmd := press(m, "/locks/orders", "tab", "enter")
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
 	run(t, m, cmd)
 	wantText(t, m, "Now      its holder is unknown")
@@ -370,8 +349,7 @@ func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 		f := newFakeReleaser()
 		f.result = act.Result{Released: true, HoldersAfter: tt.after}
 		m := inConfirm(t, f)
-		typeText(m, "/locks/orders")
-		run(t, m, press(m, "tab", "enter"))
+		run(t, m, press(m, "/locks/orders", "tab", "enter"))
 		l := *fixture.Orders()
 		l.Holders, l.Waiters, l.State, l.Findings, l.ReadAt = tt.is, nil, inspect.StateFree, nil, fixture.Noon.Add(tt.read)
 		if len(tt.is) > 0 {
@@ -404,21 +382,17 @@ func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
 		lines := splitLines(m.View().Content)
 		at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Type the path") })
 		const reversed = "7m"
-		if got := strings.Contains(m.View().Content, reversed+"[ Cancel ]"); got != cancel {
-			t.Errorf("%s: Cancel is marked: %v", after, got)
-		}
+		must.Equal(t, strings.Contains(m.View().Content, reversed+"[ Cancel ]"), cancel, after, "Cancel is marked")
 		_, box, _ := strings.Cut(lines[at+1], "│")
 		box, _, _ = strings.Cut(box, "│")
-		if got := strings.Contains(box, reversed); got != field {
-			t.Errorf("%s: the field has a cursor: %v", after, got)
-		}
+		must.Equal(t, strings.Contains(box, reversed), field, after, "the field has a cursor")
 	}
 	wants("at first", false, true)
 	press(m, "tab")
 	wants("tab", true, false)
-	typeText(m, "/locks/ord")
+	press(m, "/locks/ord")
 	wants("a part of the path", false, true)
-	typeText(m, "ers")
+	press(m, "ers")
 	wants("the path", false, true)
 	press(m, "enter")
 	wants("enter", false, true)

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -28,21 +29,15 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 	}
 	beat(time.Second)
 	wantText(t, m, "1/2 first", "look at invoices", "demo running: any key pauses")
-	if got := locksOf(m).Current.Lock; got != twoScenes()[0].Lock {
-		t.Errorf("selected %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, twoScenes()[0].Lock, "selected")
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
-		t.Errorf("selected %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
 	press(m, "k")
 	selected := locksOf(m).Current.Lock
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).Current.Lock; got != selected {
-		t.Errorf("the guide moved the cursor of somebody who uses the keys: %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, selected, "the guide moved the cursor of somebody who uses the keys")
 	wantText(t, m, "demo paused: P resumes")
 	press(m, "P")
 	wantText(t, m, "demo running: any key pauses", "2/2 second")
@@ -60,9 +55,7 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	press(m, "right")
 	wantNoText(t, m, "▸ chain")
 	wantText(t, m, "2/2 second")
-	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
-		t.Errorf("selected %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
 	press(m, "right", "left")
 	wantText(t, m, "2/2 second")
 	fits(t, m)

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -76,9 +77,7 @@ func start(t testing.TB, o Options, width, height int) *program {
 	}()
 	p.end = sync.OnceFunc(func() {
 		p.tea.Quit()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
+		must.Be(t, <-done, nil, "run")
 		cancel()
 		m.alive.Lock()
 		_ = p.screen.emulator.InputPipe().(io.Closer).Close()
@@ -92,9 +91,7 @@ func start(t testing.TB, o Options, width, height int) *program {
 func (p *program) show(s *inspect.Snapshot) { p.feed <- s }
 
 func (p *program) keys(text string) {
-	if _, err := io.WriteString(p.keyboard, text); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Have(io.WriteString(p.keyboard, text))(p.t)
 }
 
 // patience is generous: other tests may keep the machine busy.
@@ -160,9 +157,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		done <- Run(ctx, Options{Feed: make(fakeFeed)}, tea.WithInput(keys), tea.WithOutput(io.Discard), tea.WithWindowSize(80, 24), tea.WithoutSignals())
 	}()
 	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+	must.Be(t, <-done, nil)
 }
 
 // countdown is a snapshot of n locks that run out.
@@ -203,9 +198,7 @@ func TestBytesPerTick(t *testing.T) {
 		<-asked // a tick on a stopped clock; nothing else asks for the time now
 		p.quiet()
 	}
-	if n := p.screen.written() - before; n != 0 {
-		t.Errorf("%d bytes although nothing changed", n)
-	}
+	must.Equal(t, p.screen.written()-before, 0, "bytes although nothing changed")
 	clock.Lock()
 	clock.now = fixture.In(time.Second)
 	clock.Unlock()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -47,11 +48,8 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 			if !strings.Contains(row, tt.sign+" "+l.ID.String()) || !strings.Contains(row, rule[:min(len(rule), 9)]) {
 				t.Errorf("Locks has %q, want the sign %q and %q", row, tt.sign, rule)
 			}
-			if sign := screen.Sign(m.Theme(), l).Text; sign != tt.sign {
-				t.Errorf("the chain's verdict has the sign %q, want %q", sign, tt.sign)
-			}
-			m.Go(screen.Chain, screen.Subject{Lock: l.ID})
-			m.navigate()
+			must.Equal(t, screen.Sign(m.Theme(), l).Text, tt.sign, "the chain's verdict has the sign")
+			goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 			if tt.found != "" {
 				wantText(t, m, strings.Fields(tt.found)[0]+" "+rule)
 			}

@@ -93,8 +93,7 @@ func TestALongTicketGoesToAFile(t *testing.T) {
 		l.Waiters = append(l.Waiters, l.Waiters[0])
 	}
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	m.Go(screen.Chain, screen.Subject{Lock: l.ID})
-	m.navigate()
+	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 	press(m, "Y")
 	send(m, press(m, "2")())
 	wantText(t, m, "not written: this screen writes no files")

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,34 +8,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/timeline"
 )
-
-func TestTimelineGolden(t *testing.T) {
-	t.Parallel()
-	for name, make := range map[string]func(*testing.T, Options, int, int) *play{"fair": fairPlay, "unfair": unfairPlay} {
-		for _, size := range sizes {
-			for _, ascii := range []bool{false, true} {
-				file := fmt.Sprintf("timeline-%s-%dx%d", name, size.width, size.height)
-				if ascii {
-					file += "-ascii"
-				}
-				t.Run(file, func(t *testing.T) {
-					m := make(t, Options{Title: "prod-eu", Theme: theme.Options{ASCII: ascii}}, size.width, size.height).timeline()
-					fits(t, m)
-					goldenScreen(t, file, m)
-					if text := content(m); ascii && !isASCII(text) {
-						t.Errorf("not ASCII:\n%s", text)
-					}
-				})
-			}
-		}
-	}
-}
 
 func TestTimelineSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
@@ -134,9 +111,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 		t.Errorf("%d lanes of two attempts:\n%s", lanes(), content(m))
 	}
 	press(m, "p")
-	if lanes() != 1 {
-		t.Error("not folded again")
-	}
+	must.Equal(t, lanes(), 1, "not folded again")
 }
 
 func TestTimelineMovesInTime(t *testing.T) {
@@ -157,9 +132,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		t.Errorf("a quarter before is %v", sought)
 	}
 	p.until(-30 * time.Second) // the selected window stands still
-	if end() != sought {
-		t.Errorf("it moved to %v", end())
-	}
+	must.Equal(t, end(), sought, "it moved to")
 	for range 20 {
 		press(m, "(")
 	}
@@ -180,17 +153,13 @@ func TestTimelineZooms(t *testing.T) {
 	wantText(t, m, "last 3m")
 	press(m, "+", "=")
 	wantText(t, m, "last 1m")
-	if timelineOf(m).NeedsFastTick() != true {
-		t.Error("a cell of less than a second and no fast beat")
-	}
+	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "a cell of less than a second and no fast beat")
 	for range 12 {
 		press(m, "-")
 		fits(t, m)
 	}
 	wantText(t, m, "last 1h", "a window is from 10 s to 1 h long")
-	if timelineOf(m).NeedsFastTick() {
-		t.Error("a fast beat for cells of many seconds")
-	}
+	must.True(t, !timelineOf(m).NeedsFastTick(), "a fast beat for cells of many seconds")
 	for range 12 {
 		press(m, "+")
 		fits(t, m)
@@ -204,20 +173,17 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	wantText(t, m, "No lock is selected")
 	fits(t, m)
 	m = model(t, Options{}, 80, 24, fixture.Everything())
-	m.Go(screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
-	m.navigate()
+	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
 	wantText(t, m, "free: no holder", "No holder and no waiter in the 0s since watching began")
 	fits(t, m)
-	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
-	m.navigate()
+	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	wantText(t, m, "its servers do not list it", "It has not been seen")
 }
 
 // A lock without a queue to be seen shows the holds, and does not call that fair.
 func TestTimelineOfAPlainKey(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
-	m.navigate()
+	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
 	wantText(t, m, "● Y2Nj", "▇")
 	wantNoText(t, m, "fair:")
 	fits(t, m)
@@ -238,8 +204,7 @@ func TestTimelineLive(t *testing.T) {
 func timelineOfOrders(t *testing.T, o Options) *Model {
 	t.Helper()
 	m := model(t, o, 120, 36, fixture.Everything())
-	m.Go(screen.Timeline, screen.Subject{Lock: fixture.Orders().ID})
-	m.navigate()
+	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Orders().ID})
 	return m
 }
 
@@ -262,15 +227,12 @@ func TestTimelineFits(t *testing.T) {
 	for width := minWidth; width <= 220; width += step {
 		m := model(t, Options{}, width, 24+width%13, fixture.Everything())
 		for l := range m.snapshot.Locks() {
-			m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
-			m.navigate()
+			goTo(m, screen.Timeline, screen.Subject{Lock: l.ID})
 			for _, key := range []string{"+", "-", "-", "(", "(", "j", "G", "0"} {
 				press(m, key)
 				fits(t, m)
 			}
-			if raw := m.View().Content; strings.ContainsAny(raw, "\a\r\u202e") {
-				t.Errorf("%s went through", l.ID)
-			}
+			must.True(t, !strings.ContainsAny(m.View().Content, "\a\r\u202e"), l.ID, "went through")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -21,8 +22,7 @@ func TestTrendsAreShown(t *testing.T) {
 	}{{false, "▅▆▆▅     2"}, {true, "=++=     2"}} {
 		p := fairPlay(t, Options{Theme: theme.Options{ASCII: test.ascii}}, 120, 36)
 		wantText(t, p.Model, "LAST 5M QUEUE", test.locks)
-		p.Go(screen.Chain, screen.Subject{Lock: p.lock.ID})
-		p.navigate()
+		goTo(p.Model, screen.Chain, screen.Subject{Lock: p.lock.ID})
 		wantText(t, p.Model, "queue, last 15m", strings.TrimRight(test.locks, " 2"))
 		fits(t, p.Model)
 	}
@@ -60,11 +60,7 @@ func TestPulse(t *testing.T) {
 		want    string
 	}{{theme.Options{}, " ·▁▂▂▅█"}, {theme.Options{ASCII: true}, " ._--=#"}} {
 		th := theme.New(test.options)
-		if got := screen.Pulse(th, trend, 7).Text(); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
+		must.Equal(t, screen.Pulse(th, trend, 7).Text(), test.want)
 	}
-	if got := screen.Pulse(theme.New(theme.Options{}), trend, 2).Text(); got != "▅█" {
-		t.Errorf("the last two are %q", got)
-	}
+	must.Equal(t, screen.Pulse(theme.New(theme.Options{}), trend, 2).Text(), "▅█", "the last two are")
 }

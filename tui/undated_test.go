@@ -24,8 +24,7 @@ func TestAgesByAnUnknownClockAreMarked(t *testing.T) {
 	}{{known, ""}, {unknown, "~"}} {
 		m := model(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, one.list, []*inspect.Lock{l}))
 		wantText(t, m, " "+one.mark+"1h00m")
-		m.Go(screen.Chain, screen.Subject{Lock: l.ID})
-		m.navigate()
+		goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 		wantText(t, m, "longest wait "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
 		press(m, "j")
 		wantText(t, m, "in the queue for "+one.mark+"1h00m")

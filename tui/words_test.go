@@ -24,22 +24,10 @@ func TestScreensRememberTheLock(t *testing.T) {
 	}
 }
 
-// Without locks in sight, unread places are no reason to say that there are none.
-func TestNothingSeenIsNotNothing(t *testing.T) {
-	clear := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], nil))
-	wantText(t, clear, "No locks.")
-	blind := *fixture.Backends()[0]
-	blind.Unseen = []inspect.Unseen{{Aspect: inspect.AspectLocks, Where: "10.1.0.1:2181", Read: "/locks", Reason: "no node"}}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&blind}, nil))
-	wantText(t, m, "No locks that we can see.", "f says what, and why")
-	wantNoText(t, m, "No locks.")
-}
-
 // The words of an empty list of events name the key for each thing that restricts it.
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
-	press(m, "o", "/")
-	typeText(m, "zzz")
+	press(m, "o", "/", "zzz")
 	wantText(t, m, "No event of zk:/locks/orders matches", "esc clears the filter, o shows the events of all locks")
 	press(m, "esc")
 	wantText(t, m, "only zk:/locks/orders")

@@ -12,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -114,9 +115,7 @@ func TestWaitGraph(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})
 			g := buildWaitGraph(s)
-			if diff := cmp.Diff(test.want, sketch(g)); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, cmp.Diff(test.want, sketch(g)), "")
 			for _, x := range g.trees { // the culprit of every lock in it is the first one's holder
 				for _, r := range x.rows {
 					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
@@ -140,7 +139,5 @@ func TestWhoBlocksMost(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 }

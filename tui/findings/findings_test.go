@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -74,9 +75,7 @@ func TestFindingKeysDiffer(t *testing.T) {
 		keys = append(keys, findingKey(list[:i+1]))
 	}
 	slices.Sort(keys)
-	if len(slices.Compact(keys)) != 4 {
-		t.Errorf("%q", keys)
-	}
+	must.Equal(t, len(slices.Compact(keys)), 4, keys)
 }
 
 // A search may go on while findings come, go and change, and finds what one without all that would have.

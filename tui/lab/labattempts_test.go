@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/contend"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -47,9 +48,7 @@ func TestVerdictOfARun(t *testing.T) {
 		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtook"},
 		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "no lock at all: two held it at once"},
 	} {
-		if got := verdictOf(&tt.report); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Equal(t, verdictOf(&tt.report), tt.want)
 	}
 }
 
@@ -60,12 +59,8 @@ func TestAttemptsAreForgotten(t *testing.T) {
 		events = append(events, fixture.Event(contend.Queued, i%7, float64(i)), fixture.Event(contend.Left, i%7, float64(i)+0.5))
 	}
 	attempts := recordAttempts(nil, events)
-	if len(attempts) != attemptsKept {
-		t.Errorf("%d are kept, want %d", len(attempts), attemptsKept)
-	}
-	if left := forgetAttempts(attempts, attempts[len(attempts)-10].ended); len(left) != 10 {
-		t.Errorf("%d are left, want 10", len(left))
-	}
+	must.Equal(t, len(attempts), attemptsKept, "are kept")
+	must.Equal(t, len(forgetAttempts(attempts, attempts[len(attempts)-10].ended)), 10, "are left")
 }
 
 // stub is a context of which only the theme is asked for.
@@ -115,9 +110,7 @@ func TestAttemptsAreDrawn(t *testing.T) {
 	} {
 		rows := drawnAttempts(t, recordAttempts(nil, tt.events), len(tt.want))
 		for i, want := range tt.want {
-			if rows[i] != want {
-				t.Errorf("%s: lane %d is %q, want %q", tt.name, i, rows[i], want)
-			}
+			must.Equal(t, rows[i], want, tt.name, "lane", i, "is")
 		}
 	}
 }

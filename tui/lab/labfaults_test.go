@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -15,7 +16,5 @@ func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {
 		log.Add([]inspect.Event{{Kind: inspect.EventGone, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, Lock: fixture.Thin().ID}})
 	}
 	got := fmt.Sprint(eventsSince(&log, 10, fixture.Orders().ID, 3))
-	if got != "[10 12 38]" {
-		t.Error(got)
-	}
+	must.Equal(t, got, "[10 12 38]")
 }

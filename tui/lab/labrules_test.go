@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -70,17 +70,13 @@ func TestPlaceInTheQueue(t *testing.T) {
 		{nil, "x", "waits; the screen has not seen the lock yet"},
 		{fixture.Thin(), "x", "waits for Y2NjY2NjY2NjY2NjY2NjYw==; Redis keeps no queue: position unknown"},
 	} {
-		if got := placeWords(tt.lock, tt.name); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Equal(t, placeWords(tt.lock, tt.name), tt.want)
 	}
 	var got []string
 	for _, n := range []int{1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 113} {
 		got = append(got, ordinal(n))
 	}
-	if want := strings.Fields("1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 113th"); !slices.Equal(got, want) {
-		t.Error(got)
-	}
+	must.Same(t, got, strings.Fields("1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 113th"))
 }
 
 func TestPreviewSaysWhatIsMade(t *testing.T) {
@@ -97,9 +93,7 @@ func TestPreviewSaysWhatIsMade(t *testing.T) {
 	} {
 		text := strings.Join(takingPreview(tt.backend, &tt.order), "\n")
 		for _, want := range tt.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is missing in %q", want, text)
-			}
+			must.Contain(t, text, want, "is missing in")
 		}
 	}
 }
@@ -125,13 +119,9 @@ func TestTakingIsRefused(t *testing.T) {
 		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"this path"}},
 	} {
 		got := takingRefused(tt.backend, &tt.order, tt.lock)
-		if (got == "") != (tt.want == nil) {
-			t.Errorf("%s: %q", tt.name, got)
-		}
+		must.Equal(t, (got == ""), (tt.want == nil), tt.name, got)
 		for _, word := range tt.want {
-			if !strings.Contains(got, word) {
-				t.Errorf("%s: %q does not name %q", tt.name, got, word)
-			}
+			must.Contain(t, got, word, tt.name, "does not name")
 		}
 	}
 }
@@ -174,9 +164,7 @@ func TestWhyNothingWasTaken(t *testing.T) {
 		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},
 		{Order{}, errors.New("bell \a"), `failed: bell \u{7}`},
 	} {
-		if got := notTaken(&tt.order, tt.err); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
-		}
+		must.Equal(t, notTaken(&tt.order, tt.err), tt.want, tt.err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -29,12 +30,8 @@ func TestContention(t *testing.T) {
 	got := w.Contention(all, fixture.Ago(7*time.Second), fixture.Ago(time.Second))
 	// From 10 s ago on: 2 s before watching began, half a cell of it, one holder after the other, half a cell
 	// until now, what is to come.
-	if want := []float64{-1, 1, 2, 1.25, 2, -1}; !slices.Equal(got.Waiting, want) {
-		t.Errorf("waiting %v, want %v", got.Waiting, want)
-	}
-	if want := []float64{-1, 1, 1, 1, 1, -1}; !slices.Equal(got.Holding, want) {
-		t.Errorf("holding %v, want %v", got.Holding, want)
-	}
+	must.Same(t, got.Waiting, []float64{-1, 1, 2, 1.25, 2, -1}, "waiting")
+	must.Same(t, got.Holding, []float64{-1, 1, 1, 1, 1, -1}, "holding")
 	if most, share := Summary(got.Waiting); most != 2 || share != 1 {
 		t.Errorf("most %v, share %v", most, share)
 	}
@@ -77,10 +74,6 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("%v in %d: %v", test.sorted, test.most, got)
 		}
 	}
-	if p := Percentile(ms(1, 2, 3, 4), 50); p != 2*time.Millisecond {
-		t.Errorf("p50 %v", p)
-	}
-	if p := Percentile(ms(1, 2, 3, 4), 99); p != 4*time.Millisecond {
-		t.Errorf("p99 %v", p)
-	}
+	must.Equal(t, Percentile(ms(1, 2, 3, 4), 50), 2*time.Millisecond, "p50")
+	must.Equal(t, Percentile(ms(1, 2, 3, 4), 99), 4*time.Millisecond, "p99")
 }

@@ -2,13 +2,13 @@ package lanes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -22,9 +22,7 @@ func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	list := []Lane{lane(1*time.Second, 9*time.Second, recipe.Shared), lane(2*time.Second, 8*time.Second, recipe.Exclusive), lane(3*time.Second, 5*time.Second, recipe.Shared)}
 	overtakings(list, fixture.Noon)
 	for i, want := range []int{1, 1, 0} { // the first by the writer only
-		if got := len(list[i].Overtaken); got != want {
-			t.Errorf("lane %d is overtaken %d times, not %d", i, got, want)
-		}
+		must.Equal(t, len(list[i].Overtaken), want, "lane", i, "is overtaken … times, not")
 	}
 }
 
@@ -112,13 +110,9 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 	if n := len(m.ended); n < leftKept || n > leftKept*3/2 {
 		t.Errorf("%d are remembered", n)
 	}
-	if last := m.ended[len(m.ended)-1]; last.Contender.Name != "19999" {
-		t.Errorf("the last one is %s", last.Contender.Name)
-	}
+	must.Equal(t, m.ended[len(m.ended)-1].Contender.Name, "19999", "the last one is")
 	m.read(&log, fixture.Id("zk:/b"))
-	if len(m.ended) > 0 {
-		t.Error("another lock has the same past")
-	}
+	must.Equal(t, len(m.ended), 0, "another lock has the same past")
 }
 
 // Times of the server are drawn by our clock.
@@ -165,9 +159,7 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 
 func TestLanesOfAVeryLongQueue(t *testing.T) {
 	t.Parallel()
-	if n := len(LanesOf(veryLongQueue(), PastLock{}, fixture.Noon)); n != 10_001 {
-		t.Errorf("%d lanes", n)
-	}
+	must.Equal(t, len(LanesOf(veryLongQueue(), PastLock{}, fixture.Noon)), 10_001, "lanes")
 }
 
 // The entry of a waiter on Redis may carry no time of arrival; the time at which it was first seen is in.
@@ -201,9 +193,7 @@ func TestWindowStandsStillWithinACell(t *testing.T) {
 			t.Fatalf("%v later: %v instead of %v", d, got, w)
 		}
 	}
-	if got := WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100); got.From.Sub(w.From) != w.Step {
-		t.Errorf("it moved by %v", got.From.Sub(w.From))
-	}
+	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "it moved by")
 }
 
 // A live picture moves once a stretch; what it shows is never less than was asked for, and now is in its last stretch.
@@ -307,8 +297,6 @@ func TestLanesKeepTheirPlaces(t *testing.T) {
 		{order(minute, lane(3, 5*time.Second), second, again), []int64{1, 2, 3}},
 		{order(hour, second, again), []int64{2, 1}},
 	} {
-		if !slices.Equal(step.got, step.want) {
-			t.Errorf("lanes of %v, want %v", step.got, step.want)
-		}
+		must.Same(t, step.got, step.want, "lanes of")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -56,18 +57,14 @@ func TestIndexUpdatesAsItIsMade(t *testing.T) {
 func TestNewIndexEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if x := NewIndex(ctx, fixture.Everything(), arrangement{}, fixture.Noon); len(x.Rows) != 0 {
-		t.Error("it went on")
-	}
+	must.Equal(t, len(NewIndex(ctx, fixture.Everything(), arrangement{}, fixture.Noon).Rows), 0, "it went on")
 }
 
 func TestPrefixes(t *testing.T) {
 	for path, want := range map[string]string{
 		"/locks/orders": "/locks/", "/orders": "/", "lock:cart:42": "lock:cart:", "lock": "", "a/b:c": "a/b:", "/": "", "lock:": "", "": "",
 	} {
-		if got := prefixOf(inspect.ID{Backend: "b", Path: path}); got.Path != want {
-			t.Errorf("%q: %q, want %q", path, got.Path, want)
-		}
+		must.Equal(t, prefixOf(inspect.ID{Backend: "b", Path: path}).Path, want, path)
 	}
 }
 
@@ -111,9 +108,7 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 	check()
 	for _, from := range []int{0, 1, 255, 256, 700, len(want) - 3, len(want), len(want) + 9} {
 		end := min(from+300, len(want))
-		if got := s.slice(from, 300); !slices.Equal(got, want[min(from, len(want)):end]) {
-			t.Errorf("slice from %d: %v", from, got)
-		}
+		must.Same(t, s.slice(from, 300), want[min(from, len(want)):end], "slice from", from)
 	}
 	if s.place(-1) != -1 || s.remove(99_999) {
 		t.Error("found what is not there")

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -93,32 +94,28 @@ func TestColumnsShowLocks(t *testing.T) {
 	}
 }
 
+// Each column sorts both ways; locks without a value come last in both.
 func TestLocksAreSorted(t *testing.T) {
 	p := open(t, some(), 400, 14)
 	p.shown, _ = newTable([]string{"lock", "kind", "library", "holder", "held", "wait", "queue", "ttl", "finding", "client", "session", "backend"})
-	for _, step := range []struct{ press, want string }{
-		{"s", "client: «billing» orders 42 dark invoices left nightly false"},
-		{"s", "session: «billing» orders 42 dark invoices left nightly false"},
-		{"s", "backend: «42» dark invoices left billing nightly orders false"},
-		{"s", "name: «42» dark invoices left billing nightly orders true"},
-		{"s", "kind: «nightly» orders 42 dark invoices left billing true"},
-		{"s", "library: «orders» billing 42 dark invoices left nightly true"},
-		{"s", "holder: «billing» orders 42 nightly left invoices dark false"},
-		{"s", "held longest: «orders» billing 42 dark invoices left nightly false"},
-		{"s", "waited longest: «orders» billing 42 dark invoices left nightly false"},
-		{"s", "longest queue: «orders» billing 42 dark invoices left nightly false"},
-		{"s", "expires first: «42» invoices dark left billing nightly orders false"},
-		{"s", "worst, longest wait: «invoices» orders left dark billing 42 nightly false"},
-		{"S", "worst, longest wait, reversed: «nightly» 42 billing dark left orders invoices false"},
-		{"S", "worst, longest wait: «invoices» orders left dark billing 42 nightly false"},
-		{"s", "client: «billing» orders 42 dark invoices left nightly false"},
-		{"S", "client, reversed: «orders» billing 42 dark invoices left nightly false"},
-		{"S", "client: «billing» orders 42 dark invoices left nightly false"},
+	for _, want := range []struct{ order, reversed string }{
+		{"client: «billing» orders 42 dark invoices left nightly false", "client, reversed: «orders» billing 42 dark invoices left nightly false"},
+		{"session: «billing» orders 42 dark invoices left nightly false", "session, reversed: «orders» billing 42 dark invoices left nightly false"},
+		{"backend: «42» dark invoices left billing nightly orders false", "backend, reversed: «billing» nightly orders 42 dark invoices left false"},
+		{"name: «42» dark invoices left billing nightly orders true", "name, reversed: «orders» nightly billing left invoices dark 42 false"},
+		{"kind: «nightly» orders 42 dark invoices left billing true", "kind, reversed: «billing» 42 dark invoices left nightly orders false"},
+		{"library: «orders» billing 42 dark invoices left nightly true", "library, reversed: «dark» invoices left 42 billing orders nightly false"},
+		{"holder: «billing» orders 42 nightly left invoices dark false", "holder, reversed: «42» orders billing nightly left invoices dark false"},
+		{"held longest: «orders» billing 42 dark invoices left nightly false", "held longest, reversed: «42» billing orders dark invoices left nightly false"},
+		{"waited longest: «orders» billing 42 dark invoices left nightly false", "waited longest, reversed: «billing» orders 42 dark invoices left nightly false"},
+		{"longest queue: «orders» billing 42 dark invoices left nightly false", "longest queue, reversed: «billing» orders 42 dark invoices left nightly false"},
+		{"expires first: «42» invoices dark left billing nightly orders false", "expires first, reversed: «dark» left invoices 42 billing nightly orders false"},
+		{"worst, longest wait: «invoices» orders left dark billing 42 nightly false", "worst, longest wait, reversed: «nightly» 42 billing dark left orders invoices false"},
 	} {
-		p.press(step.press)
-		title, _, _ := strings.Cut(p.header(400), "HOLDER")
-		if got := fmt.Sprintf("%s: %s %v", p.Want.Order, p.names(), strings.Contains(title, "^")); got != step.want {
-			t.Errorf("{%q, %q},", step.press, got)
+		for i, want := range []string{want.order, want.reversed, want.order} {
+			p.press([]string{"s", "S", "S"}[i])
+			title, _, _ := strings.Cut(p.header(400), "HOLDER")
+			must.Equal(t, fmt.Sprintf("%s: %s %v", p.Want.Order, p.names(), strings.Contains(title, "^")), want)
 		}
 	}
 }
@@ -200,9 +197,7 @@ func TestLocksAreMarked(t *testing.T) {
    LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
 >!+zk:/locks/orders     worker-3           13m58s  13m40s  3      stuck-holder`)
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
-	if len(p.Marked()) > 0 {
-		t.Errorf("gone, and still marked: %v", p.Marked())
-	}
+	must.Equal(t, len(p.Marked()), 0, "gone, and still marked", p.Marked())
 	many := open(t, inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(101)), 80, 12)
 	if many.press("V"); many.said != screen.TooMany() || len(many.marks) > 0 {
 		t.Errorf("%q, %d marked", many.said, len(many.marks))
@@ -232,9 +227,7 @@ func TestColumnsAreChosen(t *testing.T) {
 			t.Errorf("{%q, %q, %q},", step.press, got, p.said)
 		}
 	}
-	if p.dialog != nil {
-		t.Error("esc leaves it open")
-	}
+	must.True(t, p.dialog == nil, "esc leaves it open")
 }
 
 func TestEmptyListsSayWhy(t *testing.T) {
@@ -262,9 +255,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		p.failed = test.failed
 		p.SetSize(120, 12)
 		_, text, _ := strings.Cut(p.drawn(400), "FINDING v")
-		if got := strings.Join(strings.Fields(text), " "); got != test.want {
-			t.Errorf("%q, want %q", got, test.want)
-		}
+		must.Equal(t, strings.Join(strings.Fields(text), " "), test.want)
 	}
 	p := open(t, some(), 120, 12).press("/", "nothing", "enter")
 	if text := p.drawn(400); !strings.Contains(text, "No lock matches the filter.") || !strings.Contains(text, "esc shows all of them.") {
@@ -293,9 +284,7 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 		p.went = ""
 		p.click(test.x, test.y)
 		got := fmt.Sprintf("at %d, %s %s in chain %v", p.table.At, p.Want.Order, p.went, p.inChain)
-		if got != test.want {
-			t.Errorf("{%q, %d, %d, %d, %d, %q},", test.what, test.width, test.height, test.x, test.y, got)
-		}
+		must.True(t, got == test.want, test.what, test.width, test.height, test.x, test.y, got)
 	}
 }
 
@@ -304,9 +293,8 @@ func TestTabGoesToTheChain(t *testing.T) {
 	if p.names() != "«invoices» orders left dark billing 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
 		t.Errorf("the keys move in the table:\n%s", p.drawn(400))
 	}
-	if p.press("tab", "down"); !strings.HasPrefix(p.names(), "invoices «orders»") {
-		t.Errorf("the keys stay in the chain: %s", p.names())
-	}
+	p.press("tab", "down")
+	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stay in the chain", p.names())
 	if p = open(t, some(), 80, 12).press("tab", "down"); p.said == "" || !strings.HasPrefix(p.names(), "invoices «orders»") {
 		t.Errorf("without a chain: %q, %s", p.said, p.names())
 	}
@@ -350,8 +338,12 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	if !strings.Contains(p.drawn(400), "   "+id.String()+" is gone") || p.Current.Lock != id || p.ScrollAt() != "2 of 7 in 10" {
 		t.Errorf("%v, %s", p.Current, p.drawn(400))
 	}
-	p.now = p.now.Add(settleEvery)
-	p.Screen.Update(screen.TickMsg{})
+	for _, after := range []time.Duration{settleStart - 1, 1} {
+		if p.now = p.now.Add(after); !strings.Contains(p.drawn(400), "is gone") {
+			t.Error("settled too soon")
+		}
+		p.Screen.Update(screen.TickMsg{})
+	}
 	p.press("up")
 	p.now = p.now.Add(settleEvery)
 	p.Screen.Update(screen.TickMsg{})
@@ -360,13 +352,9 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 		t.Errorf("settled: %s", p.drawn(400))
 	}
 	p.Open(screen.Place{Subject: screen.Subject{Lock: fixture.Id("zk:/locks/nightly")}}, screen.SnapshotMsg{})
-	if p.Selected().Lock.Path != "/locks/nightly" {
-		t.Errorf("opened: %v", p.Selected())
-	}
+	must.Equal(t, p.Selected().Lock.Path, "/locks/nightly", "opened", p.Selected())
 	p.Screen.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
-	if p.Selected().Lock.Path == "/locks/nightly" {
-		t.Error("the wheel moves nothing")
-	}
+	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel moves nothing")
 }
 
 func (p *page) ScrollAt() string {

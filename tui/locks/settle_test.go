@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -90,9 +91,7 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.expect("pinned and gone", "c", "a", "d", "b")
 	a.put("a", gone)
 	a.expect("pinned and back", "c", "a", "d", "b")
-	if a.rows.Shown != 4 {
-		t.Errorf("%d shown", a.rows.Shown)
-	}
+	must.Equal(t, a.rows.Shown, 4, "shown")
 	a.rows.settle()
 	a.expect("let go", "c", "d", "a", "b")
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
@@ -119,15 +118,9 @@ func TestACriticalRowRisesAtOnce(t *testing.T) {
 // What the rules find a moment after the first order is not kept for as long as later changes are.
 func TestTheSecondOrderComesSooner(t *testing.T) {
 	a := &arranger{}
-	if got := a.patience(); got != settleStart {
-		t.Errorf("after no order %v", got)
-	}
+	must.Equal(t, a.patience(), settleStart, "after no order")
 	a.settles = 1
-	if got := a.patience(); got != settleStart {
-		t.Errorf("after the first %v", got)
-	}
+	must.Equal(t, a.patience(), settleStart, "after the first")
 	a.settles = 2
-	if got := a.patience(); got != settleEvery {
-		t.Errorf("after the second %v", got)
-	}
+	must.Equal(t, a.patience(), settleEvery, "after the second")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -49,9 +50,7 @@ func TestAlternativesAndColumnsAsFields(t *testing.T) {
 		"library=curator held or":       {"/locks/orders"},
 	} {
 		f := NewFilter(text)
-		if f.Problem() != "" {
-			t.Errorf("%s: %s", text, f.Problem())
-		}
+		must.Equal(t, f.Problem(), "", text)
 		var got []string
 		for l := range s.Locks() {
 			if f.Match(FilterSubject{Lock: l, Snapshot: s, Now: fixture.Noon}) {
@@ -59,14 +58,11 @@ func TestAlternativesAndColumnsAsFields(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if slices.Sort(want); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		slices.Sort(want)
+		must.Same(t, got, want, text)
 	}
 	for text, says := range map[string]string{"~(": "missing closing )", "holder~[": "missing closing ]", "~": "regular expression", "wait~5m": "write wait>5m"} {
-		if got := NewFilter(text).Problem(); !strings.Contains(got, says) {
-			t.Errorf("%s: %q", text, got)
-		}
+		must.Contain(t, NewFilter(text).Problem(), says, text)
 	}
 	if f := NewWords("nightly or ~^ord.*s$"); !f.MatchText("x", "Orders") || !f.MatchText("nightly") || f.MatchText("order") {
 		t.Error("words")
@@ -89,12 +85,8 @@ func TestBadFieldsAreReported(t *testing.T) {
 		"wait<\x1b[": `\u{1b}`,
 	} {
 		f := NewFilter(text)
-		if !strings.Contains(f.Problem(), says) {
-			t.Errorf("%s: %q does not say %q", text, f.Problem(), says)
-		}
-		if diff := cmp.Diff(all, matching(s, text)); diff != "" {
-			t.Errorf("%s hides: %s", text, diff)
-		}
+		must.Contain(t, f.Problem(), says, text, "does not say")
+		must.Equal(t, cmp.Diff(all, matching(s, text)), "", text, "hides")
 	}
 }
 
@@ -145,12 +137,8 @@ func TestFilterFields(t *testing.T) {
 		"!":                   all,
 	} {
 		t.Run(text, func(t *testing.T) {
-			if p := NewFilter(text).Problem(); p != "" {
-				t.Errorf("problem: %s", p)
-			}
-			if diff := cmp.Diff(want, matching(s, text)); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, NewFilter(text).Problem(), "", "problem")
+			must.Equal(t, cmp.Diff(want, matching(s, text)), "")
 		})
 	}
 }
@@ -163,20 +151,14 @@ func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
 	h.Since, h.HeldSince, h.Seen = time.Time{}, time.Time{}, fixture.Ago(11*time.Minute)
 	l.Holders = []inspect.Contender{h}
 	for text, want := range map[string]bool{"held>10m": true, "held>12m": false, "held<12m": true} {
-		if got := NewFilter(text).Match(FilterSubject{&l, s, fixture.Noon}); got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		must.Equal(t, NewFilter(text).Match(FilterSubject{&l, s, fixture.Noon}), want, text)
 	}
-	if HeldSince(&l).IsZero() {
-		t.Error("has no place in the order")
-	}
+	must.True(t, !HeldSince(&l).IsZero(), "has no place in the order")
 }
 
 func TestOnlyTimesChangeByThemselves(t *testing.T) {
 	for text, want := range map[string]bool{"age>5m": true, "x !ttl<2s": true, "held queue>3 lib=x": false, "age>": false} {
-		if got := NewFilter(text).Timed; got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		must.Equal(t, NewFilter(text).Timed, want, text)
 	}
 }
 
@@ -184,9 +166,7 @@ func TestWordsMatchAnyText(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, "ord": true, "ORD worker": true, "ord !worker": false, "!x": true, "age>5m": false, "held": false,
 	} {
-		if got := NewWords(text).MatchText("zk:/locks/Orders", "Worker-3"); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
+		must.Equal(t, NewWords(text).MatchText("zk:/locks/Orders", "Worker-3"), want, text)
 	}
 }
 
@@ -225,8 +205,6 @@ func TestFilterByTokenAndLibrary(t *testing.T) {
 	} {
 		got := matching(s, text)
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q", text, got)
-		}
+		must.Same(t, got, want, text)
 	}
 }

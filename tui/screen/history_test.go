@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -41,8 +42,6 @@ func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for apart, want := range map[time.Duration]bool{quietFor: true, quietFor - 1: false} {
 		grants := []Grant{{Seen: at.Add(-apart), Name: "a"}, {Seen: at, Name: "b"}}
-		if got := FreshGrant(grants, "b", at); got != want {
-			t.Errorf("%v after the grant before it stands out: %v, want %v", apart, got, want)
-		}
+		must.Equal(t, FreshGrant(grants, "b", at), want, apart, "after the grant before it stands out")
 	}
 }

@@ -1,8 +1,9 @@
 package widget
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // What there is no room for gives its room to the columns before it; what has some is cut, as long as it
@@ -10,9 +11,7 @@ import (
 func TestColumnsGiveWay(t *testing.T) {
 	columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 12, Grow: 1, Most: 12}, {Title: "C", Width: 9}}
 	for width, want := range map[int][]int{40: {15, 12, 9}, 34: {10, 12, 8}, 33: {19, 12, 0}, 20: {10, 8, 0}, 15: {15, 0, 0}} {
-		if got := Lay(columns, width); !slices.Equal(got, want) {
-			t.Errorf("%d cells: %v, want %v", width, got, want)
-		}
+		must.Same(t, Lay(columns, width), want, width, "cells")
 	}
 }
 
@@ -20,9 +19,7 @@ func TestColumnsGiveWay(t *testing.T) {
 func TestNamesAreInFullOrNot(t *testing.T) {
 	for width, want := range map[int]bool{60: true, 59: false} {
 		columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 5, Grow: 9, Most: 50}, {Title: "C", Width: 9, Most: 11}}
-		if got := InFull(columns, width, 0, 2); got != want {
-			t.Errorf("%d cells: in full: %v", width, got)
-		}
+		must.Equal(t, InFull(columns, width, 0, 2), want, width, "cells: in full")
 		if got := Lay(columns, width); want != (got[0] == 40 && got[2] == 11) {
 			t.Errorf("%d cells: %v", width, got)
 		}
@@ -48,23 +45,16 @@ func TestTablesAreDrawn(t *testing.T) {
 				row[i] = words(text)
 			}
 		}
-		if got := drawn(Join(columns, widths, row, "~")); got != test.want {
-			t.Errorf("%q: %q, want %q", test.row, got, test.want)
-		}
+		must.Equal(t, drawn(Join(columns, widths, row, "~")), test.want, test.row)
 	}
-	if got := drawn(Titles(columns, widths, plain.Text)); got != "NAME       N  AT      LAST" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, drawn(Titles(columns, widths, plain.Text)), "NAME       N  AT      LAST")
 	for x, want := range map[int]int{-1: -1, 0: 0, 8: 0, 9: 1, 13: 1, 14: 3, 21: 3, 22: 4, 27: 4, 28: -1} {
-		if got := ColumnAt(widths, x); got != want {
-			t.Errorf("column at %d: %d, want %d", x, got, want)
-		}
+		must.Equal(t, ColumnAt(widths, x), want, "column at", x)
 	}
 	for need, want := range map[int][2]int{0: {10, 40}, 5: {6, 6}, 8: {8, 8}, 30: {10, 30}} {
 		c := Column{Title: "NAME", Width: 10, Most: 40}
-		if c.Fit(need); [2]int{c.Width, c.Most} != want {
-			t.Errorf("fit %d: %+v", need, c)
-		}
+		c.Fit(need)
+		must.Equal(t, [2]int{c.Width, c.Most}, want, "fit", need, c)
 	}
 }
 
@@ -81,8 +71,6 @@ func TestRoomIsShared(t *testing.T) {
 		{"without growth", []Column{{Width: 5}, {Width: 5}}, 40, []int{5, 5}},
 		{"the first stays", []Column{{Width: 9}, {Width: 9}}, 9, []int{9, 0}},
 	} {
-		if got := Lay(test.columns, test.width); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", test.what, got, test.want)
-		}
+		must.Same(t, Lay(test.columns, test.width), test.want, test.what)
 	}
 }

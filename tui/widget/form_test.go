@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 )
 
@@ -133,17 +134,13 @@ func TestFormsAskRowByRow(t *testing.T) {
 				got += word
 			}
 		}
-		if got != step.want {
-			t.Errorf("%s: %q, want %q", step.press, got, step.want)
-		}
+		must.Equal(t, got, step.want, step.press)
 		if f.OnButton() != strings.Contains(got, "on Go") || f.OnCancel() != strings.Contains(got, "on Cancel") {
 			t.Errorf("%s: on the button %v, on Cancel %v", got, f.OnButton(), f.OnCancel())
 		}
 	}
 	none := FormRow{}
-	if none.Choice() != "" {
-		t.Errorf("nothing to choose: %q", none.Choice())
-	}
+	must.Equal(t, none.Choice(), "", "nothing to choose")
 }
 
 func TestFormsAreDrawn(t *testing.T) {

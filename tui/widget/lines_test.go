@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 )
 
@@ -52,19 +53,13 @@ func TestLinesFit(t *testing.T) {
 		{"a narrow rule", Section(plain, 5, "name"), " -- name"},
 		{"not over", left.Over(10, nil).Add(plain.Text, "|"), "leftover|"},
 	} {
-		if got := strings.TrimRight(test.got.Text(), " "); got != test.want {
-			t.Errorf("%s: %q, want %q", test.what, got, test.want)
-		}
+		must.Equal(t, strings.TrimRight(test.got.Text(), " "), test.want, test.what)
 	}
 	for text, want := range map[string][2]string{"abcdef": {"abcdef", "~f"}, "日本語": {"日本語", "~"}} {
-		if got := [2]string{TailOf(text, 6, "~"), TailOf(text, 2, "~")}; got != want {
-			t.Errorf("%q: %q", text, got)
-		}
+		must.Equal(t, [2]string{TailOf(text, 6, "~"), TailOf(text, 2, "~")}, want, text)
 	}
 	for n, want := range map[int]int{-1: 0, 0: 0, 3: 3, 80: 80, 81: 81} {
-		if got := Blanks(n); got != strings.Repeat(" ", want) {
-			t.Errorf("%d blanks: %q", n, got)
-		}
+		must.Equal(t, Blanks(n), strings.Repeat(" ", want), n, "blanks")
 	}
 }
 
@@ -82,22 +77,16 @@ func TestRowsAreFilled(t *testing.T) {
 		{4, nil, "abcd"},
 		{5, bold, "\x1b[1mab\x1b[m\x1b[1mcd\x1b[m\x1b[1m \x1b[m"},
 	} {
-		if got := l.Render(test.width, "~", test.over); got != test.want {
-			t.Errorf("%d: %q, want %q", test.width, got, test.want)
-		}
+		must.Equal(t, l.Render(test.width, "~", test.over), test.want, test.width)
 	}
 	over := l.Over(5, bold)
 	l = l.Add(plain.Text, "e")
 	l.Restyle(bold)
 	for _, line := range []Line{over, l} {
 		for _, s := range line {
-			if !s.Style.GetBold() {
-				t.Errorf("%q is as before", s.Text)
-			}
+			must.True(t, s.Style.GetBold(), s.Text, "is as before")
 		}
-		if line.Width() != 5 {
-			t.Errorf("%q", line.Text())
-		}
+		must.Equal(t, line.Width(), 5, line.Text())
 	}
 	if SelectedStyle(plain, false) != nil || !SelectedStyle(plain, true)(plain.Text).GetReverse() {
 		t.Error("the selected row is marked where the keys are not, or is not where they are")
@@ -143,13 +132,9 @@ func TestBlocksAreDrawn(t *testing.T) {
 		}
 	}
 	coloured := theme.New(theme.Options{})
-	if Box(coloured, nil, 9, 9, true) == Box(coloured, nil, 9, 9, false) {
-		t.Error("a dangerous box is drawn as any")
-	}
+	must.True(t, Box(coloured, nil, 9, 9, true) != Box(coloured, nil, 9, 9, false), "a dangerous box is drawn as any")
 	for _, test := range []struct{ n, lines, want int }{{100, 50, 36}, {100, 30, 18}, {100, 20, 11}, {100, 5, 4}, {3, 50, 3}, {0, 50, 1}} {
-		if got := RowsAbove(test.n, test.lines); got != test.want {
-			t.Errorf("%+v: %d", test, got)
-		}
+		must.Equal(t, RowsAbove(test.n, test.lines), test.want, test)
 	}
 }
 
@@ -167,9 +152,7 @@ func TestWrapBreaksAtBlanks(t *testing.T) {
 		{"", 4, 2, ""},
 		{"日本語 x", 4, 2, "日本|語 x"},
 	} {
-		if got := strings.Join(Wrap(test.text, test.width, test.n, "…"), "|"); got != test.want {
-			t.Errorf("%q: %q instead of %q", test.text, got, test.want)
-		}
+		must.Equal(t, strings.Join(Wrap(test.text, test.width, test.n, "…"), "|"), test.want, test.text)
 	}
 }
 
@@ -178,13 +161,9 @@ func TestWrappedCommandsStayWhole(t *testing.T) {
 	command := `lockscope release 'redis:a  b' --owner 'it'\''s one' --waiter`
 	for width := 10; width < 90; width += 4 {
 		lines := WrapCommand(command, width)
-		if got := strings.ReplaceAll(strings.Join(lines, "\n"), " \\\n", " "); got != command {
-			t.Errorf("width %d: %q", width, got)
-		}
+		must.Equal(t, strings.ReplaceAll(strings.Join(lines, "\n"), " \\\n", " "), command, "width", width)
 		for _, l := range lines {
-			if len(l) > max(width, len(`'it'\''s one' \`)) {
-				t.Errorf("width %d: %q", width, l)
-			}
+			must.True(t, len(l) <= max(width, len(`'it'\''s one' \`)), "width", width, l)
 		}
 	}
 	for width, want := range map[int]int{7: 2, 8: 1} { // there is room for the backslash behind the last word, too

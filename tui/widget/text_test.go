@@ -20,9 +20,7 @@ func TestPaintIsRender(t *testing.T) {
 			th.Text, th.Strong, th.Muted, th.Faint, th.Holding, th.Waiting, th.Critical, th.Warning, th.Info, th.Unknown, th.Free, th.Title,
 			th.Header, th.Key, th.Badge, th.BadgeWarning, th.BadgeCritical, th.Selected(th.Holding), th.Fresh(th.Critical), th.Strong.Reverse(true),
 		} {
-			if got, want := cells(t, paint(s, "ab c")), cells(t, s.Inline(true).Render("ab c")); got != want {
-				t.Errorf("%q, want %q", got, want)
-			}
+			must.Equal(t, cells(t, paint(s, "ab c")), cells(t, s.Inline(true).Render("ab c")))
 		}
 	}
 }
