@@ -28,7 +28,7 @@ func herd() rule {
 		means: "Ten or more sessions watch one node although their library does not ask for it. Each change wakes " +
 			"all of them.",
 		sure:     "`evidence.sessions` lists the clients: see what their code watches.",
-		do:       "Have each waiter watch only its predecessor, as Curator does.",
+		do:       "Let each waiter watch only its predecessor, as Curator does.",
 		not:      "Do not release the lock: that wakes all of them.",
 		evidence: "node, watchers (how many), sessions",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, quiet: true,

@@ -20,7 +20,7 @@ func lostWakeUp() rule {
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "A contender watches a node that is gone, and not the one it waits for, so it may miss its turn. Info " +
 			"where its library may have checked again.",
-		sure:     "Check whether the client works under the lock or still waits.",
+		sure:     "Does the client work under the lock, or still wait?",
 		do:       "Restart it if it hangs, so that it queues again.",
 		not:      "Do not remove its znode while it runs.",
 		evidence: "contender, watches_gone, or instead (a waiter behind it that it watches), blocked_below",

@@ -29,7 +29,7 @@ func renewalStopped() rule {
 		name: "renewal-stopped", severity: inspect.Warning,
 		means: "A holder renewed its key at a steady rate and has missed two renewals. The key will expire while " +
 			"its owner may still work.",
-		sure:     "Check whether the holder's process is paused, overloaded or cut off.",
+		sure:     "Is the holder's process paused, overloaded or cut off?",
 		do:       "Stop its work before the key expires, or make it renew.",
 		not:      "Do not extend the TTL for a client that is gone.",
 		evidence: "contender, renewals seen, every_ms, last_renewal, expires_at",

@@ -29,7 +29,7 @@ func selfWait() rule {
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
 		means: "A client waits for itself. A warning once that has lasted longer than `--stuck-after`, or if it " +
 			"waits behind an entry that it has lost.",
-		sure:     "Check whether a thread of the client works under the lock.",
+		sure:     "Does a thread of the client work under the lock?",
 		do:       "Wait. If it lasts, restart the client: its entries end with its session.",
 		not:      "Do not release its holder while a thread works under the lock.",
 		evidence: "contender (the waiter), holder or behind (its own other entry)",

@@ -22,7 +22,7 @@ func starvation() rule {
 		name: "starvation", severity: inspect.Warning,
 		means: "A waiter is overtaken: ten later contenders got the lock before it, or some did and it has waited " +
 			"ten times longer than usual.",
-		sure:     "Timeline shows who overtook it. Its client may be gone.",
+		sure:     "Timeline shows who overtook it. Does its client still run?",
 		do:       "Use a lock with a queue: any on ZooKeeper, a fair one on Redis.",
 		not:      "Do not release the holder: the next one overtakes it, too.",
 		evidence: "contender (the worst), overtaken, starving (how many), wait_p99_ms if compared",
