@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -94,32 +95,48 @@ func (m *Model) pastActions() []screen.Action {
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
 	list = append(list, screen.Action{
-		Keys: []string{"@"}, Shown: "@", Hint: "to its time", Late: true, Help: "to the selected event, or the grant",
+		Keys: []string{"@"}, Shown: "@", Hint: "to its time", Late: true, Help: "to the selected event, or when acquired",
 		Disabled: func() string {
-			if m.moment().IsZero() {
-				return "nothing with a known time is selected"
-			}
-			return none()
+			_, why := m.moment()
+			return cmp.Or(why, none())
 		},
-		Run: func() tea.Cmd { return m.seek(m.moment().Add(inspect.PastStep)) },
+		Run: m.seekMoment,
 	})
 	return append(list, changesAction(m, none), m.saveAction())
 }
 
-// moment is when the selected event happened, or the selected contender or the lock's holder was granted it.
-func (m *Model) moment() time.Time {
+// moment is when the selected event happened, or when the selected contender or the lock's holder acquired it. Without
+// one, why is the reason.
+func (m *Model) moment() (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
-		return s.Moment()
+		if at = s.Moment(); at.IsZero() {
+			why = "no event with a known time is selected"
+		}
+		return at, why
 	}
-	l, c, _ := (acting{m.world}).selected()
-	if c == nil {
-		return time.Time{}
+	l, c, why := acting{m.world}.selected()
+	if why != "" {
+		return at, why
 	}
 	ago, known := m.snapshot.Age(l, c, c.HeldSince, m.now)
-	if !known {
-		return time.Time{}
+	switch {
+	case known:
+		return m.now.Add(-ago.Duration), ""
+	case c.State != inspect.Holding:
+		return at, "it has not acquired the lock yet"
+	default:
+		return at, "when it acquired the lock was not seen"
 	}
-	return m.now.Add(-ago.Duration)
+}
+
+// seekMoment draws the selected moment a step later, when the lock shows it. If that step is not over yet, it is now.
+func (m *Model) seekMoment() tea.Cmd {
+	at, _ := m.moment()
+	at = at.Add(inspect.PastStep)
+	if now := m.newest(); !m.filmed() && !at.Before(now) {
+		return m.draw(now, true)
+	}
+	return m.seek(at)
 }
 
 // step moves by a time, from the present, too; past the newest moment it is the present again.

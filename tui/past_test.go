@@ -219,7 +219,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	wantNoText(t, r.Model, "PAUSED")
 }
 
-// A time of day typed in the palette, and the moment that the selected holder was granted its lock, are gone to at once.
+// A time of day typed in the palette, and the moment at which the selected holder acquired its lock, are gone to at once.
 func TestThePastIsGoneToByItsTime(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -238,6 +238,26 @@ func TestThePastIsGoneToByItsTime(t *testing.T) {
 	if now := r.snapshot.Lock(fixture.Orders().ID).Holders[0]; now.Name != c.Name || !r.inPast() {
 		t.Errorf("then %s held it, want %s", now.Name, c.Name)
 	}
+	press(r.Model, "backspace")
+	r.handOver(20) // just now: the nearest moment is the present
+	press(r.Model, "@")
+	wantText(t, r.Model, " PAST ", "worker-20 ")
+	if !r.playhead.at.Equal(r.at) {
+		t.Errorf("at %v, want the present, %v", r.playhead.at, r.at)
+	}
+}
+
+// Where there is no moment to go to, the reason is shown.
+func TestAnUnknownMomentIsExplained(t *testing.T) {
+	t.Parallel()
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
+	press(m, "j", "@")
+	wantText(t, m, "it has not acquired the lock yet")
+	l := fixture.Orders()
+	l.Holders[0].HeldSince = time.Time{}
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l})})
+	press(m, "g", "@")
+	wantText(t, m, "when it acquired the lock was not seen")
 }
 
 // What changed is listed from two minutes ago, or since everything is kept, and from a moment of the past to now.
