@@ -140,9 +140,9 @@ func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 // None of these takes anything.
 func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
-		"enter alone":          {"enter", "enter", "enter", "enter", "enter", "enter"},
+		"enter on other rows":  {"enter", "enter", "enter"},
 		"esc":                  {"tab", "esc"},
-		"the button, and back": {"up", "up", "enter"},
+		"the button, and back": {"up", "up", "up", "enter"},
 		"Cancel":               {"up", "down", "enter"},
 	} {
 		f := newFakeLab()
@@ -317,6 +317,28 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	press(m, "q")
 	wantText(t, m, "You wait for 1 lock here.", "Quitting stops waiting.", "[ Stop waiting and quit ]   [ Cancel ]")
 	wantNoText(t, m, "release")
+}
+
+// Enter goes through the rows, and on the last one takes the lock. It is not offered again while it is held.
+func TestEnterGoesThroughTheForm(t *testing.T) {
+	t.Parallel()
+	f := newFakeLab()
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
+	press(m, "a", "enter", "enter", "enter")
+	wantText(t, m, "enter ACQUIRE")
+	settle(t, m, press(m, "enter"))
+	wantText(t, m, "you hold zk:/locks/orders")
+	press(m, "a")
+	wantText(t, m, "Type a lock first")
+}
+
+// What the user chose stays when another lock is typed.
+func TestAnotherLockKeepsTheChoices(t *testing.T) {
+	t.Parallel()
+	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
+	press(m, "a", "down", "down", "right", "up", "up")
+	typeText(m, "zk:/mine")
+	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
 // Typing on a row of choices changes none of them.

@@ -87,10 +87,14 @@ func (s *Screen) noLock() string {
 	return ""
 }
 
-// acquire opens the form that takes a lock.
+// acquire opens the form that takes a lock. It offers none that we hold or wait for already.
 func (s *Screen) acquire() {
 	s.Choose(PaneHand)
-	s.Push(NewAcquireForm(s.Context, s.Hand, s.about.Lock))
+	id := s.about.Lock
+	if s.Hand.has(id) {
+		id = inspect.ID{}
+	}
+	s.Push(NewAcquireForm(s.Context, s.Hand, id))
 }
 
 // The rows of the form that takes a lock.
@@ -164,8 +168,8 @@ func (d *acquireForm) Suit() {
 		return
 	}
 	usual := usualTaking(b, id, d.Snapshot().Lock(id))
-	kind.Choices, d.recipes = b.Kinds, b.Recipes
-	kind.Choose(usual.Kind)
+	d.recipes = b.Recipes
+	kind.Offer(b.Kinds, usual.Kind)
 	d.suitKind(usual.Recipe)
 	if b.ZooKeeper {
 		ttl.Off = "until our session ends"
@@ -176,10 +180,8 @@ func (d *acquireForm) Suit() {
 
 // suitKind offers the recipes of the chosen kind, of them the wanted one or else the usual one.
 func (d *acquireForm) suitKind(wanted string) {
-	queue := &d.Rows[AcquireRecipe]
 	d.kind = d.Rows[AcquireKind].Choice()
-	queue.Choices, queue.At = d.recipes[d.kind], 0
-	queue.Choose(wanted)
+	d.Rows[AcquireRecipe].Offer(d.recipes[d.kind], wanted)
 }
 
 // backend is the backend of the typed lock; without one, why is the reason.

@@ -134,6 +134,11 @@ func (h *hand) ours(name inspect.Untrusted) bool {
 	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.name != "" && k.name == name.Raw() })
 }
 
+// has reports whether we hold a lock or wait for it.
+func (h *hand) has(id inspect.ID) bool {
+	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.Order.Lock == id && !k.over() })
+}
+
 // holding counts the locks that we hold, until they are given back, and those that we wait for.
 func (h *hand) holding() (held, waiting int) {
 	for _, k := range h.Takes {

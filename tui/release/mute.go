@@ -51,7 +51,7 @@ func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 			muteReason: {Label: "reason", Typed: &widget.Field{}},
 		},
 		At:     muteReason,
-		Button: "Mute", Harmless: true,
+		Button: "Mute",
 	}}
 }
 

@@ -19,7 +19,7 @@ type prompt struct {
 
 func newPrompt(text, label string, accept func(typed string) error) *prompt {
 	rows := []widget.FormRow{{Label: label, Typed: &widget.Field{}}}
-	return &prompt{text: text, form: widget.Form{Rows: rows, Button: "Preview", Harmless: true}, accept: accept}
+	return &prompt{text: text, form: widget.Form{Rows: rows, Button: "Preview"}, accept: accept}
 }
 
 func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.form.Rows[0].Typed.Value())) }

@@ -207,8 +207,8 @@ func FormActions(f *widget.Form) []Action {
 	case f.OnCancel():
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
-	list := []Action{{Shown: "tab", Hint: "next"}}
-	if f.Harmless && f.OnLast() {
+	list := []Action{{Shown: "enter", Hint: "next"}}
+	if f.OnLast() {
 		list[0] = Action{Shown: "enter", Hint: strings.ToUpper(f.Button)}
 	} else if f.At == 0 && len(f.Rows) > 1 {
 		list = append(list, Action{Shown: "shift+tab", Hint: "to " + f.Button})

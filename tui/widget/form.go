@@ -16,6 +16,7 @@ type FormRow struct {
 	Choices []string
 	At      int
 	Off     string // the reason why there is nothing to choose, shown in its place
+	chosen  bool   // by the user
 }
 
 func (r *FormRow) Choice() string {
@@ -34,15 +35,22 @@ func (r *FormRow) Choose(name string) {
 	}
 }
 
-// Form is a list of rows and two buttons, its own and Cancel. Enter presses the button that was chosen; on a row it
-// moves on to the next one, and from the last one onto a button only where that is harmless.
+// Offer replaces the choices, of which the wanted one is chosen. What the user chose stays where it is still offered.
+func (r *FormRow) Offer(choices []string, wanted string) {
+	was := r.Choice()
+	r.Choices, r.At = choices, 0
+	if r.Choose(wanted); r.chosen {
+		r.Choose(was)
+	}
+}
+
+// Form is a list of rows and two buttons, its own and Cancel. Enter goes on: from a row to the next one, and from the
+// last one it presses the form's own button.
 type Form struct {
 	Rows   []FormRow
 	Button string
-	// Harmless: its button sends nothing to a server, and Enter on the last row presses it.
-	Harmless bool
-	At       int // the row; then the button, then Cancel
-	Note     string
+	At     int // the row; then the button, then Cancel
+	Note   string
 }
 
 // OnButton and OnCancel report which button the keys are on.
@@ -67,12 +75,8 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	case "esc":
 		return false, true, false
 	case "enter":
-		confirmed, closed = f.OnButton() || f.Harmless && f.OnLast(), f.OnCancel()
-		switch {
-		case confirmed || closed:
-		case f.OnLast():
-			f.Note = "Tab to " + f.Button + ", then Enter"
-		default:
+		confirmed, closed = f.OnButton() || f.OnLast(), f.OnCancel()
+		if !confirmed && !closed {
 			f.step(1)
 		}
 		return confirmed, closed, false
@@ -122,6 +126,7 @@ func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
 		}
 		return false
 	}
+	r.chosen = true
 	return true
 }
 

@@ -92,7 +92,7 @@ func TestFieldsAreTypedInto(t *testing.T) {
 	}
 }
 
-// A form is left by its buttons or esc. Enter goes on from row to row, but never onto the button.
+// A form is left by its buttons or esc. Enter goes on from row to row, and on the last one presses the button.
 func TestFormsAskRowByRow(t *testing.T) {
 	f := &Form{Button: "Go", Rows: []FormRow{
 		{Label: "Name", Typed: NewField("a")}, {Label: "Why", Off: "not asked"}, {Label: "Kind", Choices: []string{"x", "y", "z"}},
@@ -106,7 +106,7 @@ func TestFormsAskRowByRow(t *testing.T) {
 		{"right", "ab x at 2 changed"},
 		{"left", "ab z at 2 changed"},
 		{"space", "ab x at 2 changed"},
-		{"enter", "ab x at 2: Tab to Go, then Enter"},
+		{"enter", "ab x at 2 confirmed"},
 		{"tab", "ab x on Go"},
 		{"q", "ab x on Go"},
 		{"right", "ab x on Cancel"},
@@ -141,6 +141,27 @@ func TestFormsAskRowByRow(t *testing.T) {
 	}
 	none := FormRow{}
 	must.Equal(t, none.Choice(), "", "nothing to choose")
+}
+
+func TestTheUsersChoiceStays(t *testing.T) {
+	f := &Form{Rows: []FormRow{{Choices: []string{"x", "y"}}}}
+	r := &f.Rows[0]
+	for _, step := range []struct {
+		choices []string
+		want    string
+		press   string
+	}{
+		{[]string{"x", "y", "z"}, "z", "left"}, // nothing was chosen: the wanted one
+		{[]string{"y", "z", "x"}, "y", ""},
+		{[]string{"x", "z"}, "z", ""}, // it is not offered any more
+	} {
+		if r.Offer(step.choices, "z"); r.Choice() != step.want {
+			t.Errorf("of %v: %s, want %s", step.choices, r.Choice(), step.want)
+		}
+		if step.press != "" {
+			f.Press(key(step.press))
+		}
+	}
 }
 
 func TestFormsAreDrawn(t *testing.T) {
