@@ -312,6 +312,10 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	wantText(t, m, "[ Cancel ]", "more lines: up/down", "and the last request")
 	wantNoText(t, m, "Held by")
 	fits(t, m)
+	press(m, "pgup")
+	wantNoText(t, m, "and the last request")
+	press(m, "pgdown")
+	wantText(t, m, "and the last request")
 }
 
 func TestNobodyKnownIsNotNobody(t *testing.T) {

@@ -33,9 +33,9 @@ type flow struct {
 	refused error
 	why     *string // the reason, where production asks for one
 	confirm confirmation
-	// text scrolls the preview; hidden counts the lines out of sight.
-	text   widget.Scroller
-	hidden int
+	// text scrolls the preview; hidden counts the lines out of sight, page is a page of them.
+	text         widget.Scroller
+	hidden, page int
 	// preview and execute begin these phases.
 	preview, execute func() tea.Cmd
 }
@@ -125,6 +125,10 @@ func (f *flow) scrolls(key string) bool {
 		f.text.Scroll(-1, f.hidden, 0)
 	case key == "down":
 		f.text.Scroll(1, f.hidden, 0)
+	case key == "pgup":
+		f.text.Scroll(-f.page, f.hidden, 0)
+	case key == "pgdown":
+		f.text.Scroll(f.page, f.hidden, 0)
 	default:
 		return false
 	}
@@ -153,7 +157,7 @@ func (f *flow) Actions() []screen.Action {
 
 // fit keeps the scroll position within lines, if room of them are in sight.
 func (f *flow) fit(lines []widget.Line, room int) {
-	f.hidden = 0
+	f.hidden, f.page = 0, max(1, room-2)
 	if len(lines) > room {
 		f.hidden = len(lines) - room + 1
 	}
@@ -165,9 +169,9 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 	if len(lines) <= room {
 		return lines
 	}
-	note := fmt.Sprintf("%s %d more lines: up/down", f.Theme().Glyphs.Down, f.hidden-f.text.Top)
+	note := fmt.Sprintf("%s %d more lines: up/down, pgup/pgdn", f.Theme().Glyphs.Down, f.hidden-f.text.Top)
 	if f.text.Top == f.hidden {
-		note = fmt.Sprintf("%s %d more lines: up/down", f.Theme().Glyphs.Up, f.text.Top)
+		note = fmt.Sprintf("%s %d more lines: up/down, pgup/pgdn", f.Theme().Glyphs.Up, f.text.Top)
 	}
 	return append(slices.Clone(lines[f.text.Top:f.text.Top+room-1]), f.labelled("", widget.Line{{
 		note, f.Theme().Waiting,
