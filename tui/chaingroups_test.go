@@ -137,3 +137,48 @@ func TestEnterOpensTheOwner(t *testing.T) {
 	press(m, "esc")
 	wantText(t, m, "▸ chain", "○ worker-7 · waits")
 }
+
+// A slash in a queue goes to the owners with the words, and hides nothing. No letter after it is a command.
+func TestOwnersAreFoundInTheQueue(t *testing.T) {
+	t.Parallel()
+	m := opened(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
+	at := func(want string) {
+		t.Helper()
+		if _, c, _ := (acting{m.world}).selected(); c == nil || c.Owner.Label.Raw() != want {
+			t.Errorf("on %+v, want %s", c, want)
+		}
+	}
+	press(m, "/")
+	typeText(m, "worker-7")
+	wantText(t, m, "1 of 4 found", "worker-3", "worker-1")
+	at("worker-7")
+	for range 2 {
+		press(m, "backspace")
+	}
+	press(m, "enter", "n")
+	wantText(t, m, "/ worker", "3 of 4 found")
+	at("worker-1")
+	press(m, "n")
+	at("worker-3")
+	press(m, "N")
+	at("worker-1")
+	fits(t, m)
+	press(m, "esc")
+	wantNoText(t, m, "found")
+	if m.inFront != screen.Chain {
+		t.Errorf("esc leads to %s", m.inFront)
+	}
+}
+
+// Where nothing can be filtered, letters after a slash are no commands either.
+func TestNoLetterAfterASlashIsACommand(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		m := onScreen(t, Options{Lab: newFakeLab()}, e.name, 120, 36, true)
+		press(m, "/")
+		typeText(m, "app")
+		if press(m, "esc"); m.HasDialog() || m.inFront != e.name || m.paused {
+			t.Errorf("%s: dialog %v, in front %s, paused %v", e.name, m.HasDialog(), m.inFront, m.paused)
+		}
+	}
+}

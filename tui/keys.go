@@ -82,8 +82,13 @@ func (m *Model) commonActions() []screen.Action {
 			Disabled: m.noLock,
 			Run:      screen.Do(func() { m.Go(screen.Chain, about) }),
 		},
-		screen.Cannot("/", "filter the list",
-			"nothing to filter here: locks, findings, events, clients and backends have a filter"),
+		{
+			Keys: []string{"/"}, Shown: "/", Help: "go to a lock by its name",
+			Run: screen.Do(func() {
+				m.goTo() // which takes what is typed now: none of it is a command
+				m.Flash("no list to filter here: go to a lock or a screen")
+			}),
+		},
 		screen.Cannot("n", "the next match", "no filter is on: / sets one"),
 		screen.Cannot("N", "the match before", "no filter is on: / sets one"),
 		screen.Cannot("s", "sort", "no order to choose here"),

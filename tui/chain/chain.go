@@ -1,6 +1,9 @@
 package chain
 
 import (
+	"slices"
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -11,14 +14,22 @@ import (
 // Screen shows one lock: its holders and the waiters' predecessors, or the masters' votes.
 type Screen struct {
 	screen.Context
-	Pane *Pane
-	root rootCause
+	Pane  *Pane
+	root  rootCause
+	input screen.FilterInput
 }
 
-func New(host screen.Context) screen.Screen { return &Screen{Context: host, Pane: NewPane(host)} }
+func New(host screen.Context) screen.Screen {
+	s := &Screen{Context: host, Pane: NewPane(host)}
+	s.input = newSearch(s)
+	return s
+}
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) {
+		if p.Lock != s.Pane.id {
+			s.input.Clear()
+		}
 		s.Pane.Show(p.Lock)
 		s.Pane.seek(p.Subject)
 	} else {
@@ -72,13 +83,15 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) Actions() []screen.Action {
-	list := []screen.Action{
+	search := s.input.Actions("find an owner in the queue")
+	search[0].Hint, search[0].Late = "find", true
+	list := slices.Concat(search[1:], []screen.Action{
 		{
 			Keys: []string{"esc"}, Shown: "esc h", Hint: "back",
 			Help: "back to where you came from; h first closes a group", Run: screen.Do(s.Back),
 		},
 		{Keys: []string{"h", "left"}, Run: screen.Do(s.leave)},
-	}
+	})
 	if root := s.Pane.root; root != nil {
 		list = append(list, screen.Action{
 			Keys: []string{"o"}, Shown: "o", Hint: "root", Help: "go to the lock that the holder itself waits for",
@@ -93,7 +106,7 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy path, session, command... (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),
 	}...)
-	list = append(list, screen.Action{
+	list = append(list, search[0], screen.Action{
 		Keys: []string{"tab"}, Shown: "tab", Help: "next pane",
 		Disabled: func() string { return "this screen has one pane" },
 	})
@@ -144,4 +157,12 @@ func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }
 
 func (s *Screen) NeedsFastTick() bool { return s.Pane.NeedsFastTick() }
 
-func (s *Screen) View() string { return s.Pane.View() }
+// View is the pane. The search, while there is one, is in the place of its header.
+func (s *Screen) View() string {
+	search := s.searchLine(s.Pane.width)
+	if search == nil {
+		return s.Pane.View()
+	}
+	_, rest, _ := strings.Cut(s.Pane.View(), "\n")
+	return search.Render(s.Pane.width, s.Theme().Glyphs.Ellipsis, nil) + "\n" + rest
+}
