@@ -3,6 +3,7 @@ package look
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -147,6 +148,7 @@ func (r *auditTrail) print(records []act.Record) {
 			what, rec.Lock, rec.Owner, rec.User, rec.Host)
 		for _, more := range [][2]string{
 			{"sudo by", rec.Sudo},
+			{"on", strings.Join(rec.Servers, ",")},
 			{"confirmed", rec.Confirmed},
 			{"why", rec.Why},
 			{"detail", rec.Detail},

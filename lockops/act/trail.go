@@ -20,6 +20,8 @@ type Record struct {
 	Action string
 	// Lock as BACKEND:PATH, escaped; Owner is the name of the contender acted on or, on Redis, the digest of the value.
 	Lock, Owner string
+	// Servers of the lock's backend, as they were given then.
+	Servers []string
 	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
 	User, Host, Profile, Confirmed, Why string
 	// Sudo is the user who became User by sudo; empty: none did.
@@ -141,7 +143,7 @@ func (r *trailReader) add(l line, raw json.RawMessage) {
 func (l *line) begin() Record {
 	r := Record{
 		At: l.At, Action: l.Action, Lock: l.Lock, Owner: l.Owner.Name, User: l.User, Host: l.Host, Profile: l.Profile,
-		Confirmed: l.Confirmed, Why: l.Why, Sudo: l.Sudo, Outcome: "unknown",
+		Servers: l.Servers, Confirmed: l.Confirmed, Why: l.Why, Sudo: l.Sudo, Outcome: "unknown",
 	}
 	if r.Owner == "" {
 		r.Owner = l.Owner.Value
