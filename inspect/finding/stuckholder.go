@@ -171,10 +171,10 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how
 	case atLeast:
 		text += " has held it for at least " + describe.Over(held)
 	case unchecked:
-		text += " holds it; joined the queue over " + describe.Over(held) +
+		text += " holds it, unknown since when; joined the queue over " + describe.Over(held) +
 			" ago, if the server's clock, which could not be compared, is right"
 	default:
-		text += " holds it; joined the queue over " + describe.Over(held) + " ago"
+		text += " holds it, unknown since when; joined the queue over " + describe.Over(held) + " ago"
 	}
 	switch expected := c.Lock.ExpectedHold; {
 	case expected > 0:

@@ -121,7 +121,7 @@ func TestStuckHolder(t *testing.T) {
 		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
-		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "joined the queue over 1h ago"),
+		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "holds it, unknown since when; joined the queue over 1h ago"),
 		{name: "came lately", c: present(came(time.Minute))},
 		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
 		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "joined the queue over 1h ago"),
