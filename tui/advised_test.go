@@ -73,7 +73,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	named := second.Holders[1]
 	first.Findings, second.Findings = []inspect.Finding{{
 		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
-		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, named.Name), fixture.Say("then take them in one order")},
+		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, named.Name), fixture.Say("then take them in the same order")},
 	}}, nil
 	f := newFakeReleaser()
 	m := atFinding(t, f.of, []*inspect.Lock{first, second})

@@ -57,12 +57,12 @@ func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {
 	}
 	f := inspect.Finding{
 		Confidence: recipe.Likely, Evidence: e, Subject: who.Subject(),
-		Message: fmt.Sprintf("%s was forced out, and lives: it most likely still leads %s", describe.BriefOwner(&who), where),
+		Message: fmt.Sprintf("%s was forced out but is still connected: it most likely still leads %s", describe.BriefOwner(&who), where),
 		Steps:   do(restart("restart that client: it will not notice")),
 	}
 	if !lives {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
-		f.Message = fmt.Sprintf("%s was forced out, and may still lead %s: the servers do not say whether it lives", describe.BriefOwner(&who), where)
+		f.Message = fmt.Sprintf("%s was forced out and may still lead %s: the servers do not say whether it is connected", describe.BriefOwner(&who), where)
 	}
 	return f
 }

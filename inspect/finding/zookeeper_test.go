@@ -39,7 +39,7 @@ func TestDeadlock(t *testing.T) {
 				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 			}),
 			evidence: map[string]any{"cheapest": "redis:b"},
-			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then have all clients take these locks in one order",
+			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then have all clients take these locks in the same order",
 		},
 		{
 			name: "a session and a client that are one process", c: present(queue("kazoo", 2), in(tied(recipe.Likely))), fires: true,
@@ -120,14 +120,14 @@ func TestTwoLeaders(t *testing.T) {
 	check(t, "two-leaders", []state{
 		{
 			name: "its session lives", c: after([]int64{1, 77}, true), fires: true, severity: inspect.Critical, confidence: recipe.Likely,
-			has: []string{"was forced out, and lives", "still leads next to"}, advice: "restart that client",
+			has: []string{"was forced out but is still connected", "still leads next to"}, advice: "restart that client",
 			evidence: map[string]any{"contender": forced, "session": "0x4d", "client": "10.0.0.7:4711", "leader": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"},
 		},
 		{
 			name: "nobody came after it", fires: true, severity: inspect.Critical, confidence: recipe.Likely, has: []string{"although it has no entry"},
 			c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Holders, c.Lock.Waiters = nil, nil }),
 		},
-		{name: "no server says whether it lives", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may still lead"}},
+		{name: "no server says whether it is connected", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may still lead"}},
 		{name: "its session has ended", c: after([]int64{1}, true)},
 		{name: "it is a candidate again", c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Waiters[0].Owner.Session = 77 })},
 		{name: "nobody was forced out", c: after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })},
