@@ -63,7 +63,7 @@ func pictures() []picture {
 			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,
 			steps: script(
 				see("payments"), press("L"), inBreadcrumb("lab"), press("\t"), inBreadcrumb("contention"), press("n"), see("workers"), press(up, enter),
-				match("some seconds of a run", `grants +[3-9]\d, `),
+				match("some seconds of a run", `acquired +[3-9]\d, `),
 			),
 		},
 	}
@@ -109,7 +109,7 @@ func views() []view {
 		live("lab", lab),
 		live("faults", lab, press("\t", "\t"), inBreadcrumb("faults")),
 		live("contention", contention),
-		live("contest", contention, press(up, enter), match("some seconds of a run", `grants +[3-9]\d, `)),
+		live("contest", contention, press(up, enter), match("some seconds of a run", `acquired +[3-9]\d, `)),
 		{name: "welcome", steps: script(see("demo")), args: []string{}},
 	}
 }

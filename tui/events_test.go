@@ -84,7 +84,7 @@ func TestEventsAreReported(t *testing.T) {
 	m := withEvents(t, Options{}, 160, 40, allKinds()...)
 	fits(t, m)
 	wantText(
-		t, m, "13 events", "11:59:20.000", "passed on", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
+		t, m, "13 events", "11:59:20.000", "handoff", "worker-7 → worker-8", "held 40s", "released", "stuck-holder",
 		"degraded · push", "10.2.1.5:6379: no answer", "lock found", "lock gone", "May 03 10:00", "left", "waited 10s",
 		"held ≤", "forced", "waited 11s", `evil\u{1b}]52`, "11:59:20.500", "11:59:40.000",
 	)
@@ -131,9 +131,9 @@ func TestEventsFilter(t *testing.T) {
 	}{
 		{"", 13},
 		{"worker-8", 3},
-		{"passed", 1},
+		{"handoff", 1},
 		{"kind=expired,ended", 2},
-		{"kind=passed", 1},
+		{"kind=handoff", 1},
 		{"kind=gone", 2},
 		{"kind=left", 1},
 		{"kind=gone worker-8", 1},
@@ -151,7 +151,7 @@ func TestEventsFilter(t *testing.T) {
 			wantText(t, m, "No event matches the filter.")
 		}
 		if test.filter == "kind=nothing" {
-			wantText(t, m, `no kind "nothing"; there are: acquired passed handover`, "cleared backend blind changed")
+			wantText(t, m, `no kind "nothing"; there are: acquired handoff handover`, "cleared backend blind changed")
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))

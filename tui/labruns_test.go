@@ -80,7 +80,7 @@ func TestOverlapsAreLoud(t *testing.T) {
 	r := halfway(6, 0)
 	r.Overlaps = 2
 	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation, Side: 1, At: fixture.Noon, Report: r}})
-	wantText(t, m, "overlaps 2: GRANTED TO TWO AT ONCE", "no lock at all")
+	wantText(t, m, "overlaps 2: HELD BY TWO AT ONCE", "no lock at all")
 	c.End()
 }
 
@@ -104,5 +104,5 @@ func TestARunGetsTheFreeLines(t *testing.T) {
 	if hand, runs := at("by hand"), at("contention"); runs-hand > 8 {
 		t.Errorf("%d lines for nothing:\n%s", runs-hand, content(m))
 	}
-	must.Contain(t, lines[at("GRANTS")], "│11:59:5", "no times in")
+	must.Contain(t, lines[at("ACQUIRED")], "│11:59:5", "no times in")
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Below a table that leaves room are the longest waits and the grants of the last minutes, counted from
+// Below a table that leaves room are the longest waits and how often locks were acquired in the last minutes, counted from
 // when watching began.
 func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
 	fits(t, p.Model)
-	wantText(t, p.Model, "longest waits", "waits for zk:/locks/fair, held by", "grants in the last 5m", "2.7/min  zk:/locks/fair")
-	wantNoText(t, p.Model, "none was seen")
+	wantText(t, p.Model, "longest waits", "waits for zk:/locks/fair, held by", "acquired in the last 5m", "2.7/min  zk:/locks/fair")
+	wantNoText(t, p.Model, "none seen")
 
 	still := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()}))
-	wantText(t, still, "no waiters seen", "none was seen")
+	wantText(t, still, "no waiters seen", "none seen")
 	full := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(60)))
-	wantNoText(t, full, "longest waits", "grants in the last 5m")
+	wantNoText(t, full, "longest waits", "acquired in the last 5m")
 }
 
 // Backends draws our load and a server's latency over the last minutes, once there is more than the present.

@@ -18,7 +18,7 @@ import (
 func TestTimelineSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
-	wantText(t, m, "5 grants, 5 handovers in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
+	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "holds for 12s")
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")

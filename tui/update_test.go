@@ -188,9 +188,9 @@ func TestHandoverIsRemembered(t *testing.T) {
 	press(m, "space")
 	send(m, snapshotArrivedMsg{snapshot: s})
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{}, l)})
-	wantNoText(t, m, "passed on")
+	wantNoText(t, m, "handoff")
 	press(m, "space")
-	wantText(t, m, "last grants", "12:00:00  passed on worker-3 → worker-7")
+	wantText(t, m, "last handoffs", "12:00:00  handoff worker-3 → worker-7")
 	must.True(t, screen.FreshGrant(m.Grants(l.ID), next.Name, m.now), "the new holder is not highlighted")
 	must.True(t, !screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)), "it stays highlighted")
 }
@@ -201,7 +201,7 @@ func TestReadingMoreIsNoGrant(t *testing.T) {
 	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
 	m := opened(t, Options{}, 120, 36, l.ID)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, listed)}, snapshotArrivedMsg{snapshot: changed([]inspect.ID{l.ID}, l)})
-	wantNoText(t, m, "passed on", "granted to")
+	wantNoText(t, m, "handoff", "acquired by")
 }
 
 func TestLongQueueScrolls(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/lockops"
@@ -33,10 +34,10 @@ func Contend(a *app.App) *cobra.Command {
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
 		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again,\n" +
-			"and reports grants, handoffs, waits, who overtook whom, and whether two ever held the lock at once. Hold and think\n" +
-			"times are drawn from the seed: the same seed repeats them. The lock is created for the run and removed\n" +
-			"afterwards. It loads the servers: mind where you run it. With several kinds, as in --kind read,write,\n" +
-			"the contenders get them in rotation.",
+			"and reports how often it was acquired, handoffs, waits, who overtook whom, and whether two ever held the\n" +
+			"lock at once. Hold and think times are drawn from the seed: the same seed repeats them. The lock is\n" +
+			"created for the run and removed afterwards. It loads the servers: mind where you run it. With several\n" +
+			"kinds, as in --kind read,write, the contenders get them in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
@@ -49,7 +50,7 @@ func Contend(a *app.App) *cobra.Command {
 	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "mean time that each holds the lock")
 	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "mean pause of each before it tries again")
 	flags.DurationVar(&q.config.For, "for", 0, "end after this time (default: 10s)")
-	flags.IntVar(&q.config.Rounds, "rounds", 0, "end after this many grants for each")
+	flags.IntVar(&q.config.Rounds, "rounds", 0, "end when each has acquired it this often")
 	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
 	flags.BoolVar(&q.yes, "yes", false, "use a lock that already exists")
 	app.OutputFlag(command, &q.output, "text", "json")
@@ -170,8 +171,8 @@ func contentionProgress(r contend.Report, c contend.Config) string {
 	if c.For > 0 {
 		far += " of " + c.For.String()
 	}
-	return fmt.Sprintf("%s: %s, %.0f/s, handoff p50 %s, %d waiting, %s", far, count(r.Grants, "grant"), r.Rate(),
-		inMilliseconds(r.Handoff.P50), waiting, count(r.Inversions, "inversion"))
+	return fmt.Sprintf("%s: acquired %s, %.0f/s, handoff p50 %s, %d waiting, %s", far,
+		describe.Times(int(r.Grants)), r.Rate(), inMilliseconds(r.Handoff.P50), waiting, count(r.Inversions, "inversion"))
 }
 
 // verdict is the exit code of a run: overlaps are the answer no, whatever else happened.
@@ -183,15 +184,15 @@ func (q *contention) verdict(r contend.Report, err error, interrupted bool) erro
 	case r.Overlaps > 0:
 		return app.Exitf(app.ExitNo,
 			"%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
-			q.id, count(r.Overlaps, "grant"), r.Grants, r.Lost)
+			q.id, count(r.Overlaps, "acquisition"), r.Grants, r.Lost)
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
 		return app.Exitf(app.ExitNo, "%w (see who holds it: %s)", err, q.setup.Command("show", q.id))
 	case err != nil:
 		return q.setup.Explain(app.Exitf(notTaken(err), "%w", err))
 	case r.Grants == 0 && r.LastError != nil:
-		return q.setup.Explain(app.Exitf(notTaken(r.LastError), "%s: no grant at all: %w", q.id, r.LastError))
+		return q.setup.Explain(app.Exitf(notTaken(r.LastError), "%s: never acquired: %w", q.id, r.LastError))
 	case r.Grants == 0 && !interrupted:
-		return app.Exitf(app.ExitNo, "%s: no grant at all (see who holds it: %s)", q.id, q.setup.Command("show", q.id))
+		return app.Exitf(app.ExitNo, "%s: never acquired (see who holds it: %s)", q.id, q.setup.Command("show", q.id))
 	}
 	return nil
 }

@@ -92,17 +92,17 @@ func (q *contention) printReport(r contend.Report) {
 		q.config.Hold, q.config.Think, r.Seed)
 	w := tabwriter.NewWriter(q.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, text string) { fmt.Fprintf(w, "%s\t%s\n", name, text) }
-	line("grants", fmt.Sprintf("%d in %.2f s: %.4g/s", r.Grants, r.Duration.Seconds(), r.Rate()))
+	line("acquired", fmt.Sprintf("%d in %.2f s: %.4g/s", r.Grants, r.Duration.Seconds(), r.Rate()))
 	line("fairness", fairness(r))
 	line("inversions", fmt.Sprintf("%d, by %s", r.Inversions, r.Order))
 	line("shares", shares(r))
 	line("handoff", spreadText(r.Handoff, "no waiter took over from a holder"))
-	line("wait", spreadText(r.Wait, "no grant"))
+	line("wait", spreadText(r.Wait, "never acquired"))
 	if r.LongestWaiter >= 0 {
 		line("longest wait", fmt.Sprintf("%s, contender %d", inMilliseconds(r.LongestWait), r.LongestWaiter+1))
 	}
 	if r.Grants > 0 {
-		line("requests", fmt.Sprintf("%.1f per grant", r.RequestsPerGrant()))
+		line("requests", fmt.Sprintf("%.1f per acquisition", r.RequestsPerGrant()))
 	}
 	line("overlaps", q.overlaps(r))
 	if r.Lost > 0 || r.Failed > 0 {
@@ -119,11 +119,11 @@ func spreadText(q contend.Quantiles, none string) string {
 	return fmt.Sprintf("p50 %s, p99 %s, max %s", inMilliseconds(q.P50), inMilliseconds(q.P99), inMilliseconds(q.Max))
 }
 
-// fairness describes how many grants overtook a waiter.
+// fairness describes how many acquisitions overtook a waiter.
 func fairness(r contend.Report) string {
 	switch {
 	case r.Grants == 0:
-		return "no grant"
+		return "never acquired"
 	case r.Inversions == 0:
 		return "first come, first served: 0 inversions"
 	}
@@ -136,24 +136,24 @@ func fairness(r contend.Report) string {
 	if share < 1 {
 		word = "nearly first come, first served"
 	}
-	return fmt.Sprintf("%s: %s of grants overtook a waiter", word, text)
+	return fmt.Sprintf("%s: %s of acquisitions overtook a waiter", word, text)
 }
 
 func shares(r contend.Report) string {
 	if r.Grants == 0 {
-		return "no grant"
+		return "never acquired"
 	}
 	least, most := r.Shares()
-	return fmt.Sprintf("%d to %d grants each; fairness %.1f%% (Jain)", least, most, 100*r.Jain())
+	return fmt.Sprintf("%d to %d each; fairness %.1f%% (Jain)", least, most, 100*r.Jain())
 }
 
 func (q *contention) overlaps(r contend.Report) string {
 	switch shared := slices.ContainsFunc(q.kinds, func(k lockops.Kind) bool { return k.Shared }); {
 	case r.Overlaps == 0 && shared:
-		return "none: no grant while an excluding holder had it"
+		return "none: never acquired while an excluding holder had it"
 	case r.Overlaps == 0:
-		return "none: no grant while another held it"
+		return "none: never acquired while another held it"
 	}
-	return fmt.Sprintf("%d: GRANTED TO TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps,
+	return fmt.Sprintf("%d: HELD BY TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps,
 		r.TokensBack)
 }

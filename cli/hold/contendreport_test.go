@@ -14,10 +14,10 @@ func TestFairnessInWords(t *testing.T) {
 		grants, inversions uint64
 		want               string
 	}{
-		{0, 0, "no grant"},
+		{0, 0, "never acquired"},
 		{100, 0, "first come, first served: 0 inversions"},
-		{100, 37, "a race: 37% of grants overtook a waiter"},
-		{1000, 1, "nearly first come, first served: 0.1% of grants overtook a waiter"},
+		{100, 37, "a race: 37% of acquisitions overtook a waiter"},
+		{1000, 1, "nearly first come, first served: 0.1% of acquisitions overtook a waiter"},
 	} {
 		must.Equal(t, fairness(contend.Report{Grants: tt.grants, Inversions: tt.inversions}), tt.want)
 	}
@@ -26,7 +26,7 @@ func TestFairnessInWords(t *testing.T) {
 func TestOverlapsAreLoudAndExitCode1(t *testing.T) {
 	q := &contention{}
 	err := q.verdict(contend.Report{Grants: 10, Overlaps: 2}, nil, false)
-	if app.ExitCode(err) != 1 || !strings.Contains(err.Error(), "MUTUAL EXCLUSION FAILED: 2 grants") {
+	if app.ExitCode(err) != 1 || !strings.Contains(err.Error(), "MUTUAL EXCLUSION FAILED: 2 acquisitions") {
 		t.Errorf("%v", err)
 	}
 }

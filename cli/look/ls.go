@@ -72,8 +72,8 @@ func checkOrder(order, output string, s app.Setup) error {
 	case output == "json":
 		return app.Usagef("--sort is for tables and csv (sort the JSON with jq: .locks | sort_by(…))")
 	case order == render.ByGrants && s.Recording == "":
-		return app.Usagef("--sort grants: one look sees no grants (record for a while: lockscope record FILE TARGET… " +
-			"--for 1m, then: lockscope ls FILE --sort grants)")
+		return app.Usagef("--sort grants: one look does not see how often locks are acquired (record for a while: " +
+			"lockscope record FILE TARGET… --for 1m, then: lockscope ls FILE --sort grants)")
 	}
 	return nil
 }

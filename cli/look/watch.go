@@ -34,8 +34,8 @@ func Watch(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
-		Long: "watch prints a line for every lock that appears or disappears, every contender that queues, is\n" +
-			"granted the lock, releases it, expires or ends unseen, every finding raised or cleared, and every\n" +
+		Long: "watch prints a line for every lock that appears or disappears, every contender that queues,\n" +
+			"acquires the lock, releases it, expires or ends unseen, every finding raised or cleared, and every\n" +
 			"backend that goes down or recovers, until interrupted. What already existed at the start is not\n" +
 			"reported.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those\n" +

@@ -54,7 +54,7 @@ func (w *EventLines) text(e inspect.Event, offset time.Duration) string {
 		name = "backend " + e.Backend.Name
 	}
 	w.column = max(w.column, min(widestName, ansi.StringWidth(name)))
-	line := e.At.Local().Format("15:04:05.000") + gap + pad(string(e.Kind),
+	line := e.At.Local().Format("15:04:05.000") + gap + pad(describe.EventKind(e.Kind),
 		len(inspect.EventAppeared)) + gap + pad(name, w.column)
 	return strings.TrimRight(line+gap+eventDetail(e, offset), " ")
 }

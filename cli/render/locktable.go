@@ -17,7 +17,7 @@ func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 	if order == ByGrants {
 		at := slices.IndexFunc(columns, func(c lockColumn) bool { return c.head == "QUEUE" })
 		cell := func(l *inspect.Lock) string { return grants(s, l) }
-		columns = slices.Insert(columns, at, lockColumn{column{head: "GRANTS", right: true, worth: 10}, false, cell})
+		columns = slices.Insert(columns, at, lockColumn{column{head: "ACQUIRED", right: true, worth: 10}, false, cell})
 	}
 	return table{
 		columns: each.Of(columns, func(c lockColumn) column { return c.column }),

@@ -27,6 +27,14 @@ func QueueHidden(l *inspect.Lock) bool {
 	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }
 
+// EventKind names a kind of event as its JSON does, but for a handoff.
+func EventKind(kind inspect.EventKind) string {
+	if kind == inspect.EventHandover {
+		return "handoff"
+	}
+	return string(kind)
+}
+
 // Clock is an instant as our local time of day.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 

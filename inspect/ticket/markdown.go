@@ -287,7 +287,7 @@ func (t Ticket) writePast(d *document) {
 		return
 	}
 	d.heading(2, "Since "+stamp(h.Since))
-	d.line("%s, %s.", describe.Count(h.Grants, "grant"), describe.Count(h.Handovers, "handover"))
+	d.line("Acquired %s, %s.", describe.Times(h.Grants), describe.Count(h.Handovers, "handoff"))
 	for _, s := range []struct {
 		name string
 		inspect.Spans
@@ -309,7 +309,7 @@ func (t Ticket) writePast(d *document) {
 		rows = append(rows, []string{cell(name.String()), t.instant(s.Granted), t.instant(s.Ended), held})
 	}
 	if len(rows) > 0 {
-		d.table([]string{"held by", "granted", "ended", "held for"}, rows)
+		d.table([]string{"held by", "acquired", "ended", "held for"}, rows)
 	}
 }
 

@@ -322,21 +322,21 @@ func (p *Pane) verdictRows() int {
 // that there are some.
 const lowPane = 11
 
-// grants are the last grants of the lock that we saw, as many as there is room for.
+// grants are the last handoffs of the lock that we saw, as many as there is room for.
 func (p *Pane) grants(room int) []widget.Line {
 	t, list := p.Theme(), p.Grants(p.id)
 	if room < 3 || len(list) == 0 {
 		return nil
 	}
-	lines := []widget.Line{nil, p.section("last grants")}
-	half := (p.width - len("   15:04:05  passed on  -> ")) / 2
+	lines := []widget.Line{nil, p.section("last handoffs")}
+	half := (p.width - len("   15:04:05  handoff  -> ")) / 2
 	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]
 		l := widget.Line{{"   " + describe.Clock(g.Seen) + "  ", t.Muted}}
 		if to := screen.Short(p, g.To, half); g.From == "" {
-			l = l.Add(t.Muted, "granted to ").Add(t.Holding, to)
+			l = l.Add(t.Muted, "acquired by ").Add(t.Holding, to)
 		} else {
-			l = l.Add(t.Muted, "passed on ").Add(t.Text, screen.Short(p, g.From, half))
+			l = l.Add(t.Muted, "handoff ").Add(t.Text, screen.Short(p, g.From, half))
 			l = l.Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, to)
 		}
 		lines = append(lines, l)

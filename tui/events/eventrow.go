@@ -203,6 +203,6 @@ func (s *Screen) emptyWords() (text, more string) {
 	case !s.Arrived():
 		return "Nothing is known yet.", "No server has answered so far."
 	default:
-		return "No events since watching began.", "Grants, releases, expiries and handovers appear here as they happen."
+		return "No events since watching began.", "What is acquired, handed off, released or expires appears here as it happens."
 	}
 }

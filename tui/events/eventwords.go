@@ -58,7 +58,7 @@ func newEventWords(text string) screen.Filter {
 }
 
 // kindNames are what kind= may name, as the rows and the JSON of watch have them.
-const kindNames = "acquired passed handover released expired ended forced waiting left lock appeared gone finding " +
+const kindNames = "acquired handoff handover released expired ended forced waiting left lock appeared gone finding " +
 	"cleared backend blind changed"
 
 // kindProblem says which kinds there are, where a filter's text names another one; empty: it does not.

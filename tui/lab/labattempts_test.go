@@ -42,7 +42,7 @@ func TestVerdictOfARun(t *testing.T) {
 		report contend.Report
 		want   string
 	}{
-		{contend.Report{}, "nothing granted so far"},
+		{contend.Report{}, "not acquired so far"},
 		{contend.Report{Grants: 100}, "first come, first served"},
 		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2% overtook"},
 		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtook"},

@@ -131,9 +131,9 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	var lines []widget.Line
 	if n < room {
 		axis := w
-		axis.Cells -= 2 // the last column's title is wider than its numbers
+		axis.Cells -= 4 // the last column's title is wider than its numbers
 		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "")
-		lines = append(lines, title.Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{})+" GRANTS"))
+		lines = append(lines, title.Add(t.Header, axis.Axis(t.Glyphs.Wall, time.Time{})+" ACQUIRED"))
 	}
 	for i, row := range drawAttempts(b.attempts, shown, w, began, b.now) {
 		r := &b.report.Contenders[i]
@@ -167,13 +167,13 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("grants", fmt.Sprintf("%d, %.3g/s, equal shares %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
+		add("acquired", fmt.Sprintf("%d, %.3g/s, equal shares %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
 		add("overtook", overtookWords(r))
 		if r.Overlaps > 0 {
 			lines = append(lines, widget.Line{{
-				fmt.Sprintf(" overlaps %d: GRANTED TO TWO AT ONCE", r.Overlaps), t.Critical,
+				fmt.Sprintf(" overlaps %d: HELD BY TWO AT ONCE", r.Overlaps), t.Critical,
 			}})
 		} else {
 			add("overlaps", "none")
@@ -208,10 +208,9 @@ func waitedWords(r *contend.Report) string {
 
 func overtookWords(r *contend.Report) string {
 	if r.Inversions == 0 {
-		return "0 inversions"
+		return "never"
 	}
-	return fmt.Sprintf("%s in %s", describe.Count(int(r.Inversions), "inversion"),
-		describe.Count(int(r.Grants), "grant"))
+	return fmt.Sprintf("%d of %s", r.Inversions, describe.Count(int(r.Grants), "time"))
 }
 
 // verdictOf is the fairness of a run in words.
@@ -221,7 +220,7 @@ func verdictOf(r *contend.Report) string {
 	case r.Overlaps > 0:
 		return "no lock at all: two held it at once"
 	case r.Grants == 0:
-		return "nothing granted so far"
+		return "not acquired so far"
 	case r.Inversions == 0:
 		return "first come, first served"
 	case share < 1:

@@ -11,7 +11,7 @@ import (
 
 // Legend has the signs of the lanes, in shorter words where there is no room for all.
 func (v *View) Legend(width int) widget.Line {
-	if l := v.legend("left, no grant seen"); l.Width() <= width {
+	if l := v.legend("left without the lock"); l.Width() <= width {
 		return l
 	}
 	return v.legend("left").Cut(width, v.Theme().Glyphs.Ellipsis)
@@ -91,7 +91,7 @@ func (v *View) story(l *Lane) []string {
 	if l.early {
 		words = append(words, "held since before watching began at "+describe.When(l.since(v.Looked), v.Now().Local()))
 	} else if !l.near {
-		words = append(words, clock("granted", l.Granted))
+		words = append(words, clock("acquired", l.Granted))
 	}
 	if d, ok := l.held(v.Now()); ok && l.Present {
 		words = append(words, "holds for "+describe.Seconds(d))

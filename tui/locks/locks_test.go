@@ -44,8 +44,8 @@ func TestWiderWindowsShowMore(t *testing.T) {
    13m40s  worker-7      waits for zk:/locks/orders, held by worker-3
       12s  writer-1      waits for zk:/locks/billing, held by 3 readers
 
- -- grants in the last 5m ------------------------------------------------------------------------------------
-   none was seen
+ -- acquired in the last 5m ----------------------------------------------------------------------------------
+   none seen
 `
 	if got := p.drawn(110); got != strings.TrimSpace(want) {
 		t.Errorf("wide:\n%s", got)

@@ -103,11 +103,11 @@ func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows
 	return lines
 }
 
-// grantLines draw how often locks were granted, and which of them most. Before the newest event that is not
+// grantLines draw how often locks were acquired, and which of them most. Before the newest event that is not
 // kept nothing is known.
 func grantLines(s screen.Context, width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
-	lines := []widget.Line{widget.Section(t, width, "grants in the last 5m")}
+	lines := []widget.Line{widget.Section(t, width, "acquired in the last 5m")}
 	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
 	since, unknown := from, 0
 	known, _ := log.CompleteFrom(inspect.ID{})
@@ -129,7 +129,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 		}
 	}
 	if total == 0 {
-		return append(lines, widget.Line{{"   none was seen", t.Muted}})
+		return append(lines, widget.Line{{"   none seen", t.Muted}})
 	}
 	span := max(grantStep, now.Sub(since))
 	row := func(n int, words ...widget.Span) {

@@ -209,20 +209,18 @@ func EventWord(e *inspect.Event) string {
 		return "lock found"
 	case inspect.EventGone:
 		if e.Contender != nil {
-			return "left" // its grant was not seen, but it may have been granted
+			return "left" // it was not seen to acquire the lock, but it may have
 		}
 		return "lock gone"
 	case inspect.EventWaiting:
 		return "waiting"
-	case inspect.EventHandover:
-		return "passed on"
 	case inspect.EventReleased:
 		if e.Certainty == recipe.Likely && e.Contender.Owner.Session != 0 {
 			return "released?" // or its session ran out; that a Redis key may have been renamed goes without saying
 		}
 		return "released"
 	default:
-		return string(e.Kind) // acquired, expired, ended, forced, finding, cleared, backend, blind, changed
+		return describe.EventKind(e.Kind)
 	}
 }
 

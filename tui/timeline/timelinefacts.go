@@ -30,8 +30,8 @@ func (s *Screen) figures() []widget.Line {
 	watched := s.Now().Sub(h.Since)
 	second := widget.Line{
 		{"   ", t.Text},
-		{describe.Count(h.Grants, "grant"), t.Strong},
-		{", " + describe.Count(h.Handovers, "handover") + " in " + describe.Seconds(watched), t.Text},
+		{"acquired " + describe.Times(h.Grants), t.Strong},
+		{", " + describe.Count(h.Handovers, "handoff") + " in " + describe.Seconds(watched), t.Text},
 	}
 	if watched >= 10*time.Second {
 		second = second.Add(t.Text, ", "+rate(h.Grants, watched)+"/min")
@@ -90,7 +90,7 @@ func (s *Screen) fairness(grants int) widget.Line {
 			},
 		}
 	case queue && grants == 0:
-		return widget.Line{{lead, t.Muted}, {"no grant seen yet: fairness unknown", t.Muted}}
+		return widget.Line{{lead, t.Muted}, {"not acquired yet: fairness unknown", t.Muted}}
 	case queue:
 		return widget.Line{{lead, t.Muted}, {"fair: no overtaking", t.Holding}}
 	default:
