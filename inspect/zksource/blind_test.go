@@ -86,3 +86,76 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A lock that is not on the screen and does not change is unknown soon after our right to read it was taken:
+// no watch reports a change of an ACL. It is known again when the right is given back.
+func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
+	t.Parallel()
+	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}
+	for name, cfg := range generations {
+		servers[name] = func(t *testing.T) *servertest.ZooKeeper { return servertest.StartEmbeddedZooKeeper(t, cfg) }
+	}
+	for name, start := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zks := start(t)
+			c := client(t, zks)
+			must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
+			allow := func(p string, acl []zk.ACL) {
+				t.Helper()
+				must.Have(c.SetACL(p, acl, -1))(t)
+			}
+			create(t, c, "/l", "", 0)
+			create(t, c, "/l/"+guid+"__lock__", "a", contender)
+			create(t, c, "/secretive", "", 0)
+			create(t, c, "/secretive/"+guid+"__lock__", "a", contender)
+			allow(create(t, c, "/secretive/"+guid2+"__lock__", "b", contender), zk.DigestACL(zk.PermAll, "ops", "secret"))
+			v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
+			seen := func() bool {
+				l, s := v.Locks["/l"], v.Locks["/secretive"]
+				return v.Backend != nil && v.Backend.FirstPass && l != nil && l.State == inspect.StateHeld && s != nil && s.State == inspect.StateContended
+			}
+			v.Await("seen", seen)
+			for _, p := range []string{"/l", "/secretive"} {
+				allow(p, zk.DigestACL(zk.PermAll, "ops", "secret"))
+				v.Await(p+" is unknown", func() bool { return hidden(v.Locks[p], "READ on "+p) })
+			}
+			for _, p := range []string{"/l", "/secretive"} {
+				allow(p, zk.WorldACL(zk.PermAll))
+			}
+			v.Await("seen again", seen)
+		})
+	}
+}
+
+// ZooKeeper takes any digest: only what it then refuses to read shows that a password was changed.
+func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
+	t.Parallel()
+	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
+		c := client(t, zks)
+		for _, password := range []string{"old", "new"} {
+			must.Succeed(t, c.AddAuth("digest", []byte("ops:"+password)))
+		}
+		dir := servertest.UniquePath(t)
+		create(t, c, dir, "", 0)
+		create(t, c, dir+"/l", "", 0)
+		create(t, c, dir+"/l/"+guid+"__lock__", "a", contender)
+		allow := func(password string) {
+			t.Helper()
+			must.Have(c.SetACL(dir+"/l", zk.DigestACL(zk.PermAll, "ops", password), -1))(t)
+		}
+		allow("old")
+		v, _ := watchHastily(t, zksource.Config{
+			Servers: []string{zks.Addr}, Roots: []string{dir}, Auth: []byte("ops:old"),
+			NewAuth: func() []byte { return []byte("ops:new") },
+		})
+		held := func() bool { l := v.Locks[dir+"/l"]; return l != nil && l.State == inspect.StateHeld }
+		v.Await("held", held)
+		allow("new")
+		create(t, c, dir+"/l/"+guid2+"__lock__", "b", contender)
+		v.Await("seen with the new password", func() bool {
+			l := v.Locks[dir+"/l"]
+			return l.Contention() == 2 && len(l.Unseen) == 0
+		})
+	})
+}

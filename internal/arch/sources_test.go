@@ -6,11 +6,15 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // sources calls see for each Go file of the repository, including tests and nested modules.
@@ -44,5 +48,120 @@ func sources(t *testing.T, see func(name string, fset *token.FileSet, f *ast.Fil
 	must.Succeed(t, err)
 	if files < 100 {
 		t.Fatalf("only %d files found: is the repository root right?", files)
+	}
+}
+
+// Users read these errors as they are, so they name the operation and its object, not the Go package.
+func TestErrorsNameNoPackage(t *testing.T) {
+	sources(t, func(name string, fset *token.FileSet, f *ast.File) {
+		dir := name[:max(0, strings.LastIndexByte(name, '/'))]
+		if strings.HasSuffix(name, "_test.go") || !slices.Contains([]string{"inspect", "inspect/zkadmin", "lockops", "lockops/act", "lockops/contend"}, dir) {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(lit.Value, `"`+f.Name.Name+": ") {
+				t.Errorf("%s:%d: %s: begin with the operation, not with the package", name, fset.Position(lit.Pos()).Line, lit.Value)
+			}
+			return true
+		})
+	})
+}
+
+// The most lines of a file and of a function. A table of cases is a variable, which has no bound.
+const (
+	fileLines, functionLines = 450, 70
+	// The bounds of tests are those of the longest ones.
+	testFileLines, testLines = 460, 110
+)
+
+func TestFilesAndFunctionsAreOfAReadableSize(t *testing.T) {
+	sources(t, func(name string, fset *token.FileSet, f *ast.File) {
+		mostOfFile, most := fileLines, functionLines
+		if strings.HasSuffix(name, "_test.go") {
+			mostOfFile, most = testFileLines, testLines
+		}
+		if n := fset.File(f.Pos()).LineCount() - 1; n > mostOfFile {
+			t.Errorf("%s has %d lines, at most %d: a file is about one thing", name, n, mostOfFile)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > most {
+				t.Errorf("%s: %s has %d lines, at most %d: give a step of it a name, or its cases a table", name, fn.Name.Name, n, most)
+			}
+		}
+	})
+}
+
+// A test that sleeps has a reason: the time itself is what is tried or measured, or nothing reports what it
+// waits for. In a loop sleep is the pause of a poll; and by the clock of testing/synctest it takes no time.
+func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
+	looked := 0
+	sources(t, func(name string, fset *token.FileSet, f *ast.File) {
+		if !strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		for _, i := range f.Imports {
+			if i.Path.Value == `"testing/synctest"` {
+				return
+			}
+		}
+		line := func(p token.Pos) int { return fset.Position(p).Line }
+		reasons := make(map[int]bool) // lines that end in a comment, or are one
+		for _, c := range f.Comments {
+			for n := line(c.Pos()); n <= line(c.End()); n++ {
+				reasons[n] = true
+			}
+		}
+		walk := func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ForStmt, *ast.RangeStmt:
+				return false
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" && isName(s.X, "time") {
+					looked++
+					if at := line(n.Pos()); !reasons[at] && !reasons[at-1] {
+						t.Errorf("%s:%d: wait for the event or poll, or say in a comment why the time has to go by", name, at)
+					}
+				}
+			}
+			return true
+		}
+		ast.Inspect(f, walk)
+	})
+	if looked == 0 {
+		t.Error("no sleep found: is the search still right?")
+	}
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+// The lines of README.md by which other modules use a checkout work.
+func TestAnotherModuleCanUseACheckout(t *testing.T) {
+	servertest.Long(t) // it compiles everything once more
+	root := must.Have(filepath.Abs("../.."))(t)
+	readme := must.Have(os.ReadFile(filepath.Join(root, "README.md")))(t)
+	lines := regexp.MustCompile("(?s)```\n(require github.com/lockscope.*?)```").FindStringSubmatch(string(readme))
+	if lines == nil {
+		t.Fatal("README.md shows no lines for go.mod")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module example.com/consumer\n\ngo 1.26\n\n" + strings.ReplaceAll(lines[1], "../lockscope", root), "go.sum": "", "main.go": ""} {
+		from := map[string]string{"go.sum": filepath.Join(root, "go.sum"), "main.go": "testdata/consumer/main.go"}[name]
+		if from != "" {
+			copied := must.Have(os.ReadFile(from))(t)
+			text = string(copied)
+		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	run := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
+	run.Dir, run.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "zk:/locks/deploy\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
