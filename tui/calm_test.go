@@ -199,16 +199,3 @@ func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
 	press(m, "f")
 	wantText(t, m, "(muted) "+f.Message, "muted by me until ", ": known")
 }
-
-// A name that is too long for the table gets all that other columns leave.
-func TestLongNamesGetTheRest(t *testing.T) {
-	t.Parallel()
-	l := fixture.QueueOf("/locks/reports/daily-aggregation-of-customer-ledgers/eu-west-1", time.Minute, fixture.Ann)
-	l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning}}
-	for width, least := range map[int]int{80: 24, 120: 46, 200: 44} {
-		m := model(t, Options{}, width, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-		if at := cellOf(lineWith(t, m, "HOLDER"), "HOLDER"); at < least {
-			t.Errorf("%d wide: HOLDER is at %d\n%s", width, at, content(m))
-		}
-	}
-}

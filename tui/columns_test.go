@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/locks"
@@ -104,19 +103,5 @@ func TestTheContractNamesEveryColumn(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n### ")
 	for _, name := range allColumns() {
 		must.Contain(t, section, "`"+name+"`", "docs/cli.md names no column", name, "at config")
-	}
-}
-
-// Names are whole where no lock in sight has a finding, or where clients have no room: what is empty gives
-// its room away.
-func TestNamesHaveTheRoomOfWhatIsEmpty(t *testing.T) {
-	t.Parallel()
-	free := fixture.FreeLock()
-	free.ID = fixture.Id("zk:/app/locks/payments")
-	for _, other := range []*inspect.Lock{fixture.Thin(), fixture.Orders()} {
-		for _, size := range sizes {
-			m := model(t, Options{}, size.width, size.height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free, other}))
-			wantText(t, m, "zk:/app/locks/payments", "FINDING")
-		}
 	}
 }

@@ -13,27 +13,6 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-func TestHeaderIsMarkedAndSorts(t *testing.T) {
-	m := model(t, Options{}, 120, 36, fixture.Everything())
-	wantText(t, m, "FINDING ↓", "sort: worst")
-	top := len(frame{m}.head()) + 1
-	header := func() string { return splitLines(content(m))[top] }
-	at := cellOf(header(), "HELD")
-	send(m, tea.MouseClickMsg{X: at, Y: top, Button: tea.MouseLeft})
-	wantText(t, m, "HELD ↓", "held longest")
-	send(m, tea.MouseClickMsg{X: cellOf(header(), "HELD"), Y: top, Button: tea.MouseLeft})
-	wantText(t, m, "HELD ↑", "held longest, reversed")
-	send(m, tea.MouseClickMsg{X: 4, Y: top, Button: tea.MouseLeft})
-	wantText(t, m, "LOCK ↑")
-	m = model(t, Options{}, 120, 36, heldLocks("a"))
-	press(m, "s", "s")
-	wantText(t, m, "KIND ↑")
-	m = model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "s", "s") // no KIND here
-	wantText(t, m, "HOLDER ↑")
-	fits(t, m)
-}
-
 // With very many locks, sorting and filtering are commands; the list follows the locks meanwhile and afterwards.
 func TestManyLocksAreArrangedInACommand(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
