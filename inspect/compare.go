@@ -187,7 +187,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 	now := indexOf(is)
 	for i := range was.Holders {
 		h := &was.Holders[i]
-		if _, still := now.same(h); still || tookLease(is, h) {
+		if _, still := now.same(h); still {
 			continue // one that waits now was not rightly read before
 		}
 		left = append(left, h)
@@ -281,9 +281,6 @@ func granted(was, is *Lock, left []*Contender, v view) []Event {
 		if old, ok := before.same(h); ok && (old.State == Holding || old.Czxid == 0 && h.Czxid != 0) {
 			continue // or it was only listed so far: the reading showed who holds
 		}
-		if len(was.Holders) == 1 && tookLease(is, &was.Holders[0]) {
-			continue
-		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
 		if len(left) > 0 && !v.blind() {
 			e.Kind, e.Previous = EventHandover, left[min(handed, len(left)-1)]
@@ -313,7 +310,7 @@ func gaveUp(was, is *Lock, v view) []Event {
 	var events []Event
 	for i := range was.Waiters {
 		w := &was.Waiters[i]
-		if now.has(w) || isPermits(was) && wentOn(is, w) || tookLease(is, w) {
+		if now.has(w) || isPermits(was) && wentOn(is, w) {
 			continue
 		}
 		events = append(events, Event{Kind: EventGone, At: v.at, Lock: is.ID, Contender: w})

@@ -33,7 +33,7 @@ func everyContender(l *Lock, f func(*Contender)) {
 // only listed so far has no czxid.
 func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest &&
-		(a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0 || renewed(a, b))
+		(a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0)
 }
 
 // carry copies what the previous version of the lock knew and a single reading cannot show: the times of
@@ -87,9 +87,6 @@ func (c *Contender) carry(old *Contender, unwatched bool) {
 	c.Seen = old.Seen
 	if c.State == Holding && c.HeldSince.IsZero() {
 		c.HeldSince = old.HeldSince
-		if renewed(old, c) {
-			c.Since = old.Since
-		}
 	}
 }
 

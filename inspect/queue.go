@@ -42,27 +42,18 @@ type Directory struct {
 	Data []byte
 	// Parts are the children of those directories of recipe.Parts that exist, by place.
 	Parts map[string][]Znode
-	// Lease is the last znode of a lease (Znode.IsLease) that was seen; nil where none is remembered.
-	Lease *Znode
-	// Now is the time, by our clock, for which leases are judged; zero means the time of reading.
-	Now time.Time
 }
 
 // Lock makes the lock of the directory; nil when no recipe recognises any of its children as a contender. Names alone
 // prove a lock only for libraries with unique names; of other nodes at least one must be known to be ephemeral.
 // folded: it is a semaphore that has its Parts folded in, so that they are no locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
-	own, now := readQueue(d.Children, d.Created), d.Now
-	if now.IsZero() {
-		now = readAt
-	}
+	own := readQueue(d.Children, d.Created)
 	if l = curatorSemaphore(id, own, d); l == nil {
 		l = kazooSemaphore(id, own, d)
 	}
 	if folded = l != nil; !folded {
-		if l = leaseLock(id, own, d, now); l == nil {
-			l = queueLock(id, own)
-		}
+		l = queueLock(id, own)
 	}
 	if l == nil {
 		return d.keptLock(id, own, readAt), false
@@ -161,12 +152,8 @@ func (q *queue) prove() (owned map[string]bool) {
 		if !n.Known || e.Confidence == recipe.Certain {
 			continue
 		}
-		if n.EphemeralOwner == 0 {
-			if kept, ok := recipe.ReadKept(*e, n.Data); ok {
-				*e = kept
-				continue
-			}
-			owned = q.ownedPrefixes(owned)
+		if n.EphemeralOwner == 0 && owned == nil {
+			owned = q.ownedPrefixes()
 		}
 		if c := recipe.Proved(*e, n.Data, n.Sealed); c != "" {
 			e.Confidence = c
@@ -183,12 +170,9 @@ func (q *queue) prove() (owned map[string]bool) {
 	return owned
 }
 
-// ownedPrefixes are the prefixes of the entries that sessions own; it computes them once.
-func (q *queue) ownedPrefixes(owned map[string]bool) map[string]bool {
-	if owned != nil {
-		return owned
-	}
-	owned = map[string]bool{}
+// ownedPrefixes are the prefixes of the entries that sessions own.
+func (q *queue) ownedPrefixes() map[string]bool {
+	owned := map[string]bool{}
 	for i := range q.entries {
 		if q.node(&q.entries[i]).EphemeralOwner != 0 {
 			owned[prefix(q.entries[i])] = true
@@ -347,10 +331,11 @@ func (d *Directory) keptLock(id ID, own queue, readAt time.Time) *Lock {
 
 // Vacant is the lock of a directory without contenders. It is free where it is empty, and where it is known as a
 // lock of some library. Who holds it is unknown where it has children that are no contenders of a known
-// library. was, the lock as it was last seen, may be nil.
+// library, or a kazoo lease. was, the lock as it was last seen, may be nil.
 func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
 	l := FreeDirectory(id, was, readAt)
-	if l.Recipe != "" {
+	leased := slices.ContainsFunc(d.Children, func(z Znode) bool { return z.Name == recipe.LeaseNode })
+	if l.Recipe != "" && !leased {
 		return l
 	}
 	for i := range d.Children {
@@ -398,7 +383,7 @@ func aliens(queues ...queue) []Untrusted {
 			taken[e.Name] = true
 		}
 		for i := range q.nodes {
-			if name := q.nodes[i].Name; !taken[name] {
+			if name := q.nodes[i].Name; !taken[name] && name != recipe.LeaseNode {
 				names = append(names, Untrusted(path.Join(q.place, name)))
 			}
 		}

@@ -363,7 +363,7 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 	})
 }
 
-// hasSession reports whether a contender has a session, which may watch: Accumulo's transactions have none.
+// hasSession reports whether a contender has a session, which may watch.
 func hasSession(c inspect.Contender) bool { return c.Owner.Session != 0 }
 
 // admins returns a target's option for the AdminServers of a backend, at their default addresses.

@@ -10,7 +10,7 @@ import (
 
 // persistentContender reports a contender that no session owns. It stays after its client is gone
 // and blocks all later contenders forever. Nodes that are persistent by design are exempt:
-// ShedLock, Helix, Hive and kazoo's NonBlockingLease, which expire, and Accumulo's table locks.
+// ShedLock, Helix and Hive, which expire.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.
@@ -58,7 +58,7 @@ func persistentContender() rule {
 	})
 }
 
-// expiresByItself reports whether a znode says until when it holds, as kazoo's lease does.
+// expiresByItself reports whether a znode says until when it holds, as ShedLock's does.
 func expiresByItself(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func verb(c *inspect.Contender) string {

@@ -199,10 +199,6 @@ func uncheckedAdvice(c *inspect.Case) string {
 
 // stuckSteps begin with a condition, if any.
 func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
-	if h.Persistent && libraryOf(c.Lock, h) == "accumulo" {
-		return do(wait(condition +
-			"see what its FATE transaction does (accumulo admin fate), which Accumulo ends with all that it holds"))
-	}
 	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what that process is doing (jstack, py-spy)"

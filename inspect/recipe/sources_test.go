@@ -85,29 +85,8 @@ func forever(v Value) Value { v.NoExpiry = true; return v }
 
 func plain(s string) Value { return Value{Type: TypeString, Text: s} }
 
-// kept is a numbered node of that name and data that no session owns.
-func kept(name, data string) found {
-	_, entries := Read([]string{name})
-	if len(entries) == 0 {
-		return found{}
-	}
-	e, ok := ReadKept(entries[0], []byte(data))
-	if !ok {
-		return found{}
-	}
-	return found{e.Recipe, e.Confidence}
-}
-
 func alone(dir, data string, ephemeral bool) found {
 	s, _ := ReadSingle(dir+"/node", []byte(data), ephemeral, true)
-	return found{s.Recipe, s.Confidence}
-}
-
-func lease(data string) found {
-	s, ok := ReadLease([]byte(data))
-	if !ok {
-		return found{}
-	}
 	return found{s.Recipe, s.Confidence}
 }
 

@@ -30,13 +30,6 @@ func recipeSources() []written {
 			near: []found{child(guid, session, "worker"), child(guid+"__party__", session, ""), child(guid+"__lock__", session, ""), child(guid+"-host-1", session, "")},
 		},
 		{
-			library: "kazoo: NonBlockingLease", recipe: "kazoo", read: "2.8.0", file: "kazoo/recipe/lease.py", function: "_attempt_obtaining",
-			proof: "a persistent node `lease_holder` with the JSON fields version, holder and end",
-			alike: "none known; other data under that name is possible", sure: Certain, ours: []string{"ReadLease"},
-			is:   lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00"}`),
-			near: []found{lease(`{"version": 2, "holder": "a", "end": "2026-11-21T09:00:00"}`), lease(`{"version": 1, "holder": "a", "end": "2026-11-21T09:00:00Z"}`), lease(`{"holder": "a", "end": "2026-11-21T09:00:00"}`)},
-		},
-		{
 			library: "go-zookeeper: Lock", recipe: "go-zookeeper", read: "v1.0.4", file: "lock.go, conn.go", function: "LockWithData, CreateProtectedEphemeralSequential",
 			proof: "`_c_`, 32 hex digits without dashes, `-lock-`, the server's number",
 			alike: "a program's own call of CreateProtectedEphemeralSequential with the word `lock-`", sure: Certain, ours: []string{"parseGoZooKeeper"},
@@ -59,16 +52,6 @@ func recipeSources() []written {
 			sure: Certain, ours: []string{"parseAccumulo"},
 			is:   child("zlock#"+uuid+"#0000000001", session, "host:9999"),
 			near: []found{child("zlock-0000000001", session, ""), child("zlock#7#0000000001", session, ""), child("zlock#"+uuid+"0000000001", session, "")},
-		},
-		{
-			library: "Accumulo: table locks of FATE transactions", recipe: "accumulo", read: "00db6e1, 1c08a34", file: "DistributedReadWriteLock.java, FateLock.java", function: "ParsedLock.getLockData, addEntry",
-			proof: "a persistent node `lock-` with READ or WRITE, a colon and 16 hex digits; from 4.0 `flock#`",
-			alike: "other numbered persistent nodes: their holder is unknown", sure: Certain, ours: []string{"ReadKept", "parseAccumulo"},
-			is: kept("lock-0000000001", "WRITE:34d8ff7a20acb0b3"),
-			near: []found{
-				kept("lock-0000000001", "web-1"), kept("lock-0000000001", "WRITE:7"), kept("item-0000000001", "READ:34d8ff7a20acb0b3"),
-				child("flock#OPEN:FATE:USER:"+uuid+"#0000000001", 0, ""), child("flock#READ:0000000001", 0, ""),
-			},
 		},
 		{
 			library: "ZooKeeper's own recipes: LeaderElectionSupport", recipe: "zookeeper-recipes", read: "53a78e3", file: "LeaderElectionSupport.java", function: "makeOffer",

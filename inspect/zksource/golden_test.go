@@ -55,7 +55,6 @@ var kazooGoldens = map[string][]step{
 	"kazoo-election":   {{"election", "a", "", 1}, {"election", "b", "", 2}},
 	"kazoo-semaphore":  {{"semaphore", "a", "2", 1}, {"semaphore", "b", "2", 2}, {"semaphore", "c", "2", 3}, {"semaphore", "d", "2", 4}},
 	"kazoo-persistent": {{"persistent", "a", "", 1}, {"lock", "b", "", 2}},
-	"kazoo-lease":      {{"lease", "a", "3600", 1}, {"lease", "b", "3600", 1}},
 }
 
 func TestLocksThatRealLibrariesWrote(t *testing.T) {

@@ -128,7 +128,7 @@ func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.Path) {
 		return r.stat.Czxid, true
 	}
-	n, ok := r.dir.Find(name, func(n inspect.Znode) bool { return n.EphemeralOwner != 0 && !n.IsLease() })
+	n, ok := r.dir.Find(name, func(n inspect.Znode) bool { return n.EphemeralOwner != 0 })
 	return n.Czxid, ok
 }
 

@@ -78,17 +78,3 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 		}
 	}
 }
-
-// A table lock of Accumulo's belongs to a transaction that would go on without it.
-func TestTableLocksOfAccumuloAreNotReleased(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	conn, dir := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
-	must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
-	p := must.Have(conn.Create(dir+"/lock-", []byte("WRITE:34d8ff7a20acb0b3"), zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-	releaser := onEnsemble(t, conn, server.Addr)
-	request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(p))}
-	if seen, err := releaser.Preview(t.Context(), request); err != nil || seen.Refused != Unsupported || !strings.Contains(seen.Detail, "accumulo admin fate") {
-		t.Errorf("%+v, %v", seen, err)
-	}
-}

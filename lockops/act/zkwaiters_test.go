@@ -186,16 +186,6 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			}
 		})
 	}
-	t.Run("kazoo: NonBlockingLease", func(t *testing.T) {
-		python, node := servertest.StartKazooLocks(t, server.Addr), servertest.UniquePath(t)
-		python.Send(t, "lease", "a", node, "3600")
-		python.Expect(t, "acquired lease a")
-		python.Send(t, "lease", "b", node, "3600")
-		python.Expect(t, "refused lease b")
-		releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, "lease_holder")
-		python.Send(t, "lease", "b", node, "3600")
-		python.Expect(t, "acquired lease b")
-	})
 }
 
 // takeNode makes the one ephemeral node that is the lock, once it is not there.
@@ -288,13 +278,11 @@ func TestTheNextCallTakesALockThatStays(t *testing.T) {
 var elsewhere = map[string][2]string{
 	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
-	"kazoo: NonBlockingLease":   {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	// They cannot be released.
-	"redis-semaphore (Ruby)":                     {"recipes_test.go", "TestRubysPermitsAreNotReleased"},
-	"Accumulo: table locks of FATE transactions": {"twoleaders_test.go", "TestTableLocksOfAccumuloAreNotReleased"},
+	"redis-semaphore (Ruby)": {"recipes_test.go", "TestRubysPermitsAreNotReleased"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},

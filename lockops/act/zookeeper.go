@@ -77,11 +77,6 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	if r.Ask {
 		return z.previewAsk(p, &d, l), nil
 	}
-	if seen.Persistent && cmp.Or(seen.Recipe, l.Recipe) == "accumulo" {
-		p.Refused, p.Detail = Unsupported,
-			"it belongs to a FATE transaction, which Accumulo ends with all that it holds: see accumulo admin fate"
-		return p, nil
-	}
 	p.Next, p.NextUnknown = d.next(l, seen)
 	p.Sends = z.sends(r, &d, l, seen)
 	p.Warnings = zkWarnings(seen, d.Lock.Recipe)

@@ -160,7 +160,6 @@ func (t *Tree) adopt(d *Dir, r *Reply, changed bool) {
 		t.childLeft(d, name)
 	}
 	d.lost, d.gained = d.lost || len(removed) > 0, d.gained || len(added) > 0
-	d.rereadLease()
 	if late {
 		d.rereadLive()
 	}
@@ -227,7 +226,7 @@ func (t *Tree) left(d *Dir, name string, at time.Time) {
 	if !t.cfg.Once {
 		t.touch(d, at)
 	}
-	if recipe.Contends(name) && (d.judged || d.awaited == 0) && (t.cfg.Once || !d.betweenLeases()) {
+	if recipe.Contends(name) && (d.judged || d.awaited == 0) {
 		t.mark(d)
 	}
 	t.settle(d)
@@ -254,16 +253,16 @@ func (t *Tree) got(d *Dir, r *Reply) {
 	changed := false
 	switch {
 	case r.Err == nil || r.Sealed:
-		changed = d.keep(name, r.Data, &r.Stat, r.Sealed)
+		_, changed = d.keep(name, r.Data, &r.Stat, r.Sealed)
 		changed = t.recordContender(d, r) || changed
-		if z, _ := d.of(name); r.Stat.EphemeralOwner == 0 && !recipe.Proves(name) && !z.IsLease() {
+		if r.Stat.EphemeralOwner == 0 && !recipe.Proves(name) {
 			t.child(d, name)
 		}
 	case errors.Is(r.Err, ErrGone):
 		t.left(d, name, r.At)
 		return
 	default:
-		changed = d.keep(name, nil, nil, false)
+		_, changed = d.keep(name, nil, nil, false)
 		if !recipe.Proves(name) {
 			t.child(d, name)
 		}

@@ -174,7 +174,7 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 	lock, isFolded := t.assemble(d, now)
 	d.foldedIs(isFolded)
 	if lock == nil && (d.shown != nil || t.named(d)) {
-		lock = t.vacant(d, now)
+		lock = t.vacant(d)
 	}
 	return lock
 }
@@ -182,7 +182,7 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 // assemble builds a directory's lock from the nodes read so far. It returns nil if the directory is
 // no lock, or has no contenders.
 func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
-	lock, folded = d.directory(now).Lock(g.id(d), d.newest())
+	lock, folded = d.directory().Lock(g.id(d), d.newest())
 	if lock == nil && d.single() {
 		lock = inspect.NodeLock(g.id(d), d.Own(), d.lone == alone, now)
 	}
@@ -190,8 +190,8 @@ func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded boo
 }
 
 // directory is all that was read of the directory.
-func (d *Dir) directory(now time.Time) inspect.Directory {
-	whole := inspect.Directory{Created: d.created, Data: d.Own().Data, Lease: d.lease, Now: now}
+func (d *Dir) directory() inspect.Directory {
+	whole := inspect.Directory{Created: d.created, Data: d.Own().Data}
 	whole.Children = d.children.shown()
 	if len(d.parts) == 0 {
 		return whole

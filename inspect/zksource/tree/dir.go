@@ -94,7 +94,6 @@ type Dir struct {
 	semaphore
 	singles
 
-	lease  *inspect.Znode  // the newest node of a lease that was read
 	reread map[string]bool // children whose data changed, or may have
 
 	readAt  time.Time
@@ -115,7 +114,7 @@ func (d *Dir) Count() int { return int(d.count) }
 func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []string, another bool) {
 	if another = d.czxid != stat.Czxid; another { // same names mean nothing
 		d.forget()
-		d.judged, d.lease, d.queue = false, nil, 0
+		d.judged, d.queue = false, 0
 		if d.fold == folded {
 			d.fold = separate
 		}
@@ -153,15 +152,6 @@ func creations(stat *Stat) int64 {
 	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
-// keep remembers a child that was read; without a Stat, one that could not be. It reports whether that is news.
-func (d *Dir) keep(name string, data []byte, stat *Stat, sealed bool) (changed bool) {
-	n, changed := d.children.keep(name, data, stat, sealed)
-	if z := n.znode(name); z.IsLease() {
-		d.lease = &z
-	}
-	return changed
-}
-
 // wanted are the contenders that are not read yet, or not since their data changed, and should be: all of
 // them where they are read together, else in the order of the queue, of a long one the first unless it is to
 // be full.
@@ -179,9 +169,6 @@ func (d *Dir) wanted(together, full bool) []string {
 				names = append(names, e.Name)
 			}
 		}
-	}
-	if d.wantsLease() {
-		names = append(names, recipe.LeaseNode)
 	}
 	return names
 }

@@ -25,7 +25,7 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 	if gone(d.Own()) {
 		return nil
 	}
-	whole := d.directory(readAt)
+	whole := d.directory()
 	whole.Children = slices.DeleteFunc(whole.Children, gone)
 	for place, children := range whole.Parts {
 		whole.Parts[place] = slices.DeleteFunc(children, gone)

@@ -57,8 +57,8 @@ func (t *Tree) silence(d *Dir) {
 }
 
 // vacant returns the lock of a directory that may have had contenders, and has none.
-func (g *ground) vacant(d *Dir, now time.Time) *inspect.Lock {
-	whole := d.directory(now)
+func (g *ground) vacant(d *Dir) *inspect.Lock {
+	whole := d.directory()
 	return whole.Vacant(g.id(d), d.was(), d.newest())
 }
 
