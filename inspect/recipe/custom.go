@@ -114,10 +114,10 @@ func (c Custom) Read(path, name, data string) (Token, bool) {
 
 // read reads a contender; all of it has to match.
 func (c *Custom) read(path, name, data string) (Token, bool) {
-	if !c.contender.may(name) || !c.lock.may(path) || !c.data.may(data) {
+	if !c.lock.may(path) || !c.contender.may(name) || !c.data.may(data) {
 		return Token{}, false
 	}
-	if !c.lock.does(path) || !c.contender.does(name) || !c.data.does(data) {
+	if !c.contender.does(name) || !c.lock.does(path) || !c.data.does(data) {
 		return Token{}, false
 	}
 	t := Token{Recipe: c.Name, Kind: c.Kind}
