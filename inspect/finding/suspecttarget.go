@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -110,18 +111,11 @@ func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
 // replicasAmong returns the findings about replicas that were given together with others.
 func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	var found []inspect.Finding
-	masters := 0
-	for i := range b.Servers {
-		if b.Servers[i].Role == "master" {
-			masters++
-		}
-	}
+	hasMaster := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return s.Role == "master" })
 	for i := range b.Servers {
 		s := &b.Servers[i]
-		if s.Role == "active-replica" && len(found) < listed {
-			found = append(found, activeReplica(s))
-		}
-		if s.Role != "replica" || masters == 0 || len(found) == listed {
+		active := s.Role == "active-replica" // KeyDB's, which takes writes as well
+		if !active && (s.Role != "replica" || !hasMaster) || len(found) == listed {
 			continue
 		}
 		found = append(found, inspect.Finding{
@@ -129,26 +123,11 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 			Confidence: recipe.Certain,
 			Message:    at(s.Addr) + " is a replica: it repeats its master's vote and has none of its own",
 			Evidence: evidence{
-				"master": inspect.Escape(s.Addr), "role": "replica",
+				"master": inspect.Escape(s.Addr), "role": s.Role,
 				"cause": "a replica was given as one of several masters",
 			},
 			Steps: do(configure("leave it out of the target: name masters only")),
 		})
 	}
 	return found
-}
-
-// activeReplica is the finding about a KeyDB server that copies the others and takes writes.
-func activeReplica(s *inspect.Server) inspect.Finding {
-	return inspect.Finding{
-		Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
-		Confidence: recipe.Certain,
-		Message: at(s.Addr) + " is an active replica (KeyDB): it copies the keys of others, " +
-			"so it is no independent master and has no vote of its own",
-		Evidence: evidence{
-			"master": inspect.Escape(s.Addr), "role": "active-replica",
-			"cause": "servers that copy each other were given as the masters of one Redlock",
-		},
-		Steps: do(configure("give one server of each group that copies; a Redlock needs masters that do not")),
-	}
 }

@@ -108,7 +108,7 @@ func TestSuspectTarget(t *testing.T) {
 		{name: "a replica among them", c: servers(inspect.Spread{}, "master", "replica"), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"master": "r2"}},
 		{
 			name: "an active replica among them", c: servers(inspect.Spread{}, "master", "active-replica"), fires: true, severity: inspect.Warning,
-			confidence: recipe.Certain, has: []string{"r2 is an active replica (KeyDB)"}, evidence: map[string]any{"role": "active-replica"},
+			confidence: recipe.Certain, has: []string{"r2 is a replica"}, evidence: map[string]any{"role": "active-replica"},
 		},
 		{name: "one active replica", c: servers(inspect.Spread{}, "active-replica")},
 		{

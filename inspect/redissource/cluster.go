@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
@@ -69,30 +70,7 @@ func newTopology(said []redis.ClusterSlot, from string) *topology {
 }
 
 // ownerOf is the place in masters of the one that has a key; -1 when its slot is not served.
-func (t *topology) ownerOf(key string) int { return int(t.owner[slotOf(key)]) }
-
-// slotOf returns the slot of a key: CRC16 (XMODEM) of the key, or of the text inside its first
-// braces
-// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model).
-func slotOf(key string) int {
-	if open := strings.IndexByte(key, '{'); open >= 0 {
-		if n := strings.IndexByte(key[open+1:], '}'); n > 0 {
-			key = key[open+1 : open+1+n]
-		}
-	}
-	var crc uint16
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return int(crc % slots)
-}
+func (t *topology) ownerOf(key string) int { return int(t.owner[recipe.ClusterSlot(key)]) }
 
 // readTopology reads a cluster's topology from the first of these nodes that answers.
 func readTopology(ctx context.Context, seeds []*node.Master) (*topology, error) {

@@ -108,7 +108,8 @@ func (b *keyTable) add(key string, now time.Time) bool {
 		}
 	}
 	if len(e.votes) == 0 {
-		e.votes = []inspect.Vote{node.DownVote("", fmt.Errorf("no node of the cluster serves slot %d", slotOf(key)))}
+		err := fmt.Errorf("no node of the cluster serves slot %d", recipe.ClusterSlot(key))
+		e.votes = []inspect.Vote{node.DownVote("", err)}
 	}
 	e.unwatched = make([]bool, len(e.votes))
 	switch a, ok := b.foreign[key]; {

@@ -171,14 +171,7 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 // setReplica records whether a server is a replica: then it has no vote.
 func (r *run) setReplica(p *masterState, st node.Status) {
 	var u *inspect.Unseen
-	switch {
-	case st.Role == node.RoleActive && len(r.masters) > 1:
-		u = &inspect.Unseen{
-			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
-			Reason: "it is an active replica (KeyDB), copies the keys of other servers, and has no vote of its own",
-			Advice: "give one server of each group that copies",
-		}
-	case st.Role == node.RoleReplica:
+	if st.Role == node.RoleReplica || st.Role == node.RoleActive && len(r.masters) > 1 {
 		u = &inspect.Unseen{
 			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
 			Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead",
