@@ -120,13 +120,10 @@ type Cost struct {
 	// seconds.
 	Requests  uint64
 	PerSecond float64
-	// Trips are the requests, each pipeline counted as one, and their rate over the last seconds. Limit is
-	// the rate that our budget allows on all servers together, without short bursts; 0: no limit. It is halved
-	// while Slowed: the servers answer much more slowly than at the start.
-	Trips          uint64
-	TripsPerSecond float64
-	Limit          float64
-	Slowed         bool
+	// Limit is the rate that our budget allows on all servers together, without short bursts; 0: no limit. It
+	// is halved while Slowed: the servers answer much more slowly than at the start.
+	Limit  float64
+	Slowed bool
 	// Quickest is the time of the quickest of our last requests, as if each was for one read, to the slowest server.
 	// StartQuickest is the same for the first requests, at least a millisecond. Both are zero until enough were sent.
 	// We are Slowed while Quickest is above three times StartQuickest.

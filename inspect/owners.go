@@ -48,78 +48,16 @@ func (s *Snapshot) Owners() map[Identity][]Entry {
 	return s.owners.entries
 }
 
-// entriesOf numbers the owners and counts their entries, and then puts all of these into one array.
 func entriesOf(s *Snapshot) map[Identity][]Entry {
-	n := numbering{sessions: make(map[int64]int32), others: make(map[Identity]int32)}
-	var owner []int32 // of each contender; -1: not known
-	var counts []int
-	known := 0
+	entries := make(map[Identity][]Entry)
 	for l := range s.Locks() {
 		everyContender(l, func(c *Contender) {
-			at := n.of(c, l.ID.Backend)
-			owner = append(owner, at)
-			if at < 0 {
-				return
+			if who, ok := c.Identity(l.ID.Backend); ok {
+				entries[who] = append(entries[who], Entry{l, c})
 			}
-			known++
-			if int(at) == len(counts) {
-				counts = append(counts, 0)
-			}
-			counts[at]++
 		})
-	}
-	all := make([]Entry, known)
-	lists := make([][]Entry, len(counts))
-	for i, count := range counts {
-		lists[i], all = all[:0:count], all[count:]
-	}
-	for l := range s.Locks() {
-		everyContender(l, func(c *Contender) {
-			if at := owner[0]; at >= 0 {
-				lists[at] = append(lists[at], Entry{l, c})
-			}
-			owner = owner[1:]
-		})
-	}
-	entries := make(map[Identity][]Entry, len(lists))
-	for i, list := range lists {
-		entries[n.who[i]] = list
 	}
 	return entries
-}
-
-// numbering gives each owner a number. Most are sessions of one backend after the other, which are sooner found than by
-// their whole identity.
-type numbering struct {
-	who      []Identity
-	backend  string
-	sessions map[int64]int32
-	others   map[Identity]int32
-}
-
-// of returns the number of the owner of a contender; -1 if the owner is unknown.
-func (n *numbering) of(c *Contender, backend string) int32 {
-	if backend != n.backend {
-		n.backend = backend
-		clear(n.sessions)
-	}
-	session := c.Owner.Session
-	if at, ok := n.sessions[session]; ok && session != 0 {
-		return at
-	}
-	who, ok := c.Identity(backend)
-	if !ok {
-		return -1
-	}
-	at, ok := n.others[who]
-	if !ok {
-		at = int32(len(n.who))
-		n.who, n.others[who] = append(n.who, who), at
-	}
-	if session != 0 {
-		n.sessions[session] = at
-	}
-	return at
 }
 
 // Culprit follows the chain of a lock across other locks to its root: from the lock's first holder,

@@ -22,7 +22,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk.Servers[0].Role, zk.Servers[0].Version, zk.Servers[0].Latency = "leader", "3.8.0", 1200*time.Microsecond
 	zk.Servers[0].StartedAt = fixture.Ago(3*time.Hour + 20*time.Minute)
 	zk.Cost = inspect.Cost{
-		Requests: 12_034, Trips: 12_034, PerSecond: 31, TripsPerSecond: 31, Limit: 50, Watches: 19_214,
+		Requests: 12_034, PerSecond: 31, Limit: 50, Watches: 19_214,
 		Quickest: 2400 * time.Microsecond, StartQuickest: 1100 * time.Microsecond, Items: 160_250, ItemsPerSecond: 12_000, ItemLimit: 40_000, Bytes: 19 << 20, BytesPerSecond: 1.5 * (1 << 20), ByteLimit: 4 << 20,
 	}
 	zk.Lost = 2
@@ -34,7 +34,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 		},
 	}}
 	redis.Error = "redissource: master 10.2.1.5:6379: no answer for 3.2s: dial tcp 10.2.1.5:6379: i/o timeout, although the address could be resolved"
-	redis.Cost = inspect.Cost{Requests: 90_112, Trips: 4_000, PerSecond: 160, TripsPerSecond: 16, Limit: 250, Slowed: true, Duty: 0.05}
+	redis.Cost = inspect.Cost{Requests: 90_112, PerSecond: 160, Limit: 250, Slowed: true, Duty: 0.05}
 	redis.Scanned = 4_211
 	redis.Findings = []inspect.Finding{
 		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, changes in between are not seen: the server does not speak RESP3", Steps: []inspect.Step{fixture.Say("Redis 6 or later pushes changes")}},

@@ -50,8 +50,8 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
 	t.Parallel()
 	b := fixture.Backends()
-	b[0].Cost = inspect.Cost{Requests: 900, Trips: 900, PerSecond: 30, TripsPerSecond: 30, Watches: 214}
-	b[1].Cost = inspect.Cost{Requests: 20_000, Trips: 150, PerSecond: 2_012, TripsPerSecond: 15}
+	b[0].Cost = inspect.Cost{Requests: 900, PerSecond: 30, Watches: 214}
+	b[1].Cost = inspect.Cost{Requests: 20_000, PerSecond: 2_012}
 	m := model(t, Options{}, 160, 40, fixture.ObservedOf(t, inspect.Update{Backend: b[0]}, inspect.Update{Backend: b[1]}))
 	wantText(t, m, "our load 2042/s", "214 watches")
 }

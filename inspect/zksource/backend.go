@@ -81,7 +81,6 @@ func (r *run) cost() inspect.Cost {
 	}
 	c.Requests, c.Heartbeats = r.conn.cost()
 	c.Requests += r.ensemble.Requests()
-	c.Trips = c.Requests
 	if budget.Unlimited {
 		return c
 	}

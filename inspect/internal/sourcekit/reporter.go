@@ -17,7 +17,6 @@ type Reporter struct {
 	Last   *inspect.Backend
 	lastAt time.Time
 	rates  rateMeter
-	trips  rateMeter
 	items  rateMeter
 	bytes  rateMeter
 	// servers are the rates by address. There are few, and hardly ever new ones.
@@ -42,8 +41,6 @@ func (t *Reporter) Report(now time.Time, b *inspect.Backend, always bool) *inspe
 		meter.add(now, s.Requests)
 		s.PerSecond = meter.perSecond()
 	}
-	t.trips.add(now, b.Cost.Trips)
-	b.Cost.TripsPerSecond = t.trips.perSecond()
 	t.items.add(now, b.Cost.Items)
 	b.Cost.ItemsPerSecond = t.items.perSecond()
 	t.bytes.add(now, b.Cost.Bytes)
