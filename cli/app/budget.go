@@ -16,8 +16,7 @@ func (a *App) zkBudget(once bool) zksource.Budget {
 		return zksource.Budget{Discovering: 500, Requests: 1000, Items: 40_000, Bytes: 4 << 20}
 	default:
 		return zksource.Budget{
-			Discovering: 200, Steady: 20, Requests: 250, Items: 10_000, Bytes: 1 << 20, Events: 5000,
-			Relists: 1,
+			Discovering: 200, Steady: 20, Requests: 250, Items: 10_000, Bytes: 1 << 20, Relists: 1,
 		}
 	}
 }

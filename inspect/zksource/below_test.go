@@ -3,7 +3,6 @@ package zksource_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -154,45 +153,6 @@ func TestWhatCameInSilenceIsFound(t *testing.T) {
 	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && v.Backend.FirstPass })
 	must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
 	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
-}
-
-// A tree that changes too fast for reports of all changes is read again and again, and reported to be.
-func TestAHotTreeIsPolled(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := client(t, zks)
-	for _, p := range []string{"/a", "/b"} {
-		create(t, c, p, "", 0)
-		create(t, c, p+"/"+guid+"__lock__", "first", contender)
-	}
-	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Events: 1}})
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-	stop := make(chan struct{})
-	var changing sync.WaitGroup
-	changing.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				_, err := c.Set("/a", nil, -1)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		}
-	})
-	v.Await("too hot", func() bool { return strings.Contains(v.Backend.Reading, "changes too fast") })
-	close(stop)
-	changing.Wait()
-	var b *inspect.Backend
-	v.Await("no watch", func() bool { b = v.Backend; return b.Cost.Watches == 0 && v.Locks["/b"].Polled })
-	if b.Lost > 0 || b.State != inspect.Connected {
-		t.Errorf("%d lost, %s", b.Lost, b.State)
-	}
-	create(t, c, "/b/"+guid2+"__lock__", "last", contender)
-	v.Await("followed all the same", func() bool { return len(v.Locks["/b"].Waiters) == 1 })
 }
 
 // Nodes that have so much data that the answer to a usual request would be too long are read all the same.

@@ -65,8 +65,6 @@ type Budget struct {
 	// pass 100 000 and 10 MiB. One second may have a tenth more, saved up or missed just before;
 	// longer times may not.
 	Items, Bytes float64
-	// Events limits the reports a second of a watch on a root; a tree above it is read again and again. Default 20 000.
-	Events float64
 	// Relists a second of one lock; default 4, and as many at once after a rest.
 	Relists float64
 	// Depth of the directories below a root; default 16.
@@ -137,7 +135,6 @@ func (c Config) withDefaults() Config {
 	}
 	setDefault(&b.Items, 40_000)
 	setDefault(&b.Bytes, 4<<20)
-	setDefault(&b.Events, 20_000)
 	setDefault(&b.Discovering, 500)
 	setDefault(&b.Steady, 50)
 	setDefault(&b.Relists, 4)

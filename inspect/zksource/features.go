@@ -13,8 +13,7 @@ import (
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node with
 // one watch. A server that knows neither says so and closes the connection. The next connection
 // does without, and the lack is remembered. Such a server is read one node a request, repeatedly,
-// starting with the nodes on the screen. A tree that changes very fast is read the same way, with
-// many nodes a request: reading only the visible nodes is cheaper than every report.
+// starting with the nodes on the screen.
 
 // lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
 type lacking struct {
@@ -22,21 +21,8 @@ type lacking struct {
 	since time.Time
 }
 
-const (
-	// lackingFor bounds that belief: the server may be upgraded meanwhile.
-	lackingFor = time.Hour
-	// hotFor keeps a tree that was hot without a watch, so that the way of reading does not flap.
-	hotFor = 10 * time.Minute
-	// hotBeats is the number of beats in a row that make a tree hot: a single burst does not.
-	hotBeats = 5
-)
-
-// heat counts the events of a tree.
-type heat struct {
-	events int // since the last beat
-	beats  int // in a row with too many
-	until  time.Time
-}
+// lackingFor bounds that belief: the server may be upgraded meanwhile.
+const lackingFor = time.Hour
 
 // lack puts into words why a server does without a request.
 func lack(request string, err error) string {
@@ -60,7 +46,7 @@ func (r *run) unable(why string, now time.Time) {
 
 // watchRoots sets a watch of all changes below each root that is not below another, before anything is read.
 func (r *run) watchRoots() (watched []string) {
-	if r.cfg.Once || !r.conn.many || !r.heat.until.IsZero() {
+	if r.cfg.Once || !r.conn.many {
 		return nil
 	}
 	var requests []zkwire.Request
@@ -96,28 +82,6 @@ func (r *run) requestedTooMuch(list *[]tree.Job, now time.Time, jobs ...tree.Job
 	*list = slices.Concat(jobs, *list)
 }
 
-// measureHeat leaves the watch below the roots while these change too fast, and comes back to it later.
-func (r *run) measureHeat(now time.Time) {
-	if !r.conn.ready || r.cfg.Once {
-		return
-	}
-	h := &r.heat
-	hot := float64(h.events) > r.cfg.Budget.Events*r.beats.poll.Seconds()
-	h.events = 0
-	if h.beats++; !hot {
-		h.beats = 0
-	}
-	cooled := !h.until.IsZero() && now.After(h.until)
-	switch {
-	case h.beats == hotBeats && len(r.conn.watched) > 0:
-		h.beats, h.until = 0, now.Add(hotFor)
-		r.reconnect(now)
-	case cooled:
-		h.until = time.Time{}
-		r.reconnect(now)
-	}
-}
-
 // reading describes the way of reading for Backend.Reading; empty while there is no session.
 func (r *run) reading() string {
 	if !r.conn.ready {
@@ -127,8 +91,6 @@ func (r *run) reading() string {
 	if !r.conn.many {
 		at := r.conn.link.connectedTo()
 		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "polled, what is on the screen first"
-	} else if !r.heat.until.IsZero() {
-		watches = "polled, what is on the screen first: the tree changes too fast to watch all of it"
 	}
 	if r.cfg.Once {
 		return reads

@@ -79,7 +79,6 @@ type run struct {
 	pacing    pacing
 	progress  time.Time          // the newest answer
 	lacks     map[string]lacking // what servers are not able to do, see features.go
-	heat      heat
 	tree      *tree.Tree
 	ensemble  *ensemble.Ensemble
 	inquiries inquiries
@@ -136,7 +135,6 @@ func (r *run) loop() {
 				r.tree.Poll(now)
 			}
 			r.renewAuth(now)
-			r.measureHeat(now)
 		case <-wake.C:
 		}
 	}
@@ -187,7 +185,6 @@ func (r *run) fired(e linkEvent) {
 	if !ok || !tree.Covered(r.conn.watched, p) {
 		return
 	}
-	r.heat.events++
 	switch e.what {
 	case zk.EventNodeCreated:
 		r.tree.Hear(p, tree.Created, e.at)

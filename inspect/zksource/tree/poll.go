@@ -9,8 +9,7 @@ import (
 )
 
 // Poll wants read again what no watch reports: roots that do not exist yet, directories with too many
-// children or with nodes that may not be read, and all of them on servers before 3.6 and in a tree that
-// changes too fast to follow.
+// children or with nodes that may not be read, and all of them on servers before 3.6.
 func (w *wants) Poll(now time.Time) {
 	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovery goes first
 		w.walkedAt = now
