@@ -13,10 +13,9 @@ const (
 	beats     = 20
 	mostBeats = 90
 	beatShare = 200
-	// rulesBudget limits the time for the rules in a beat to 5 % of a core. At most otherBudget of
-	// it goes to locks without waiters, and the rest to the others. If that is too little, each
+	// rulesBudget limits the time for the rules in a beat to 5 % of a core. If that is too little, each
 	// lock is checked as often as it allows.
-	rulesBudget, otherBudget = beat * 5 / 100, beat / 100
+	rulesBudget = beat * 5 / 100
 )
 
 // Diagnose makes the observer run these rules on every lock and backend when it changes. They also
@@ -149,25 +148,23 @@ func (o *Observer) onBeat(now time.Time) {
 		}
 	}
 	o.recheck(now)
-	began := o.worked()
-	o.others = o.lap(o.others, expires, otherBudget, now)
-	o.contended = o.lap(o.contended, contended, rulesBudget-o.worked().Sub(began), now)
+	o.lapped = o.lap(o.lapped, now)
 }
 
-// lap runs the rules on the next locks that are due, and returns where to continue.
-func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now time.Time) ID {
+// lap runs the rules on the next locks whose findings may change, and returns where to continue.
+func (o *Observer) lap(from ID, now time.Time) ID {
 	began, looked, asked := o.worked(), 0, 0
 	in := func(beats int) int { return (o.locks.len() + beats - 1) / beats }
 	share := max(in(mostBeats), min(in(beats), beatShare))
 	for l := range o.locks.from(from) {
-		if looked == share || asked == 16 && o.worked().Sub(began) > budget {
+		if looked == share || asked == 16 && o.worked().Sub(began) > rulesBudget {
 			return l.ID
 		}
 		if asked == 16 {
 			asked = 0
 		}
 		looked++
-		if !due(l) {
+		if !ages(l) {
 			continue
 		}
 		asked++
@@ -179,13 +176,13 @@ func (o *Observer) lap(from ID, due func(*Lock) bool, budget time.Duration, now 
 	return ID{} // from the beginning again
 }
 
-// contended and expires report locks whose findings may change although they do not.
-func contended(l *Lock) bool { return len(l.Waiters) > 0 || l.WaitersAtLeast > 0 }
-
-func expires(l *Lock) bool {
-	return !contended(l) && (len(l.Findings) > l.Observed.Reported ||
-		len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero() ||
-		l.State == StateSplit || l.State == StateMinority)
+// ages reports whether the findings of a lock may change although it does not.
+func ages(l *Lock) bool {
+	if len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || len(l.Findings) > l.Observed.Reported {
+		return true
+	}
+	expires := len(l.Holders) > 0 && !l.Holders[0].ExpiresAt.IsZero()
+	return expires || l.State == StateSplit || l.State == StateMinority
 }
 
 // finish asks the rules about the backends that were read once.

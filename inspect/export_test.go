@@ -2,10 +2,10 @@ package inspect
 
 import "time"
 
-// Beat runs one beat of Run. lapped reports whether it came to the last of the locks that a client waits for.
+// Beat runs one beat of Run. lapped reports whether it came to the last of the locks.
 func (o *Observer) Beat(at time.Time) (lapped bool) {
 	o.onBeat(at)
-	return o.contended == (ID{})
+	return o.lapped == (ID{})
 }
 
 // Apply applies an update of the first source as Run does.

@@ -54,8 +54,7 @@ type Observer struct {
 	expectations []Expectation
 	hosts        *Hosts
 	reach        map[string]Reach
-	contended    ID // where the next beat continues among these
-	others       ID
+	lapped       ID // where the next beat continues
 	beaten       int
 	cycling
 	suspicions suspicions
