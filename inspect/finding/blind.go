@@ -3,8 +3,6 @@ package finding
 import (
 	"cmp"
 	"fmt"
-	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -224,38 +222,17 @@ func (g *gap) cause() string {
 	}
 }
 
-// servers counts the servers; an AdminServer's URL and a port for clients on the same host are one.
+// servers counts the servers; each may be there twice, with its AdminServer's URL and its port for clients.
 func (g *gap) servers() int {
-	type ports struct{ admin, client int }
-	hosts, seen := map[string]*ports{}, map[string]bool{}
+	admins, seen := 0, map[string]bool{}
 	for i := range g.from {
 		where := g.from[i].Where
-		if seen[where] {
-			continue
+		if !seen[where] && strings.HasPrefix(where, "http") {
+			admins++
 		}
 		seen[where] = true
-		addr, admin := strings.CutPrefix(where, "http://")
-		if !admin {
-			addr, admin = strings.CutPrefix(where, "https://")
-		}
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			host = addr
-		}
-		if hosts[host] == nil {
-			hosts[host] = &ports{}
-		}
-		if admin {
-			hosts[host].admin++
-		} else {
-			hosts[host].client++
-		}
 	}
-	n := 0
-	for _, p := range hosts {
-		n += max(p.admin, p.client)
-	}
-	return n
+	return max(admins, len(seen)-admins)
 }
 
 // because is a reason in brackets.
@@ -282,9 +259,6 @@ func aspectNames(list []inspect.Aspect) []string {
 	return each.Of(list, func(a inspect.Aspect) string { return string(a) })
 }
 
-// userRefused finds our user's name in "NOPERM User NAME has no permissions to run …", as Redis 7 has it.
-var userRefused = regexp.MustCompile(`^NOPERM User (\S+) has no permissions`)
-
 // nodeRight begins the right to read a znode.
 const nodeRight = "READ on "
 
@@ -306,26 +280,13 @@ func (g *gap) grant(rights []string) string {
 	}
 	switch {
 	case acl:
-		return "allow it: ACL SETUSER " + g.refusedUser() + " " + strings.Join(quoted, " ")
+		user := describe.Quote(inspect.Untrusted(cmp.Or(g.user, "NAME")).Cut(120))
+		return "allow it: ACL SETUSER " + user + " " + strings.Join(quoted, " ")
 	case strings.HasPrefix(rights[0], nodeRight):
 		return "give credentials with " + strings.Join(quoted, ", ") + " (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)"
 	default:
 		return "allow " + strings.Join(quoted, ", ")
 	}
-}
-
-// refusedUser returns our user's name on Redis: from the server's refusal, else the name that we
-// logged in with.
-func (g *gap) refusedUser() string {
-	for i := range g.from {
-		if said := userRefused.FindStringSubmatch(g.from[i].Reason); said != nil {
-			return describe.Quote(inspect.Untrusted(said[1]).Cut(120))
-		}
-	}
-	if g.user == "" {
-		return "NAME"
-	}
-	return describe.Quote(inspect.Untrusted(g.user).Cut(120))
 }
 
 // neverAsked reports the reads that a one-shot command was given no way to make.
@@ -358,26 +319,10 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 			": a lost wake-up or a dead client would go unnoticed",
 		Evidence: evidence{"unseen": aspectNames(unseen)},
 		Subject:  inspect.Subject{Unseen: unseen},
-		Steps: do(configure("give every server and its AdminServer in the target (" + admins(b) +
-			"), or allow cons, wchs and wchp in 4lw.commands.whitelist")),
+		Steps: do(configure("give every server and its AdminServer in the target (admin=http://HOST:8080,…), " +
+			"or allow cons, wchs and wchp in 4lw.commands.whitelist")),
 	})
 }
 
 // hasSession reports whether a contender has a session, which may watch.
 func hasSession(c inspect.Contender) bool { return c.Owner.Session != 0 }
-
-// admins returns a target's option for the AdminServers of a backend, at their default addresses.
-// Servers that share a host use other ports.
-func admins(b *inspect.Backend) string {
-	var list []string
-	for i := range b.Servers {
-		if host, _, err := net.SplitHostPort(b.Servers[i].Addr); err == nil && len(list) < listed {
-			at := "http://" + net.JoinHostPort(inspect.Escape(host), "8080")
-			if slices.Contains(list, at) {
-				return "admin=http://HOST:PORT,… in their order"
-			}
-			list = append(list, at)
-		}
-	}
-	return "admin=" + cmp.Or(strings.Join(list, ","), "http://HOST:8080")
-}

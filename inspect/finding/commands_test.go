@@ -19,10 +19,6 @@ func TestCommandsNameTheirServers(t *testing.T) {
 		return present(with(votes("aa!", time.Minute), func(l *inspect.Lock) { l.Masters[2].Addr = addr }))
 	}
 	endless := present(with(votes("a", time.Minute), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true }))
-	unseen := present(queue("kazoo", 2))
-	unseen.Backend = &inspect.Backend{
-		Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, Servers: []inspect.Server{{Addr: "z1:2181"}, {Addr: "[::1]:2182"}},
-	}
 	for _, tt := range []struct {
 		rule      string
 		c         inspect.Case
@@ -32,7 +28,6 @@ func TestCommandsNameTheirServers(t *testing.T) {
 		{"blind", silent("r3:7000"), "redis-cli -h r3 -p 7000 -n 3 --tls PING", "redis-cli -h r3 -p 7000 PING"},
 		{"blind", silent("[::1]:7000"), "redis-cli -h ::1 -p 7000 -n 3 --tls PING", "redis-cli -h ::1 -p 7000 PING"},
 		{"blind", silent("/tmp/my r.sock"), "redis-cli -s '/tmp/my r.sock' -n 3 --tls PING", "redis-cli -s '/tmp/my r.sock' PING"},
-		{"blind", unseen, "admin=http://z1:8080,http://[::1]:8080)", "admin=http://z1:8080,http://[::1]:8080)"},
 		{"no-ttl", endless, " -p prod --owner ", ""},
 	} {
 		for _, known := range []bool{true, false} {
