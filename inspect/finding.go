@@ -89,7 +89,7 @@ type Span struct {
 	Queued, Granted, Ended time.Time
 }
 
-// Spans summarise many durations of one kind.
+// Spans summarise many durations of one kind; the percentiles are those of the last hundred.
 type Spans struct {
 	Count         int
 	P50, P99, Max time.Duration

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/fairness"
 	"github.com/lockscope/lockscope/internal/text"
@@ -27,9 +25,8 @@ const (
 	oneRenewal = 6
 )
 
-// track holds the history of a lock that has changed: about 1 KB after few changes, and at most 16
-// KB: 7 for the last holds (which share the lock's texts) and 3 each for two histograms, which
-// are made at the 33rd span.
+// track holds the history of a lock that has changed: about 1 KB after few changes, and at most 12
+// KB: 7 for the last holds (which share the lock's texts) and 2 for how long holds and waits took.
 type track struct {
 	view         History // without the fields that are computed when it is published
 	holds, waits durations
@@ -244,51 +241,29 @@ func longestTTL(l *Lock) time.Duration {
 	return longest
 }
 
-// durations counts how long something took: exactly while there are few, and then, from 1 ms to a day, with one
-// significant figure.
+// durations remembers how long something took, the last of them one by one.
 type durations struct {
-	few  []uint32 // milliseconds
-	many *hdrhistogram.Histogram
-	max  time.Duration
+	count int
+	last  []time.Duration
+	max   time.Duration
 }
 
-const (
-	fewDurations = 32
-	longestSpan  = 24 * time.Hour
-)
+// lastDurations are as many as a 99th percentile needs.
+const lastDurations = 100
 
 func (d *durations) add(took time.Duration) {
 	took = max(0, took)
+	d.count++
 	d.max = max(d.max, took)
-	ms := min(took, longestSpan).Milliseconds()
-	if d.many == nil && len(d.few) < fewDurations {
-		d.few = append(d.few, uint32(ms))
-		return
-	}
-	if d.many == nil {
-		d.many = hdrhistogram.New(1, longestSpan.Milliseconds(), 1)
-		for _, v := range d.few {
-			_ = d.many.RecordValue(int64(v)) // within the range
-		}
-		d.few = nil
-	}
-	_ = d.many.RecordValue(ms)
+	d.last = append(d.last[max(0, len(d.last)+1-lastDurations):], took)
 }
 
 func (d *durations) spans() Spans {
-	s := Spans{Max: d.max}
-	if d.many != nil {
-		s.Count = int(d.many.TotalCount())
-		s.P50 = time.Duration(d.many.ValueAtQuantile(50)) * time.Millisecond
-		s.P99 = time.Duration(d.many.ValueAtQuantile(99)) * time.Millisecond
-	} else if s.Count = len(d.few); s.Count > 0 {
-		sorted := slices.Sorted(slices.Values(d.few))
-		at := func(percent int) time.Duration { // nearest rank
-			return time.Duration(sorted[(len(sorted)*percent+99)/100-1]) * time.Millisecond
-		}
+	s := Spans{Count: d.count, Max: d.max}
+	if sorted := slices.Sorted(slices.Values(d.last)); len(sorted) > 0 {
+		at := func(percent int) time.Duration { return sorted[(len(sorted)*percent+99)/100-1] } // nearest rank
 		s.P50, s.P99 = at(50), at(99)
 	}
-	s.P50, s.P99 = min(s.P50, s.Max), min(s.P99, s.Max) // a histogram gives the end of a value's class
 	return s
 }
 

@@ -301,9 +301,7 @@ func TestPercentilesOfManySpans(t *testing.T) {
 		}
 	}
 	d.add(48 * time.Hour)
-	s := d.spans()
-	about := func(got, want time.Duration) bool { return got >= want*9/10 && got <= want*11/10 }
-	if s.Count != 1001 || !about(s.P50, 5*time.Second) || !about(s.P99, 9900*time.Millisecond) || s.Max != 48*time.Hour {
+	if s := d.spans(); s != (Spans{Count: 1001, P50: 9510 * time.Millisecond, P99: 10 * time.Second, Max: 48 * time.Hour}) {
 		t.Errorf("many: %+v", s)
 	}
 }
