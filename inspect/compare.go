@@ -24,8 +24,6 @@ type view struct {
 	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
 	// change; zero where it was reported.
 	unseenSince time.Time
-	// within is the tolerance of the older version's expiries where it is more than expirySlack.
-	within time.Duration
 	// withdrawn is set if the lock that is gone was not a lock. Its holds and waits have not ended.
 	withdrawn bool
 	// isKey: the lock is a Redis key.
@@ -40,16 +38,6 @@ type view struct {
 	// unheardSince returns the time since which a holder's client has been silent if it may have
 	// died unseen. It may be nil.
 	unheardSince func(*Contender) time.Time
-}
-
-// within is the greatest tolerance of the expiries of the votes that agree.
-func (l *Lock) within() (most time.Duration) {
-	for i := range l.Masters {
-		if m := &l.Masters[i]; m.Agrees {
-			most = max(most, m.Within)
-		}
-	}
-	return most
 }
 
 // MostLate is the longest time between two sights of a lock for what happened in it to be dated as of the second.
@@ -83,7 +71,6 @@ const MostUnseen = 500 * time.Millisecond
 // compares the ones around it.
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
-		v.within = was.within()
 		v.isKey = was.Masters != nil
 	}
 	unsureKind := was.mayQueueForPermits() || is.mayQueueForPermits()
@@ -117,7 +104,7 @@ func certaintyOf(e *Event, v view) recipe.Confidence {
 	case EventEnded:
 		return CertaintyUnknown
 	case EventExpired:
-		if !v.unseenSince.IsZero() || v.within > expirySlack && v.at.Before(e.Contender.ExpiresAt.Add(v.within)) {
+		if !v.unseenSince.IsZero() {
 			return recipe.Likely // or it was released just before
 		}
 	case EventReleased:
@@ -219,8 +206,6 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 			return EventEnded // it may have been released before
 		}
 		return EventExpired
-	case !h.ExpiresAt.IsZero() && !v.at.Before(h.ExpiresAt.Add(-v.within)):
-		return EventEnded // its time was read so slowly that it may have run out
 	case !v.unheard(h).IsZero():
 		return EventEnded // it was released, or its session has run out since its server was gone
 	default:

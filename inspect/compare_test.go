@@ -310,38 +310,6 @@ func TestCompareFindings(t *testing.T) {
 	}
 }
 
-// An expiry is as exact as its reading was fast: on a slow connection the end may be either.
-func TestAnExpiryIsAsExactAsItsReading(t *testing.T) {
-	key := func(votes string, within, after time.Duration) *Lock {
-		list := ballots(votes)
-		for i := range list {
-			list[i].Within = within
-		}
-		return KeyLock(ID{"redis", "k"}, list, now.Add(after))
-	}
-	for name, tt := range map[string]struct {
-		within, after time.Duration // it has 1 s
-		want          string
-		certainty     recipe.Confidence
-	}{
-		"long before":                {time.Millisecond, 500 * time.Millisecond, "released x", recipe.Likely},
-		"read fast, just before":     {time.Millisecond, 900 * time.Millisecond, "released x", recipe.Likely},
-		"read slowly, just before":   {200 * time.Millisecond, 900 * time.Millisecond, "ended x", CertaintyUnknown},
-		"read fast, when it ran out": {time.Millisecond, 1100 * time.Millisecond, "expired x", recipe.Certain},
-		"read slowly, and ran out":   {200 * time.Millisecond, 1100 * time.Millisecond, "expired x", recipe.Likely},
-		"read slowly, long after":    {200 * time.Millisecond, 1300 * time.Millisecond, "expired x", recipe.Certain},
-	} {
-		was := key("x", tt.within, 0)
-		events := compare(was, key("-", tt.within, tt.after), view{at: now.Add(tt.after)})
-		if got := short(events); got != tt.want || events[0].Certainty != tt.certainty {
-			t.Errorf("%s: %s, %s", name, got, events[0].Certainty)
-		}
-		if e := events[0]; e.Kind == EventEnded && e.Between != (Interval{was.ReadAt, now.Add(tt.after)}) {
-			t.Errorf("%s: between %v", name, e.Between)
-		}
-	}
-}
-
 // Each of several holders releases or loses its own permit; another holder's keys say nothing about it.
 func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
 	id := ID{"redis", "k"}

@@ -318,10 +318,8 @@ type Vote struct {
 	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts
 	// keys, has deleted all of them, or did not push the end.
 	Unsure bool
-	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry). Within is its tolerance:
-	// half of the round trip in which the time to live was read.
+	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry).
 	ExpiresAt time.Time
-	Within    time.Duration
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.
 	Agrees bool

@@ -114,13 +114,16 @@ func TestEveryFieldIsRecorded(t *testing.T) {
 }
 
 // Files that were written before are read whole: testdata/before.jsonl, of a program that encoded by its own means and
-// filled every field that there was, is the same when it is written again.
+// filled every field that there was, is the same when it is written again, but for fields that are no more.
 func TestOldRecordingsAreRead(t *testing.T) {
 	file := must.Have(os.ReadFile("testdata/before.jsonl"))(t)
 	again := must.Have(lines("", now, playOne(t, file)))(t)
 	var want, got any
 	must.Succeed(t, errors.Join(json.Unmarshal(bytes.Split(file, []byte("\n"))[1], &want), json.Unmarshal(again[0], &got)))
-	must.Equal(t, cmp.Diff(want, got), "")
+	noMore := cmpopts.IgnoreMapEntries(func(field string, _ any) bool {
+		return field == "Trips" || field == "TripsPerSecond" || field == "Within"
+	})
+	must.Equal(t, cmp.Diff(want, got, noMore), "")
 }
 
 // Each word of our own is refused where it would steer a terminal.

@@ -50,7 +50,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 		counts = m.countEverywhere(ctx, channels)
 	}
 	for _, r := range readings {
-		r.keys.Now, r.keys.Offset, r.vote.Within = middle, time.Duration(m.clock.offset.Load()), middle.Sub(start)
+		r.keys.Now, r.keys.Offset = middle, time.Duration(m.clock.offset.Load())
 		r.keys.ClockUnknown = m.clock.unknown.Load() != nil
 		m.readCounts(r, counts, counted)
 		for _, p := range r.probes {
