@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -59,12 +58,11 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 		if known && s.StartedAt.After(before.started) {
 			report(Restarted, s.Addr, s.Addr)
 		}
-		if k.runs == nil {
+		if k.runs == nil || len(k.runs) >= mostRuns {
 			k.runs = make(map[string]run)
 		}
 		k.runs[s.Addr] = run{s.RunID, s.StartedAt}
 	}
-	k.forget(b.Servers)
 	for _, move := range k.moved(b.Servers) {
 		report(ChangedMaster, move[0], move[1])
 	}
@@ -96,18 +94,8 @@ func newestLeader(servers []Server) (leader *Server) {
 	return leader
 }
 
-// mostRuns limits the runs that are remembered of servers that are not there now, and may come again.
+// mostRuns limits the runs that are remembered, also of servers that are not there now.
 const mostRuns = 1000
-
-// forget drops the runs of the servers that are not there now, when they are too many.
-func (k *cluster) forget(there []Server) {
-	if len(k.runs) <= mostRuns+len(there) {
-		return
-	}
-	maps.DeleteFunc(k.runs, func(addr string, _ run) bool {
-		return !slices.ContainsFunc(there, func(s Server) bool { return s.Addr == addr })
-	})
-}
 
 // moved are the masters that others have become, each from and to. Which came for which is known by their place in the
 // list, or where one went and one came.

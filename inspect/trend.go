@@ -12,55 +12,78 @@ type Trend struct{ Waiting, Holding []float64 }
 // Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known
 // yet, nor is a step during which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
-	t := Trend{make([]float64, n), make([]float64, n)}
-	known := make([]time.Duration, n) // of each step
-	add := func(l *Lock, since, until time.Time) {
-		if l != nil && l.State == StateUnknown {
-			return
-		}
-		waiting, holding := 0.0, 0.0
-		if l != nil {
-			waiting, holding = float64(l.Waiting()), float64(len(l.Holders))
-		}
-		eachStep(from, step, since, until, func(i int, d time.Duration) {
-			t.Waiting[i] += waiting * float64(d)
-			t.Holding[i] += holding * float64(d)
-			known[i] += d
+	waiting, holding := newMeans(from, step, n), newMeans(from, step, n)
+	if p.last != nil {
+		p.walk(id, from, sooner(to, waiting.end()), func(l *Lock, since, until time.Time) {
+			waiters, holders := 0, 0
+			if l != nil {
+				waiters, holders = l.Waiting(), len(l.Holders)
+			}
+			if l == nil || l.State != StateUnknown {
+				waiting.add(float64(waiters), since, until)
+				holding.add(float64(holders), since, until)
+			}
 		})
 	}
-	if end := from.Add(step * time.Duration(n)); to.After(end) {
-		to = end
-	}
-	if p.last != nil {
-		p.walk(id, from, to, add)
-	}
 	p.whileDown(id.Backend, func(since, until time.Time) {
-		for i := max(0, int(since.Sub(from)/step)); i < n && from.Add(step*time.Duration(i)).Before(until); i++ {
-			known[i] = 0
-		}
+		waiting.forget(since, until)
+		holding.forget(since, until)
 	})
-	for i := range n {
-		if known[i] == 0 {
-			t.Waiting[i], t.Holding[i] = -1, -1
-			continue
-		}
-		t.Waiting[i] /= float64(known[i])
-		t.Holding[i] /= float64(known[i])
-	}
-	return t
+	return Trend{waiting.list(), holding.list()}
 }
 
-// eachStep gives the parts of the steps from an instant on that are between two others.
-func eachStep(from time.Time, step time.Duration, since, until time.Time, add func(i int, d time.Duration)) {
+// means gathers the mean of a number in each of several steps of time.
+type means struct {
+	from  time.Time
+	step  time.Duration
+	sums  []float64
+	known []time.Duration // of each step
+}
+
+func newMeans(from time.Time, step time.Duration, n int) *means {
+	return &means{from, step, make([]float64, n), make([]time.Duration, n)}
+}
+
+func (m *means) end() time.Time { return m.from.Add(m.step * time.Duration(len(m.sums))) }
+
+// add says what the number was between two instants.
+func (m *means) add(value float64, since, until time.Time) {
 	for at := since; at.Before(until); {
-		i := int(at.Sub(from) / step)
-		next := from.Add(step * time.Duration(i+1))
-		if next.After(until) {
-			next = until
-		}
-		add(i, next.Sub(at))
+		i := int(at.Sub(m.from) / m.step)
+		next := sooner(m.from.Add(m.step*time.Duration(i+1)), until)
+		m.sums[i] += value * float64(next.Sub(at))
+		m.known[i] += next.Sub(at)
 		at = next
 	}
+}
+
+// forget makes the number unknown in each step that has a part between two instants.
+func (m *means) forget(since, until time.Time) {
+	for i := range m.known {
+		begin := m.from.Add(m.step * time.Duration(i))
+		if begin.Before(until) && since.Before(begin.Add(m.step)) {
+			m.known[i] = 0
+		}
+	}
+}
+
+// list has the means, -1 where nothing is known.
+func (m *means) list() []float64 {
+	for i, known := range m.known {
+		if known == 0 {
+			m.sums[i] = -1
+		} else {
+			m.sums[i] /= float64(known)
+		}
+	}
+	return m.sums
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // walk gives the versions of a lock between two instants to add, each with its part of this time.
@@ -72,10 +95,7 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 	if e := p.locks[id]; e != nil {
 		i := sort.Search(len(e.versions), func(i int) bool { return e.versions[i].until.After(at) })
 		for ; i < len(e.versions) && at.Before(to); i++ {
-			until := e.versions[i].until
-			if until.After(to) {
-				until = to
-			}
+			until := sooner(e.versions[i].until, to)
 			add(e.versions[i].lock, at, until)
 			at = until
 		}
@@ -90,34 +110,17 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 func (p *Past) BackendTrend(
 	name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64,
 ) []float64 {
-	sums, known := make([]float64, n), make([]time.Duration, n)
-	if end := from.Add(step * time.Duration(n)); to.After(end) {
-		to = end
-	}
+	means := newMeans(from, step, n)
+	to = sooner(to, means.end())
 	p.eachState(name, func(b *Backend, since, until time.Time) {
-		value := of(b)
 		if since.Before(from) {
 			since = from
 		}
-		if until.After(to) {
-			until = to
+		if value := of(b); value >= 0 {
+			means.add(value, since, sooner(until, to))
 		}
-		if value < 0 {
-			return
-		}
-		eachStep(from, step, since, until, func(i int, d time.Duration) {
-			sums[i] += value * float64(d)
-			known[i] += d
-		})
 	})
-	for i := range sums {
-		if known[i] == 0 {
-			sums[i] = -1
-			continue
-		}
-		sums[i] /= float64(known[i])
-	}
-	return sums
+	return means.list()
 }
 
 // whileDown yields the times when a backend was down.

@@ -29,13 +29,8 @@ func clockSkew() rule {
 		evidence: "servers (addr, offset_ms from us, latency_ms), between and apart_ms of the widest gap",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		servers := []evidence{}
-		var widest time.Duration
-		from, to := "", "" // the clock of to is ahead of that of from, or behind us when empty
-		consider := func(apart, doubt time.Duration, behind, ahead string) {
-			if apart-doubt > maxSkew && apart > widest {
-				widest, from, to = apart, behind, ahead
-			}
-		}
+		us := &inspect.Server{ClockKnown: true}
+		behind, ahead := us, us
 		for i := range b.Servers {
 			s := &b.Servers[i]
 			if !s.ClockKnown {
@@ -43,24 +38,18 @@ func clockSkew() rule {
 			}
 			offset := s.ClockOffset.Round(100 * time.Millisecond).Milliseconds()
 			servers = append(servers, evidence{"addr": inspect.Escape(s.Addr), "offset_ms": offset})
-			if s.ClockOffset > 0 {
-				consider(s.ClockOffset, doubt(s), "", s.Addr)
-			} else {
-				consider(-s.ClockOffset, doubt(s), s.Addr, "")
+			if s.ClockOffset < behind.ClockOffset {
+				behind = s
 			}
-			for j := range i {
-				o := &b.Servers[j]
-				if apart := s.ClockOffset - o.ClockOffset; o.ClockKnown && apart > 0 {
-					consider(apart, doubt(s)+doubt(o), o.Addr, s.Addr)
-				} else if o.ClockKnown {
-					consider(-apart, doubt(s)+doubt(o), s.Addr, o.Addr)
-				}
+			if s.ClockOffset > ahead.ClockOffset {
+				ahead = s
 			}
 		}
-		if widest == 0 {
+		apart := ahead.ClockOffset - behind.ClockOffset
+		if apart-doubt(ahead)-doubt(behind) <= maxSkew {
 			return nil
 		}
-		return one(skewed(b, servers, widest, from, to))
+		return one(skewed(b, servers, apart, behind.Addr, ahead.Addr))
 	})
 }
 
