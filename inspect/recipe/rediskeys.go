@@ -172,7 +172,7 @@ type Shape struct {
 var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{
 		redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(),
-		rubySemaphore(), lockscopeShape(),
+		lockscopeShape(),
 	}
 })
 

@@ -55,6 +55,10 @@ func sidekiqRegisters(digest string) string {
 }
 
 func sidekiqLockOf(key string) ([]string, bool) {
+	switch key[max(0, strings.LastIndexByte(key, ':')):] {
+	case ":EXISTS", ":VERSION", ":AVAILABLE", ":GRABBED": // of the gem redis-semaphore, in version 6: they name no holder
+		return nil, true
+	}
 	digest, suffix, ok := sidekiqDigest(key)
 	switch suffix {
 	case sidekiqLocked:

@@ -56,16 +56,6 @@ var keySources = []written{
 		is: keyed("semaphore:a", zset(ends, machine)), near: []found{keyed("workers", zset(7, machine)), keyed("workers", zset(ends, "web1_7_"+md5Hex))},
 	},
 	{
-		library: "redis-semaphore (Ruby)", recipe: rubySemaphoreName, read: "02edf39", file: "lib/redis/semaphore.rb", function: "create!, lock, signal",
-		proof: "`SEMAPHORE:NAME:EXISTS` with 1, a list `…:AVAILABLE`, a hash `…:GRABBED` of tokens", alike: "none known", sure: Likely,
-		is: keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("1")), "SEMAPHORE:a:GRABBED", forever(hash("0", "1763715600.5"))),
-		near: []found{
-			keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("1"))),
-			keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("1")), "SEMAPHORE:a:GRABBED", forever(hash("0", "yes"))),
-			keyed("SEMAPHORE:a", Value{Type: TypeNone}, "SEMAPHORE:a:EXISTS", forever(plain("yes")), "SEMAPHORE:a:GRABBED", forever(hash("0", "1763715600.5"))),
-		},
-	},
-	{
 		library: "redis-semaphore (npm): Semaphore, MultiSemaphore", recipe: redisSemaphoreName, read: "5.8.0 run", file: "lib/semaphore/acquire/lua.js", function: "acquireLua",
 		proof: "`semaphore:NAME`, a sorted set of UUIDs by their start, with a TTL", alike: "other sets of times", sure: Likely,
 		is:   keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)),

@@ -321,8 +321,6 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 	have := map[string]bool{
 		"ephemeral": true, // TestReleaseOfASemaphoresPermitAndOfALoneNode
 		"helix":     true, // TestReleaseOfALockThatStays
-
-		"redis-semaphore-ruby": true, // TestRubysPermitsAreNotReleased
 	}
 	for _, a := range append(redisActions(), zookeeperActions()...) {
 		have[a.recipe] = true
@@ -335,19 +333,4 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 		}
 	}
 	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
-}
-
-// A token says nothing of who took it, and a release would have to put it back.
-func TestRubysPermitsAreNotReleased(t *testing.T) {
-	t.Parallel()
-	_, client, releaser := onOneMaster(t)
-	for _, args := range [][]any{
-		{"SET", "semaphore:x:EXISTS", 1}, {"SET", "semaphore:x:VERSION", 1}, {"HSET", "semaphore:x:GRABBED", 0, "1763715600.5"},
-	} {
-		must.Succeed(t, client.Do(t.Context(), args...).Err())
-	}
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "semaphore:x"}, Owner: "0"})
-	if err != nil || p.Refused != Unsupported {
-		t.Errorf("%+v, %v", p, err)
-	}
 }

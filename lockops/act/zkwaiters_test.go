@@ -281,8 +281,6 @@ var elsewhere = map[string][2]string{
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
 	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
-	// They cannot be released.
-	"redis-semaphore (Ruby)": {"recipes_test.go", "TestRubysPermitsAreNotReleased"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
