@@ -184,8 +184,7 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 
 // Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole
 // backends with their sessions, and the locks that differ as their sources reported them. before may be nil.
-// Of the watch tables, which are not kept, there is what they confirmed; what they lacked is not reported
-// again.
+// The watch tables are not kept.
 func (s *Snapshot) Since(before *Snapshot) []Update {
 	var old *table
 	if before != nil {
@@ -226,37 +225,11 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 	})
 	var all []Update
 	for _, u := range list {
-		u.Watches = confirmedWatches(u.Put, s.TakenAt)
 		if u.Backend != nil || len(u.Put) > 0 || len(u.Gone) > 0 {
 			all = append(all, *u)
 		}
 	}
 	return all
-}
-
-// confirmedWatches is the part of a watch table that confirmed what waiters of these locks of one backend
-// watch; nil when none did.
-func confirmedWatches(locks []*Lock, at time.Time) *WatchTable {
-	t := &WatchTable{ReadAt: at, Sessions: make(map[string][]int64)}
-	for _, l := range locks {
-		covered := false
-		everyContender(l, func(c *Contender) {
-			if c.Watch == Confirmed {
-				covered = true
-				t.Sessions[l.Predecessor(c)] = append(t.Sessions[l.Predecessor(c)], c.Owner.Session)
-			} else if c.Owner.Session != 0 {
-				t.Unheard = append(t.Unheard, c.Owner.Session)
-			}
-		})
-		if covered {
-			t.Backend, t.Covers = l.ID.Backend, append(t.Covers, l.ID)
-		}
-	}
-	if t.Covers == nil {
-		return nil
-	}
-	slices.Sort(t.Unheard)
-	return t
 }
 
 // sameTable reports whether two tables of sessions are the same one.
