@@ -15,8 +15,6 @@ const (
 	maxCycles = 100
 	// rememberOwners is how long a search remembers that a session serves several threads.
 	rememberOwners = 10 * time.Minute
-	// sampledContenders show whether most have different owners, or a few owners are in many locks.
-	sampledContenders = 1000
 )
 
 // deadlockOwner is a client as deadlocks distinguish them: an identity, or one label of a session whose entries have
@@ -220,19 +218,13 @@ func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated 
 	for _, l := range blocking {
 		contenders += l.Contention()
 	}
-	repeated = make(map[Identity]bool, min(contenders, sampledContenders)) // false: seen once
-	any, sampled := false, 0
+	repeated = make(map[Identity]bool, contenders) // false: seen once
+	any := false
 	for _, l := range blocking {
 		everyContender(l, func(c *Contender) {
 			who, ok := ties.of(l, c)
 			if !ok {
 				return
-			}
-			// growing it step by step would be half of the work
-			if sampled++; sampled == sampledContenders && len(repeated) > sampled/2 {
-				all := make(map[Identity]bool, contenders)
-				maps.Copy(all, repeated)
-				repeated = all
 			}
 			_, again := repeated[who]
 			repeated[who], any = again, any || again

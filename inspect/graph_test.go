@@ -87,7 +87,7 @@ func TestFindCycles(t *testing.T) {
 func TestFindCyclesAmongManyOwners(t *testing.T) {
 	deadlock := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	var others []*Lock
-	for i := range sampledContenders {
+	for i := range 1000 {
 		l := chain(fmt.Sprint("other", i), "x", "y")
 		l.Holders[0].Owner.Session, l.Waiters[0].Owner.Session = int64(1000+2*i), int64(1001+2*i)
 		others = append(others, l)
