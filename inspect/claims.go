@@ -22,17 +22,12 @@ func (l *Lock) holders(t tally) []Contender {
 				list = append(list, l.claimant(m.Held, b))
 				continue
 			}
-			c := Contender{ // a plain string with a quorum is the most common one
-				Name: b.value, Special: Special{Digest: b.digest}, State: Holding, Mode: t.token.Mode,
-				Count: max(1, int32(t.token.Count)), Since: t.token.Since,
-				Owner: Owner{
-					Label: Untrusted(t.token.Label),
-					Process: Process{
-						Host: Untrusted(t.token.Host), PID: Untrusted(t.token.PID), Thread: Untrusted(t.token.Thread),
-						LibraryID: Untrusted(t.token.LibraryID),
-					},
-				},
-			}
+			token := &t.token // a plain string with a quorum is the most common one
+			c := contenderOf(recipe.Claim{
+				Name: b.value.Raw(), Mode: token.Mode, Count: token.Count, Since: token.Since, Label: token.Label,
+				Host: token.Host, PID: token.PID, Thread: token.Thread, LibraryID: token.LibraryID,
+			})
+			c.Digest = b.digest
 			c.ExpiresAt, c.NoExpiry = quorumExpiry(l)
 			list = append(list, c)
 		}
