@@ -13,7 +13,7 @@ const redissonName = "redisson"
 
 // redisson is Redisson: RLock and its kin are hashes of owners (uuid of the client instance, colon, thread id) with
 // their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
-// lock a mode and a key for each read hold; semaphores and latches are counters.
+// lock a mode and a key for each read hold; semaphores are counters.
 func redisson() Shape {
 	return Shape{
 		Name: redissonName, Clients: []string{"redisson"}, LockOf: redissonLockOf, Queries: redissonAsks,
@@ -74,12 +74,11 @@ func RedissonSuffix(name, suffix string) string {
 	return "{" + name + "}:" + suffix
 }
 
-// Channels on which Redisson wakes waiters: of a lock, of a read-write lock, of a semaphore, of a latch.
+// Channels on which Redisson wakes waiters: of a lock, of a read-write lock, of a semaphore.
 const (
-	redissonLockChannel  = "redisson_lock__channel"
-	redissonRWChannel    = "redisson_rwlock"
-	redissonSemaphore    = "redisson_sc"
-	redissonLatchChannel = "redisson_countdownlatch__channel__{"
+	redissonLockChannel = "redisson_lock__channel"
+	redissonRWChannel   = "redisson_rwlock"
+	redissonSemaphore   = "redisson_sc"
 )
 
 // redissonOwner reads uuid:thread, uuid:thread:write or uuid:thread:transaction.
@@ -151,7 +150,6 @@ func redissonAsks(k Keys) []Query {
 		return []Query{
 			{RedissonSuffix(k.Key, "timeout"), TypeZSet, Holders},
 			{RedissonKey(redissonSemaphore, k.Key), TypeChannel, Waiters},
-			{redissonLatchChannel + k.Key + "}", TypeChannel, Waiters},
 		}
 	}
 	return nil
@@ -172,8 +170,8 @@ func WakesOne(key, channel string) bool {
 	return strings.HasPrefix(channel, redissonOwnChannel(key, ""))
 }
 
-// redissonCounter reports whether a string may be the permits of a semaphore or the count of a latch: a
-// number without an expiry, as far as is known.
+// redissonCounter reports whether a string may be the permits of a semaphore: a number without an expiry, as far
+// as is known.
 func redissonCounter(v Value) bool {
 	return v.Type == TypeString && v.ExpiresAt.IsZero() && len(v.Text) <= 10 && isNumber(v.Text)
 }
@@ -293,7 +291,7 @@ func redissonWaiters(k Keys, r *Record) {
 	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonLockChannel, k.Key)].Subscribers
 }
 
-// redissonCounted is a semaphore or a latch. A plain counter shows neither holders nor limit, and
+// redissonCounted is a semaphore. A plain counter shows neither holders nor limit, and
 // looks like any other number. Only its waiters, its permits or its name give it away.
 func redissonCounted(k Keys) (Record, bool) {
 	available, err := strconv.Atoi(k.Main.Text)
@@ -301,7 +299,6 @@ func redissonCounted(k Keys) (Record, bool) {
 		return Record{}, false
 	}
 	timeouts := k.Auxiliary[RedissonSuffix(k.Key, "timeout")]
-	semaphore, latch := k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)], k.Auxiliary[redissonLatchChannel+k.Key+"}"]
 	r := Record{Recipe: redissonName, Confidence: Likely, Kind: "semaphore", Opaque: true}
 	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)].Subscribers
 	if permits, ok := redissonPermitItems(timeouts); ok {
@@ -321,17 +318,10 @@ func redissonCounted(k Keys) (Record, bool) {
 		}
 		return r, true
 	}
-	switch {
-	case semaphore.Subscribers > 0:
-		return r, true
-	case latch.Subscribers > 0:
-		r.Kind, r.WaitersAtLeast = "unknown", latch.Subscribers
-		return r, true
-	case strings.Contains(strings.ToLower(k.Key), "semaphore"):
+	if r.WaitersAtLeast == 0 {
 		r.Confidence = Possible
-		return r, true
 	}
-	return Record{}, false
+	return r, r.WaitersAtLeast > 0 || strings.Contains(strings.ToLower(k.Key), "semaphore")
 }
 
 // redissonNever is the score of a permit that does not expire.

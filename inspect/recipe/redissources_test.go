@@ -20,7 +20,7 @@ var keySources = []written{
 		near: []found{keyed("permits", forever(plain("1")), "{permits}:timeout", zset(ends, "alice-and-bob-22")), keyed("permits", forever(plain("1")), "{permits}:timeout", zset(7, random))},
 	},
 	{
-		library: "Redisson: RSemaphore, RCountDownLatch", recipe: redissonName, read: "66863978", file: "RedissonSemaphore.java", function: "tryAcquireAsync",
+		library: "Redisson: RSemaphore", recipe: redissonName, read: "66863978", file: "RedissonSemaphore.java", function: "tryAcquireAsync",
 		proof: "a number, and subscribers of `redisson_sc:{NAME}`", alike: "every counter", sure: Likely,
 		is:   keyed("permits", forever(plain("1")), "redisson_sc:{permits}", Value{Type: TypeChannel, Subscribers: 1}),
 		near: []found{keyed("permits", forever(plain("1"))), keyed("semaphore:a", forever(plain("1")))},

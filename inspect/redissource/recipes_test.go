@@ -90,7 +90,6 @@ var structured = []written{
 	{recipe: "redisson-permits", lock: "semaphore:NAME", commands: `
 			SET semaphore:NAME 1
 			ZADD {semaphore:NAME}:timeout +600s 0123456789abcdef 922337203685477 fedcba9876543210 -1s aaaaaaaaaaaaaaaa`},
-	{recipe: "redisson-latch", lock: "lock:NAME", commands: `SET lock:NAME 3`, channels: "redisson_countdownlatch__channel__{lock:NAME}"},
 	{recipe: "symfony-write", lock: "lock:NAME", commands: `
 			ZADD lock:NAME +300s ` + tokA + ` +300s __write__
 			PEXPIRE lock:NAME 300000`},

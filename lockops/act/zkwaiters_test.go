@@ -292,7 +292,7 @@ var elsewhere = map[string][2]string{
 	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	// A number says nothing about who took of it: there is no holder to release.
-	"Redisson: RSemaphore, RCountDownLatch": {"waiters_test.go", "TestASemaphoreWithoutHoldersIsNotReleased"},
+	"Redisson: RSemaphore": {"waiters_test.go", "TestASemaphoreWithoutHoldersIsNotReleased"},
 }
 
 // Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or
