@@ -149,7 +149,7 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 		}
 	}
 	press(m, "/")
-	typeText(m, "worker-7")
+	press(m, "worker-7")
 	wantText(t, m, "1 of 4 found", "worker-3", "worker-1")
 	at("worker-7")
 	for range 2 {
@@ -176,7 +176,7 @@ func TestNoLetterAfterASlashIsACommand(t *testing.T) {
 	for _, e := range screenList() {
 		m := onScreen(t, Options{Lab: newFakeLab()}, e.name, 120, 36, true)
 		press(m, "/")
-		typeText(m, "app")
+		press(m, "app")
 		if press(m, "esc"); m.HasDialog() || m.inFront != e.name || m.paused {
 			t.Errorf("%s: dialog %v, in front %s, paused %v", e.name, m.HasDialog(), m.inFront, m.paused)
 		}

@@ -337,7 +337,7 @@ func TestAnotherLockKeepsTheChoices(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "down", "down", "right", "up", "up")
-	typeText(m, "zk:/mine")
+	press(m, "zk:/mine")
 	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
