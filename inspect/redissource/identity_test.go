@@ -79,7 +79,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := client(t, m)
 	v, _ := watch(t, config([]*servertest.Redis{m}))
-	servertest.StartNamedRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
+	servertest.StartRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 	list := must.Have(c.ClientList(context.Background()).Result())(t)
 	before, _, _ := strings.Cut(list, " name=worker-17 ")

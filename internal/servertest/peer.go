@@ -70,18 +70,12 @@ func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, 
 		fmt.Sprint(worker))
 }
 
-// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute.
-func StartRedisPy(t testing.TB, addr, key string) *Peer {
+// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute. A name after it is both the
+// lock's token and the connection's name.
+func StartRedisPy(t testing.TB, addr string, key ...string) *Peer {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
-	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key)
-}
-
-// StartNamedRedisPy is StartRedisPy with a name that is both the lock's token and the connection's name.
-func StartNamedRedisPy(t testing.TB, addr, key, name string) *Peer {
-	t.Helper()
-	host, port, _ := strings.Cut(addr, ":")
-	return startPeer(t, RequirePython(t, "redis"), redisPyLock, host, port, key, name)
+	return startPeer(t, RequirePython(t, "redis"), redisPyLock, append([]string{host, port}, key...)...)
 }
 
 // StartOnBoth starts a program with a kazoo client and a redis-py client that uses the same name on both. It

@@ -81,19 +81,6 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	return zk
 }
 
-// StartLargeZooKeeper starts a real server for one test with so much memory for its Java heap, in MiB: a
-// million znodes with a watch on each take about 1,500.
-func StartLargeZooKeeper(t testing.TB, heap int) *ZooKeeper {
-	t.Helper()
-	zk, err := startRealZooKeeperWith([]string{
-		fmt.Sprintf("-Xmx%dm", heap), fmt.Sprintf("-Xms%dm", heap),
-		"-XX:+AlwaysPreTouch", "-XX:-UseSerialGC", "-XX:+UseParallelGC",
-	})
-	check(t, err)
-	t.Cleanup(zk.end)
-	return zk
-}
-
 // Stop ends the server in good order; it waits until it is gone. Its data stays for Restart if it is a real one.
 func (z *ZooKeeper) Stop(t testing.TB) {
 	t.Helper()
@@ -248,11 +235,6 @@ func zookeeperInstalled() error {
 }
 
 func startRealZooKeeper(lines ...string) (*ZooKeeper, error) {
-	return startRealZooKeeperWith(nil, lines...)
-}
-
-// startRealZooKeeperWith gives the server's Java machine options; the last of a kind counts.
-func startRealZooKeeperWith(options []string, lines ...string) (*ZooKeeper, error) {
 	if err := zookeeperInstalled(); err != nil {
 		return nil, err
 	}
@@ -262,7 +244,7 @@ func startRealZooKeeperWith(options []string, lines ...string) (*ZooKeeper, erro
 	}
 	var failed error
 	for range startTries {
-		zk, err := tryZooKeeper(dir, strings.Join(lines, "\n"), options)
+		zk, err := tryZooKeeper(dir, strings.Join(lines, "\n"))
 		if err == nil {
 			return zk, nil
 		}
@@ -272,7 +254,7 @@ func startRealZooKeeperWith(options []string, lines ...string) (*ZooKeeper, erro
 	return nil, failed
 }
 
-func tryZooKeeper(dir, more string, options []string) (*ZooKeeper, error) {
+func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -284,11 +266,8 @@ func tryZooKeeper(dir, more string, options []string) (*ZooKeeper, error) {
 	if err := configure(dir, port, adminPort, more); err != nil {
 		return nil, err
 	}
-	zk := &ZooKeeper{
-		Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir,
-		options: options,
-	}
-	if zk.proc, err = runZooKeeper(dir, zk.Addr, options...); err != nil {
+	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}
+	if zk.proc, err = runZooKeeper(dir, zk.Addr); err != nil {
 		return nil, err
 	}
 	if err := zk.proc.awaitReady(func() error { return adminIsOf(dir, zk.Admin) }); err != nil {
