@@ -117,7 +117,7 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 		}
 	}
 	for _, b := range trail.Breaks {
-		fmt.Fprintln(r.Stdout, describe.Printable(fmt.Sprintf("%s line %d: %s", b.File, b.Line, b.What)))
+		fmt.Fprintln(r.Stdout, describe.Printable(fmt.Sprintf("%s line %d: %s", r.file, b.Line, b.What)))
 	}
 	if unknown+trail.Damaged+len(trail.Breaks) > 0 {
 		return app.Exitf(app.ExitNo, "%s: %s of unknown outcome, %s unreadable, %s changed", r.file,

@@ -17,13 +17,11 @@ import (
 )
 
 // Audit is the append-only file that every action is written to, one JSON object a line, before it is done
-// and after. Each line has its own sum and that of the line before. Over 16 MiB a new file is begun; eight
-// older ones are kept. Make one with OpenAudit.
+// and after. Each line has its own sum and that of the line before. Make one with OpenAudit.
 type Audit struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	path  string
-	limit int64 // size of a file, in bytes
 	file  *os.File
 	actor actor
 	copy  io.Writer // see CopyTo; may be nil
@@ -211,7 +209,7 @@ func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, err
 	}
 	a := actor{User: UserName(), Sudo: os.Getenv("SUDO_USER"), PID: os.Getpid(), Version: version, Profile: profile}
 	a.Host, _ = os.Hostname() // empty says unknown
-	return &Audit{now: now, path: path, limit: auditLimit, file: f, actor: a}, nil
+	return &Audit{now: now, path: path, file: f, actor: a}, nil
 }
 
 // own makes sure that the file is ours and that no other user can read it.
@@ -256,13 +254,7 @@ func (a *Audit) write(l line) error {
 	if err != nil {
 		return err
 	}
-	defer func() { unlock() }()
-	if a.rotate() {
-		unlock()
-		if unlock, err = a.current(); err != nil {
-			return err
-		}
-	}
+	defer unlock()
 	prev, cut, err := a.lastLink()
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)

@@ -18,13 +18,6 @@ import (
 // write to the file can rewrite all of it; and missing last lines leave no trace, unless the last sum was
 // noted elsewhere.
 
-const (
-	// auditLimit is the size, in bytes, from which on a new file is begun.
-	auditLimit = 16 << 20
-	// auditKept counts the older files, from PATH.1, the newest of them, to PATH.8.
-	auditKept = 8
-)
-
 // The end of a line, around its sum.
 const (
 	sumBefore = `,"sum":"`
@@ -69,14 +62,14 @@ func linkOf(text []byte) string {
 	return digestOf(text)
 }
 
-// chain follows the lines of a trail, from file to file.
+// chain follows the lines of a trail.
 type chain struct {
 	before string // what the next line has to name
 	begun  bool   // a line was there
 }
 
-// broken takes the next line, and returns its problem, if any. whole: no older file was removed to make room.
-func (c *chain) broken(text []byte, prev *string, whole bool) string {
+// broken takes the next line, and returns its problem, if any.
+func (c *chain) broken(text []byte, prev *string) string {
 	sum, own := sumOf(text)
 	before, begun := c.before, c.begun
 	c.before, c.begun = linkOf(text), true
@@ -87,7 +80,7 @@ func (c *chain) broken(text []byte, prev *string, whole bool) string {
 		return "it was changed since it was written"
 	case prev == nil:
 		return "it names no line before it"
-	case !begun && *prev != "" && whole:
+	case !begun && *prev != "":
 		return "lines before it are missing"
 	case begun && *prev != before:
 		return "the line before it is not the one that it followed when it was written"
@@ -95,23 +88,8 @@ func (c *chain) broken(text []byte, prev *string, whole bool) string {
 	return ""
 }
 
-// older is the path of an older file.
-func older(path string, n int) string { return fmt.Sprintf("%s.%d", path, n) }
-
-// trailFiles are the files of a trail that are there, the oldest first.
-func trailFiles(path string) (files []string, whole bool) {
-	whole = true
-	for n := auditKept; n >= 1; n-- {
-		if _, err := os.Lstat(older(path, n)); err == nil {
-			files = append(files, older(path, n))
-			whole = whole && n < auditKept
-		}
-	}
-	return append(files, path), whole
-}
-
-// current has the file at the path open and locked: another process may have begun a new one since it was
-// opened. unlock is never nil.
+// current has the file at the path open and locked: logrotate, or a person, may have moved the one that was opened.
+// unlock is never nil.
 func (a *Audit) current() (unlock func(), err error) {
 	for {
 		unlock = LockFile(a.file)
@@ -132,39 +110,13 @@ func (a *Audit) current() (unlock func(), err error) {
 	}
 }
 
-// rotate puts the present file, which is locked, with the older ones where it is full, and reports whether it
-// did. Where that cannot be done the present one continues.
-func (a *Audit) rotate() bool {
-	info, err := a.file.Stat()
-	if err != nil || info.Size() < a.limit {
-		return false
-	}
-	for n := auditKept - 1; n >= 1; n-- {
-		if err := os.Rename(older(a.path, n), older(a.path, n+1)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return false
-		}
-	}
-	return os.Rename(a.path, older(a.path, 1)) == nil
-}
-
 // lastLink returns the link for the next line, and cut for a last line without its end.
 func (a *Audit) lastLink() (link string, cut bool, err error) {
 	last, cut, err := lastLine(a.file)
-	if err != nil || last != nil {
-		return linkOf(last), cut, err
+	if err != nil || last == nil {
+		return "", cut, err
 	}
-	before, err := openNoFollow(older(a.path, 1), os.O_RDONLY, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", false, nil
-	}
-	if err != nil {
-		return "", false, err
-	}
-	defer before.Close()
-	if last, _, err = lastLine(before); err != nil || last == nil {
-		return "", false, err
-	}
-	return linkOf(last), false, nil
+	return linkOf(last), cut, nil
 }
 
 // lastLine is the last line of a file, without its line end, or nil. cut: the line end is missing.

@@ -21,11 +21,10 @@ func writeLines(t *testing.T, a *Audit, n int) {
 	}
 }
 
-func openLimited(t *testing.T, path, profile string, limit int64) *Audit {
+func openTest(t *testing.T, path, profile string) *Audit {
 	t.Helper()
 	a := must.Have(OpenAudit(time.Now, path, "test", profile))(t)
 	t.Cleanup(func() { a.Close() })
-	a.limit = limit
 	return a
 }
 
@@ -38,7 +37,7 @@ func readWhole(t *testing.T, path string) Trail {
 // Whatever is done to any line but the end of the file is seen, at that line or the next.
 func TestChangedTrailsAreSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	writeLines(t, openLimited(t, path, "a", auditLimit), 4)
+	writeLines(t, openTest(t, path, "a"), 4)
 	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || len(trail.Records) != 4 || trail.Last == "" {
@@ -59,7 +58,7 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
-		if trail := readWhole(t, path); len(trail.Breaks) == 0 || trail.Breaks[0].Line != tt.at || trail.Breaks[0].File != path {
+		if trail := readWhole(t, path); len(trail.Breaks) == 0 || trail.Breaks[0].Line != tt.at {
 			t.Errorf("%s: %+v, want line %d", what, trail.Breaks, tt.at)
 		}
 	}
@@ -69,15 +68,27 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 	}
 }
 
-// Two programs fill several files together: no line is lost, and all of it is one chain.
-func TestTrailsAreRotated(t *testing.T) {
+// A file that was moved away, as logrotate does, is begun again: no line is lost, and each file is a chain.
+func TestAMovedTrailIsBegunAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	const each, limit = 25, 2000
+	a := openTest(t, path, "a")
+	writeLines(t, a, 2)
+	must.Succeed(t, os.Rename(path, path+".1"))
+	writeLines(t, a, 3)
+	for file, want := range map[string]int{path: 3, path + ".1": 2} {
+		if trail := readWhole(t, file); len(trail.Records) != want || len(trail.Breaks) != 0 {
+			t.Errorf("%s: %d records, breaks %+v", file, len(trail.Records), trail.Breaks)
+		}
+	}
+}
+
+// Programs that write to one file together lose no line, and break no chain.
+func TestProgramsShareATrail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	const each = 25
 	var writing sync.WaitGroup
-	kept := openLimited(t, path, "kept", limit) // the others put its file away before it writes again
-	writeLines(t, kept, 1)
 	for _, name := range []string{"a", "b"} {
-		a := openLimited(t, path, name, limit)
+		a := openTest(t, path, name)
 		writing.Go(func() {
 			for i := range each {
 				if err := a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/x", Action: "release"}); err != nil {
@@ -87,25 +98,7 @@ func TestTrailsAreRotated(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	writeLines(t, kept, 1)
-	files, whole := trailFiles(path)
-	trail := readWhole(t, path)
-	if whole && len(trail.Records) != 2*each+2 || len(trail.Breaks) != 0 || trail.Damaged != 0 || len(files) < 3 {
-		t.Errorf("%d records in %v, breaks %+v", len(trail.Records), files, trail.Breaks)
-	}
-	writeLines(t, openLimited(t, path, "c", limit), 200) // far more than is kept
-	files, whole = trailFiles(path)
-	trail = readWhole(t, path)
-	if whole || len(files) != auditKept+1 || len(trail.Breaks) != 0 || len(trail.Records) == 0 || len(trail.Records) > 100 {
-		t.Errorf("%d records in %d files, breaks %+v", len(trail.Records), len(files), trail.Breaks)
-	}
-	for _, f := range files {
-		if info, err := os.Stat(f); err != nil || info.Size() > 2*limit || info.Mode().Perm() != auditMode {
-			t.Errorf("%s: %v, %v", f, info, err)
-		}
-	}
-	must.Succeed(t, os.Remove(older(path, 3)))
-	if trail := readWhole(t, path); len(trail.Breaks) != 1 || trail.Breaks[0].File != older(path, 2) || trail.Breaks[0].Line != 1 {
-		t.Errorf("a file removed: %+v", trail.Breaks)
+	if trail := readWhole(t, path); len(trail.Records) != 2*each || len(trail.Breaks) != 0 {
+		t.Errorf("%d records, breaks %+v", len(trail.Records), trail.Breaks)
 	}
 }

@@ -9,24 +9,21 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Led are the leaders that were forced out although they still lead, by an audit file and the older ones next to
-// it. Unreadable lines are left out: ReadTrail reports them.
+// Led are the leaders that were forced out although they still lead, by an audit file. Unreadable lines are left
+// out: ReadTrail reports them.
 func Led(path string) []inspect.Led {
+	f, err := openTrail(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
 	var list []inspect.Led
-	files, _ := trailFiles(path)
-	for _, file := range files {
-		f, err := openTrail(file)
-		if err != nil {
-			continue
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxAuditLine)
+	for lines.Scan() {
+		if former, ok := ledBy(lines.Bytes()); ok {
+			list = append(list, former)
 		}
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, maxAuditLine)
-		for lines.Scan() {
-			if former, ok := ledBy(lines.Bytes()); ok {
-				list = append(list, former)
-			}
-		}
-		f.Close()
 	}
 	return list
 }

@@ -55,7 +55,6 @@ func (t *Trail) Has(sum string) bool { return t.sums[sum] }
 
 // Break is a line of a trail that was changed, or before which lines were taken out, put in or moved.
 type Break struct {
-	File string
 	Line int // from 1
 	What string
 }
@@ -63,21 +62,18 @@ type Break struct {
 // maxAuditLine bounds one line, in bytes: a path of ZooKeeper has at most a megabyte.
 const maxAuditLine = 4 << 20
 
-// ReadTrail reads an audit file, and the older ones next to it. A missing file is empty.
+// ReadTrail reads an audit file. A missing file is empty.
 func ReadTrail(path string) (Trail, error) {
-	files, whole := trailFiles(path)
-	r := trailReader{Trail: Trail{sums: make(map[string]bool)}, open: make(map[string]int), whole: whole}
-	for _, file := range files {
-		f, err := openTrail(file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = errors.Join(r.read(file, f), f.Close())
-		}
-		if err != nil {
-			return r.Trail, fmt.Errorf("audit: %w", err)
-		}
+	r := trailReader{Trail: Trail{sums: make(map[string]bool)}, open: make(map[string]int)}
+	f, err := openTrail(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r.Trail, nil
+	}
+	if err == nil {
+		err = errors.Join(r.read(f), f.Close())
+	}
+	if err != nil {
+		return r.Trail, fmt.Errorf("audit: %w", err)
 	}
 	r.Last = r.before
 	return r.Trail, nil
@@ -95,15 +91,14 @@ func openTrail(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// trailReader reads the files of a trail one after the other.
+// trailReader reads a trail line by line.
 type trailReader struct {
 	Trail
 	chain
-	open  map[string]int // actions by what their lines have in common
-	whole bool           // no older file was removed to make room
+	open map[string]int // actions by what their lines have in common
 }
 
-func (r *trailReader) read(file string, from io.Reader) error {
+func (r *trailReader) read(from io.Reader) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxAuditLine)
 	for n := 1; lines.Scan(); n++ {
@@ -116,8 +111,8 @@ func (r *trailReader) read(file string, from io.Reader) error {
 		if sum, own := sumOf(text); own {
 			r.sums[sum] = true
 		}
-		if what := r.broken(text, l.Prev, r.whole); what != "" {
-			r.Breaks = append(r.Breaks, Break{file, n, what})
+		if what := r.broken(text, l.Prev); what != "" {
+			r.Breaks = append(r.Breaks, Break{n, what})
 		}
 		if !readable {
 			r.Damaged++
