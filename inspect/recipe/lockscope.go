@@ -31,8 +31,6 @@ const (
 	AlivePrefix = "lockscope:alive:"
 	// ProbePrefix: a string for a few seconds that lets a session distinguish the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
-	// RunPrefix: a string, while a contention run uses the lock.
-	RunPrefix = "lockscope:run:"
 )
 
 // LockscopeKey returns the key with one of these prefixes that belongs to a lock. The two keys fall
@@ -120,7 +118,7 @@ func lockscopeLockOf(key string) ([]string, bool) {
 			return lockscopeLocks(rest), true
 		}
 	}
-	for _, prefix := range []string{FencePrefix, TurnPrefix, AlivePrefix, ProbePrefix, RunPrefix} {
+	for _, prefix := range []string{FencePrefix, TurnPrefix, AlivePrefix, ProbePrefix} {
 		if strings.HasPrefix(key, prefix) {
 			return nil, true
 		}

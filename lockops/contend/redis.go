@@ -32,16 +32,12 @@ func NewRedis(r Redis) Target {
 type redisTarget struct {
 	Redis
 	clients []redis.UniversalClient // one per master, next to those of the contenders
-	ours    bool                    // all keys next to the lock were made by runs
+	ours    bool                    // there were no keys next to the lock
 	unread  bool                    // too few masters answered: nothing was made
 }
 
-const (
-	// clientLimit bounds each request of the target to one master, with connecting.
-	clientLimit = 5 * time.Second
-	// markTTL keeps the mark that shows a later run the keys of a killed one.
-	markTTL = 24 * time.Hour
-)
+// clientLimit bounds each request of the target to one master, with connecting.
+const clientLimit = 5 * time.Second
 
 func (a *redisTarget) Describe() Description {
 	if a.Kinds[0].On == lockops.OnRedisMasters {
@@ -84,11 +80,12 @@ func (a *redisTarget) Open(ctx context.Context) error {
 	}
 	exists := slices.Contains(found, true)
 	if keys := a.auxiliaryKeys(); len(keys) > 0 { // of kinds on one master
-		used, err := a.mark(ctx, keys, exists)
+		there, err := a.clients[0].Exists(ctx, keys...).Result()
 		if err != nil {
 			return fmt.Errorf("redis %s: %w", a.Name, err)
 		}
-		exists = exists || used
+		exists = exists || there > 0
+		a.ours = !exists
 	}
 	if exists && !a.Existing {
 		return fmt.Errorf("redis %s: %w", a.Name, ErrExists)
@@ -100,25 +97,6 @@ func (a *redisTarget) Open(ctx context.Context) error {
 type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
-
-// mark leaves a mark of the run, and reports whether another client uses the lock: there are keys next to it
-// that no run has left.
-func (a *redisTarget) mark(ctx context.Context, keys []string, exists bool) (used bool, err error) {
-	c := a.clients[0]
-	there, err := c.Exists(ctx, keys...).Result()
-	if err != nil {
-		return false, err
-	}
-	marked, err := c.Exists(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name)).Result()
-	if err != nil {
-		return false, err
-	}
-	if used = there > 0 && marked == 0; used || exists {
-		return used, nil
-	}
-	a.ours = true
-	return false, c.Set(ctx, recipe.LockscopeKey(recipe.RunPrefix, a.Name), "", markTTL).Err()
-}
 
 // each asks all masters at once. The failures are NodeErrors.
 func each[T any](
@@ -194,12 +172,8 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	if slices.Contains(owners, ourOwn) {
 		left = []string{a.Name}
 	}
-	if a.ours {
-		keys := []string{recipe.LockscopeKey(recipe.RunPrefix, a.Name)}
-		if slices.Max(owners) == nobody {
-			keys = append(keys, a.auxiliaryKeys()...)
-		}
-		failed = append(failed, a.clients[0].Del(ctx, keys...).Err())
+	if a.ours && slices.Max(owners) == nobody {
+		failed = append(failed, a.clients[0].Del(ctx, a.auxiliaryKeys()...).Err())
 	}
 	if err := errors.Join(failed...); err != nil {
 		return left, fmt.Errorf("redis %s: %w", a.Name, err)

@@ -264,27 +264,6 @@ func wantExists(t *testing.T, target Target) {
 	}
 }
 
-// The remains of a killed run are not another client's lock: the next run takes them over, and removes them.
-func TestWhatAKilledRunLeftIsOurs(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		killed := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
-		must.Succeed(t, killed.Open(t.Context()))
-		killed.adminClient.Close()
-		fight(t, NewZooKeeper(onZooKeeper(server, path)), brief)
-		wantNoNode(t, server, path)
-	})
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		killed := NewRedis(onRedis(masters, key)).(*redisTarget)
-		must.Succeed(t, killed.Open(t.Context()))
-		killed.clients[0].Close()
-		fight(t, NewRedis(onRedis(masters, key)), brief)
-		wantNoKey(t, masters, key)
-	})
-}
-
 // A client that came to use the lock meanwhile keeps it.
 func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	t.Parallel()

@@ -42,10 +42,6 @@ type zkTarget struct {
 	ours map[int64]bool // sessions of contenders
 }
 
-// directoryMark is the data of a lock's directory that a run has made. A directory with it and without contenders is
-// the remains of a killed run.
-const directoryMark = "lockscope contend"
-
 // tokenIsKnown: package lockops reads the czxid when a hold has lasted for 5 ms; and the answer.
 const tokenIsKnown = 15 * time.Millisecond
 
@@ -74,7 +70,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	}
 	defer context.AfterFunc(ctx, a.adminClient.Close)() // go-zookeeper's requests know no context
 	path := a.full()
-	there, err := a.look(path)
+	there, _, err := a.adminClient.Conn().Exists(path)
 	if err == nil && there && !a.Existing {
 		err = ErrExists
 	}
@@ -89,22 +85,6 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// look reports whether the directory of another lock exists. One that an earlier run left does not count.
-func (a *zkTarget) look(path string) (there bool, err error) {
-	data, stat, err := a.adminClient.Conn().Get(path)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	if string(data) == directoryMark && stat.NumChildren == 0 {
-		a.made = []string{path}
-		return false, nil
-	}
-	return true, nil
-}
-
 // upTo is a path behind all that are above it, the topmost first.
 func upTo(path string) (all []string) {
 	for i := 1; i < len(path); i++ {
@@ -116,27 +96,20 @@ func upTo(path string) (all []string) {
 }
 
 // make creates a directory that is missing: a container, so that the server removes it should we be killed.
-// The lock's own gets the mark, and must not have been made by another client meanwhile.
+// The lock's own must not have been made by another client meanwhile.
 func (a *zkTarget) make(ctx context.Context, path string, own bool) error {
 	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
-	switch {
-	case err != nil:
+	if err != nil || there && !own {
 		return err
-	case there && (!own || slices.Contains(a.made, path)):
-		return nil
-	}
-	var data []byte
-	if own {
-		data = []byte(directoryMark)
 	}
 	acl, err := a.adminClient.ACL(ctx, parentOf(path))
 	if err != nil {
 		return err
 	}
-	_, err = conn.CreateContainer(path, data, zk.FlagContainer, acl)
+	_, err = conn.CreateContainer(path, nil, zk.FlagContainer, acl)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoAuth) {
-		_, err = conn.Create(path, data, zk.FlagPersistent, acl) // a server before 3.5.3
+		_, err = conn.Create(path, nil, zk.FlagPersistent, acl) // a server before 3.5.3
 	}
 	switch {
 	case err == nil:
