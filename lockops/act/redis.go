@@ -36,9 +36,6 @@ func NewRedis(
 
 var errMoving = errors.New("the value changed while it was read (try again)")
 
-// goneTTL is go-redis' answer for the time to live of a key that is not there.
-const goneTTL = -2 * time.Nanosecond
-
 // serving is a Releaser that names the node of a Cluster that has the key, rather than those that the Cluster
 // was found by.
 func (r *Redis) serving(ctx context.Context, key string) *Redis {

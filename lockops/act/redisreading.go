@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -16,7 +15,6 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
-	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
@@ -26,9 +24,6 @@ type reading struct {
 	values []string
 	errs   []error
 }
-
-// maxShown is the longest value, in bytes, that is a contender's name; longer ones go by their digest.
-const maxShown = 1 << 10
 
 // read asks every master at once, each for at most the limit.
 func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
@@ -41,20 +36,15 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 	return out
 }
 
-// vote reads a key as the source does; where its user may not do that, a plain string with the commands alone that a
-// release needs anyway. A value longer than is shown is read in full: the release compares all of it.
+// vote reads a key as the source does. A value longer than is shown is read in full: the release compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := node.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
-	if refused := redisreply.DeniesAccess(v.Error) || err != nil && redisreply.DeniesAccess(err.Error()); refused ||
-		refusedValue(v) {
-		plain, value, plainErr := r.plainVote(ctx, i, key)
-		if refused || !plain.Foreign { // else it is no string, and the refused read was the right one
-			return plain, value, plainErr
-		}
+	if err == nil && redisreply.DeniesAccess(v.Error) {
+		err = errors.New(v.Error)
 	}
 	switch {
 	case err != nil:
-		return v, "", fmt.Errorf("master %s: %w", r.target.Servers[i], connect.Plain(err))
+		return v, "", r.failed(i, "read", key, err)
 	case v.Digest == "" || v.Held != nil:
 		return v, v.Value.Raw(), nil
 	}
@@ -63,13 +53,6 @@ func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, stri
 		return inspect.Vote{Addr: v.Addr, Error: errMoving.Error()}, "", fmt.Errorf("master %s: %w", v.Addr, errMoving)
 	}
 	return v, value, r.failed(i, "get", key, err)
-}
-
-// refusedValue reports whether the key's holder is unknown for want of a right. The right to the clock does not count.
-func refusedValue(v inspect.Vote) bool {
-	return slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool {
-		return u.Aspect == inspect.AspectHolders && u.Right != "" && u.Read != "TIME"
-	})
 }
 
 // each runs f for every master at once and waits for all.
@@ -83,54 +66,6 @@ func (r *Redis) each(ctx context.Context, f func(ctx context.Context, i int)) {
 		})
 	}
 	wg.Wait()
-}
-
-// plainVote reads a key that can be a plain string only, whose library keeps no other keys.
-func (r *Redis) plainVote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
-	v := inspect.Vote{Addr: r.target.Servers[i]}
-	down := func(err error) (inspect.Vote, string, error) {
-		v.Error = err.Error()
-		return v, "", err
-	}
-	if _, isWriter := recipe.MadelsonReaders(key); isWriter {
-		return down(r.failed(i, "read", key,
-			errors.New("a lock of madelson's has more than this key (grant +getrange +type +smembers "+
-				"+zrange +hscan +pttl)")))
-	}
-	if _, several := recipe.RueidisKeys(key); several {
-		return down(r.failed(i, "read", key,
-			errors.New("a lock of rueidislock has three keys (grant +getrange +pttl on all of them)")))
-	}
-	both := r.masters[i].Pipeline() // one after the other, it could expire in between
-	get, ttl := both.Get(ctx, key), both.PTTL(ctx, key)
-	_, execErr := both.Exec(ctx)
-	if get.Err() == nil && ttl.Err() == nil && execErr != nil {
-		// the connection failed: go-redis then leaves the commands without an answer
-		return down(r.failed(i, "get", key, execErr))
-	}
-	value, err := get.Result()
-	switch {
-	case errors.Is(err, redis.Nil), ttl.Err() == nil && ttl.Val() == goneTTL:
-		v.Up = true
-		return v, "", nil
-	case err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"):
-		v.Up, v.Present, v.Foreign = true, true, true
-		return v, "", nil
-	case err != nil:
-		return down(r.failed(i, "get", key, err))
-	}
-	v.Up, v.Present, v.Value = true, true, inspect.Untrusted(value)
-	if len(value) > maxShown {
-		v.Value, v.Digest = inspect.Untrusted(value[:maxShown]), digest(value)
-	}
-	switch left := ttl.Val(); {
-	case ttl.Err() != nil: // its expiry decides nothing here
-	case left < 0:
-		v.NoExpiry = true
-	default:
-		v.ExpiresAt = r.target.now().Add(left)
-	}
-	return v, value, nil
 }
 
 // valueDigest is the digest of a contender's value.
