@@ -3,15 +3,12 @@ package zkserver
 import (
 	"crypto/sha1"
 	"encoding/base64"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Access lists are enforced as in ZooKeeper 3.8 without extra providers, with the schemes world,
-// auth, digest and ip. (PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL,
-// DigestAuthenticationProvider, IPAuthenticationProvider.)
+// Access lists are enforced as in ZooKeeper 3.8, with the schemes world, auth and digest.
+// (PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider.)
 
 // Rights (ZooDefs.Perms).
 const (
@@ -44,21 +41,11 @@ func allow(list []acl, perms int32, who []identity) errCode {
 		return codeOK
 	}
 	for _, a := range list {
-		if a.perms&perms != 0 && (a.identity == anyone || slices.ContainsFunc(who, a.admits)) {
+		if a.perms&perms != 0 && (a.identity == anyone || slices.Contains(who, a.identity)) {
 			return codeOK
 		}
 	}
 	return codeNoAuth
-}
-
-func (a acl) admits(who identity) bool {
-	switch {
-	case a.scheme != who.scheme:
-		return false
-	case a.scheme == "ip":
-		return inNetwork(a.id, who.id)
-	}
-	return a.id == who.id
 }
 
 // resolve is an access list as it is kept: each entry once, auth replaced by what the client is authenticated as.
@@ -69,17 +56,14 @@ func resolve(list []acl, who []identity) ([]acl, errCode) {
 			continue
 		}
 		switch {
-		case a.identity == anyone, a.scheme == "digest" && validDigest(a.id), a.scheme == "ip" && inNetwork(a.id, ""):
+		case a.identity == anyone, a.scheme == "digest" && validDigest(a.id):
 			kept = append(kept, a)
 		case a.scheme == "auth":
-			before := len(kept)
-			for _, id := range who {
-				if id.scheme == "digest" { // an address is no authentication
-					kept = append(kept, acl{a.perms, id})
-				}
-			}
-			if len(kept) == before {
+			if len(who) == 0 {
 				return nil, codeInvalidACL
+			}
+			for _, id := range who {
+				kept = append(kept, acl{a.perms, id})
 			}
 		default:
 			return nil, codeInvalidACL
@@ -113,56 +97,12 @@ func masked(list []acl) []acl {
 	return list
 }
 
-// inNetwork reports whether an IPv4 address is in a network, such as 10.0.0.0/8 or one address; for no
-// address, whether it is a network at all.
-func inNetwork(network, addr string) bool {
-	prefix, length, has := strings.Cut(network, "/")
-	base, ok := ipv4(prefix)
-	bits := 32
-	if has {
-		n, err := strconv.Atoi(length)
-		bits, ok = n, ok && err == nil && n >= 0 && n <= 32
-	}
-	if !ok || addr == "" {
-		return ok
-	}
-	ip, ok := ipv4(addr)
-	shift := 32 - bits
-	return ok && ip>>shift == base>>shift
-}
-
-// ipv4 reads an address as the real server does: four decimal numbers, whatever their zeros.
-func ipv4(text string) (ip uint32, ok bool) {
-	parts := strings.Split(text, ".")
-	for _, part := range parts {
-		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 || n > 255 {
-			return 0, false
-		}
-		ip = ip<<8 | uint32(n)
-	}
-	return ip, len(parts) == 4
-}
-
-// addressOf is the identity that the address alone gives a connection, in scheme "ip".
-func addressOf(remote string) identity {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	return identity{"ip", host}
-}
-
 // authenticate adds what an authentication proves. Callers hold srv.mu.
 func (c *conn) authenticate(scheme string, credentials []byte) errCode {
-	who := addressOf(c.remote)
-	switch scheme {
-	case "ip":
-	case "digest":
-		who = digest(credentials)
-	default:
+	if scheme != "digest" {
 		return codeAuthFailed
 	}
+	who := digest(credentials)
 	if !slices.Contains(c.who, who) {
 		c.who = append(slices.Clip(c.who), who) // requests under way keep the list as it was
 	}

@@ -2,11 +2,8 @@ package zkserver
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strings"
 )
 
 // adminCommand is one command of the AdminServer. Its result is a JSON object, to which command and error are added.
@@ -18,7 +15,6 @@ type adminCommand struct {
 
 var adminCommands = []adminCommand{
 	{"connections", []string{"cons"}, (*Server).adminConnections},
-	{"ruok", nil, func(*Server) map[string]any { return map[string]any{} }},
 	{"server_stats", []string{"srvr"}, (*Server).adminStats},
 	{"watch_summary", []string{"wchs"}, func(s *Server) map[string]any {
 		conns, paths, total := s.watches.summary()
@@ -64,26 +60,7 @@ func (s *Server) adminStats() map[string]any {
 	return map[string]any{
 		"version": version, "read_only": false, "node_count": s.tree.count(),
 		"server_stats": map[string]any{
-			"packets_sent": s.stats.sent, "packets_received": s.stats.received,
-			"server_state": "standalone", "provider_null": false, "last_processed_zxid": s.zxid,
-			"outstanding_requests": 0,
-			"avg_latency":          s.averageLatency(), "max_latency": s.stats.latMax.Milliseconds(),
-			"min_latency":                  s.stats.latencyMin.Milliseconds(),
-			"num_alive_client_connections": len(s.connections()), "uptime": s.uptime(), "auth_failed_count": 0,
+			"server_state": "standalone", "last_processed_zxid": s.zxid, "uptime": s.uptime(),
 		},
 	}
-}
-
-// averageLatency is in milliseconds, to four decimals.
-func (s *Server) averageLatency() float64 {
-	return math.Round(s.stats.averageMillis()*10_000) / 10_000
-}
-
-func formatLatency(v float64) string {
-	text := fmt.Sprintf("%.4f", v)
-	text = strings.TrimRight(text, "0")
-	if strings.HasSuffix(text, ".") {
-		text += "0"
-	}
-	return text
 }

@@ -17,8 +17,7 @@ const (
 	lingerTime   = time.Second      // for a client to close after its last answer
 )
 
-// conn is one TCP connection. Its reader executes requests; its writer sends the queue. Many of its fields are what the
-// four-letter word cons prints.
+// conn is one TCP connection. Its reader executes requests; its writer sends the queue.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
@@ -31,10 +30,6 @@ type conn struct {
 	watched     watchedPaths
 	who         []identity // what it is authenticated as
 	established time.Time
-	stats       traffic
-	lastOp      string
-	lastXid     int64 // -1 before the first request
-	lastZxid    int64 // -1 before the first request
 	lastReply   int64 // server uptime in milliseconds
 
 	out struct {
@@ -47,11 +42,8 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	remote := nc.RemoteAddr().String()
 	return &conn{
-		srv: s, nc: nc, remote: remote, who: []identity{addressOf(remote)},
-		watched:     newWatchedPaths(),
-		established: s.wall(), lastOp: "NA", lastXid: -1, lastZxid: -1,
+		srv: s, nc: nc, remote: nc.RemoteAddr().String(), watched: newWatchedPaths(), established: s.wall(),
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -91,8 +83,7 @@ func (c *conn) read(br *bufio.Reader) {
 	if d.Err != nil {
 		return
 	}
-	c.countReceived()
-	connect, handle := c.srv.connect, func(packet []byte) bool { return c.srv.handle(c, packet, time.Now()) }
+	connect, handle := c.srv.connect, func(packet []byte) bool { return c.srv.handle(c, packet) }
 	if m := c.srv.member; m != nil {
 		connect, handle = m.connect, func(packet []byte) bool { return m.handle(c, packet) }
 	}
@@ -201,10 +192,8 @@ func (c *conn) finish() {
 // abort cuts the connection now.
 func (c *conn) abort() { c.nc.Close() }
 
-// send queues one packet and counts it. Callers hold srv.mu.
+// send queues one packet.
 func (c *conn) send(body func(*encoder)) {
-	c.stats.sent++
-	c.srv.stats.sent++
 	c.queue(func(e *encoder) { e.frame(body) })
 }
 
@@ -234,7 +223,6 @@ func (c *conn) notify(kind eventType, path string) {
 
 // answerConnect answers the connect request; the zero session means refused. Callers hold srv.mu.
 func (c *conn) answerConnect(r connectRequest, timeout time.Duration, id int64, password [16]byte) {
-	c.lastOp = "SESS"
 	c.send(func(e *encoder) {
 		e.int32(0)
 		e.int32(int32(timeout.Milliseconds()))
@@ -244,11 +232,4 @@ func (c *conn) answerConnect(r connectRequest, timeout time.Duration, id int64, 
 			e.bool(false)
 		}
 	})
-}
-
-func (c *conn) countReceived() {
-	c.srv.mu.Lock()
-	defer c.srv.mu.Unlock()
-	c.stats.received++
-	c.srv.stats.received++
 }

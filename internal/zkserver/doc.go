@@ -6,11 +6,12 @@
 //
 // It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An
 // Ensemble has followers that lag and are cut off, for tests of what clients make of that, and no elections.
-// ACLs are enforced with the schemes world, auth, digest and ip, and decide who learns of a change; there is
+// ACLs are enforced with the schemes world, auth and digest, and decide who learns of a change; there is
 // no super user. Reconfiguration and SASL are not implemented, and answered like any unknown request:
 // Unimplemented, and the connection is closed.
 //
-// Otherwise known to differ from 3.8.0 as shipped: there are no TTL nodes; four-letter words work
+// Otherwise known to differ from 3.8.0 as shipped: there are no TTL nodes; reports have no counts of packets and no
+// latencies; questions about ephemeral nodes, all children and the client are Unimplemented; four-letter words work
 // without a whitelist; pipelined creations at the last sequence number do not wrap it now and then;
 // watches of different modes on one path do not replace each other; a client that lets 64 MiB of answers pile
 // up is cut off; and a check request outside a multi is refused at once, where the real server falls silent.

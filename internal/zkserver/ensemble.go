@@ -304,7 +304,7 @@ func (s *Server) apply(e entry) outcome {
 	case opMulti:
 		out.body, out.code = applyMulti(tx, d)
 	default:
-		if apply := writeOps[e.op].parse(e.op, d); apply == nil {
+		if apply := writeOps[e.op](e.op, d); apply == nil {
 			out.code = codeMarshalling
 		} else {
 			out.body, out.code = apply(tx)

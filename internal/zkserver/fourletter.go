@@ -29,10 +29,7 @@ func (c *conn) answerWord(name string, word func(*Server, *strings.Builder)) {
 		return
 	}
 	c.srv.mu.Lock()
-	c.stats.received++
-	c.srv.stats.received++
 	word(c.srv, &b)
-	c.srv.stats.sent++
 	c.srv.mu.Unlock()
 	c.queue(func(e *encoder) { e.buf = append(e.buf, b.String()...) })
 }
@@ -41,28 +38,17 @@ func (c *conn) answerWord(name string, word func(*Server, *strings.Builder)) {
 func hex(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 
 func (s *Server) wordSrvr(b *strings.Builder) {
-	fmt.Fprintf(b, "Zookeeper version: %s\n", version)
-	fmt.Fprintf(b, "Latency min/avg/max: %d/%s/%d\n", s.stats.latencyMin.Milliseconds(),
-		formatLatency(s.averageLatency()), s.stats.latMax.Milliseconds())
-	fmt.Fprintf(b, "Received: %d\nSent: %d\nConnections: %d\nOutstanding: 0\n", s.stats.received, s.stats.sent,
-		len(s.connections()))
-	fmt.Fprintf(b, "Zxid: 0x%x\nMode: standalone\nNode count: %d\n", s.zxid, s.tree.count())
+	fmt.Fprintf(b, "Zookeeper version: %s\nZxid: 0x%x\nMode: standalone\nNode count: %d\n", version, s.zxid,
+		s.tree.count())
 }
 
 // line is one connection as cons shows it.
 func (i connInfo) line() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, " /%s[%d](queued=%d,recved=%d,sent=%d", i.Remote, i.InterestOps, i.Outstanding, i.Received, i.Sent)
 	if n := i.sessionInfo; n != nil {
-		fmt.Fprintf(&b, ",sid=%s,lop=%s,est=%d,to=%d", hex(n.Session), n.LastOp, n.Established, n.Timeout)
-		if n.LastXid >= 0 {
-			fmt.Fprintf(&b, ",lcxid=0x%x", n.LastXid)
-		}
-		fmt.Fprintf(&b, ",lzxid=0x%x,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d",
-			uint64(n.LastZxid), n.LastReply, n.LastLatency, n.MinLatency, n.AvgLatency, n.MaxLatency)
+		return fmt.Sprintf(" /%s[%d](sid=%s,est=%d,to=%d,lresp=%d)\n", i.Remote, i.InterestOps, hex(n.Session),
+			n.Established, n.Timeout, n.LastReply)
 	}
-	b.WriteString(")\n")
-	return b.String()
+	return fmt.Sprintf(" /%s[%d]()\n", i.Remote, i.InterestOps)
 }
 
 func (s *Server) wordCons(b *strings.Builder) {

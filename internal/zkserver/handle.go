@@ -1,9 +1,7 @@
 package zkserver
 
 import (
-	"slices"
 	"strings"
-	"time"
 )
 
 // request is one packet of a session while it is executed, under Server.mu.
@@ -17,32 +15,23 @@ type request struct {
 // body writes the part of a reply that follows its header.
 type body = func(*encoder)
 
-// operation is one kind of request that changes nothing in the tree. Those that do are in writeOps.
-type operation struct {
-	name string // as shown by the cons command
-	run  func(request) (body, errCode)
-}
-
-var operations = map[int32]operation{
-	opExists:        {"EXIS", runExists},
-	opGetData:       {"GETD", runGetData},
-	opGetACL:        {"GETA", runGetACL},
-	opGetChildren:   {"GETC", runGetChildren},
-	opGetChildren2:  {"GETC", runGetChildren},
-	opSync:          {"SYNC", runSync},
-	opMultiRead:     {"MLTR", runMultiRead},
-	opSetWatches:    {"SETW", runSetWatches},
-	opSetWatches2:   {"STW2", runSetWatches},
-	opAddWatch:      {"ADDW", runAddWatch},
-	opCheckWatches:  {"CHKW", runWatches},
-	opRemoveWatches: {"REMW", runWatches},
-	opGetEphemerals: {"GETE", runGetEphemerals},
-	opCountChildren: {"GETACN", runCountChildren},
-	opWhoAmI:        {"WHOA", runWhoAmI},
+// operations change nothing in the tree. Those that do are in writeOps.
+var operations = map[int32]func(request) (body, errCode){
+	opExists:        runExists,
+	opGetData:       runGetData,
+	opGetACL:        runGetACL,
+	opGetChildren:   runGetChildren,
+	opGetChildren2:  runGetChildren,
+	opSync:          runSync,
+	opMultiRead:     runMultiRead,
+	opSetWatches:    runSetWatches,
+	opSetWatches2:   runSetWatches,
+	opAddWatch:      runAddWatch,
+	opRemoveWatches: runRemoveWatches,
 }
 
 // handle executes one packet and queues its reply. It returns false when the connection is to end.
-func (s *Server) handle(c *conn, packet []byte, arrived time.Time) bool {
+func (s *Server) handle(c *conn, packet []byte) bool {
 	d := newDecoder(packet)
 	xid, op := d.Int(), d.Int()
 	if d.Err != nil {
@@ -54,52 +43,40 @@ func (s *Server) handle(c *conn, packet []byte, arrived time.Time) bool {
 		return false
 	}
 	s.touch(c.session)
-	c.stats.received++
-	s.stats.received++
 	goOn := true
 	switch op {
 	case opPing:
-		c.ran("PING", -1, s.zxid)
 		c.reply(xidPing, s.zxid, codeOK, nil)
 	case opAuth:
 		goOn = c.runAuth(xid, d)
 	case opCloseSession:
 		s.endSession(c.session)
-		c.ran("CLOS", xid, s.zxid)
 		c.reply(xid, s.zxid, codeOK, nil)
 		s.detach(c)
 		goOn = false
 	default:
 		goOn = s.run(request{srv: s, c: c, d: d, op: op}, xid)
 	}
-	took := time.Since(arrived)
-	c.stats.served(took)
-	s.stats.served(took)
 	c.lastReply = s.uptime()
 	return goOn
 }
 
 func (s *Server) run(r request, xid int32) bool {
-	var name string
 	var answer body
 	var code errCode
 	if s.cfg.Throttled != nil && s.cfg.Throttled(r.op) {
-		name, code = "NA", codeThrottled
-	} else if op, ok := operations[r.op]; ok && !s.lacks(r.op) {
-		name = op.name
-		answer, code = op.run(r)
-	} else if w, ok := writeOps[r.op]; ok && r.op != opCheck {
-		name = w.name
-		answer, code = s.write(r, w)
+		code = codeThrottled
+	} else if run, ok := operations[r.op]; ok && !s.lacks(r.op) {
+		answer, code = run(r)
+	} else if parse, ok := writeOps[r.op]; ok && r.op != opCheck {
+		answer, code = s.write(r, parse)
 	} else if r.op == opMulti {
-		name = "MULT"
 		answer, code = runMulti(r)
 	} else {
 		r.c.reply(xid, -1, codeUnimplemented, nil)
 		s.detach(r.c)
 		return false
 	}
-	r.c.ran(name, xid, s.zxid)
 	r.c.reply(xid, s.zxid, code, answer)
 	return true
 }
@@ -107,14 +84,6 @@ func (s *Server) run(r request, xid int32) bool {
 // lacks reports whether the server pretends not to know an operation.
 func (s *Server) lacks(op int32) bool {
 	return op == opMultiRead && s.cfg.WithoutMultiRead || op == opAddWatch && s.cfg.WithoutAddWatch
-}
-
-// ran notes a request for the cons command.
-func (c *conn) ran(name string, xid int32, zxid int64) {
-	c.lastOp, c.lastZxid = name, zxid
-	if xid >= 0 {
-		c.lastXid = int64(xid)
-	}
 }
 
 func (c *conn) runAuth(xid int32, d *decoder) bool {
@@ -217,41 +186,4 @@ func runSync(r request) (body, errCode) {
 		return nil, codeMarshalling
 	}
 	return func(e *encoder) { e.string(path) }, codeOK
-}
-
-func runGetEphemerals(r request) (body, errCode) {
-	prefix := r.d.String()
-	if r.d.Err != nil {
-		return nil, codeMarshalling
-	}
-	paths := slices.DeleteFunc(r.srv.tree.ephemeralsOf(r.c.session.id), func(path string) bool {
-		return !strings.HasPrefix(path, prefix)
-	})
-	return func(e *encoder) { e.strings(paths) }, codeOK
-}
-
-func runCountChildren(r request) (body, errCode) {
-	path := r.d.String()
-	if r.d.Err != nil {
-		return nil, codeMarshalling
-	}
-	if _, code := r.node(path, permRead); code != codeOK {
-		return nil, code
-	}
-	return func(e *encoder) { e.int32(r.srv.tree.descendants(path)) }, codeOK
-}
-
-// runWhoAmI lists the schemes and user names that the connection is authenticated by.
-func runWhoAmI(r request) (body, errCode) {
-	return func(e *encoder) {
-		e.int32(int32(len(r.c.who)))
-		for _, who := range r.c.who {
-			user := who.id
-			if who.scheme == "digest" {
-				user, _, _ = strings.Cut(user, ":")
-			}
-			e.string(who.scheme)
-			e.string(user)
-		}
-	}, codeOK
 }

@@ -55,7 +55,7 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 		if d.Err != nil || h.done {
 			return parts, d.Err == nil
 		}
-		w, ok := writeOps[h.op]
+		parse, ok := writeOps[h.op]
 		if !ok || h.op == opSetACL {
 			return nil, false
 		}
@@ -63,7 +63,7 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 		if op == opCreate2 {
 			op = opCreate
 		}
-		apply := w.parse(op, d)
+		apply := parse(op, d)
 		if apply == nil {
 			return nil, false
 		}

@@ -28,17 +28,13 @@ const (
 	opCheck           = 13
 	opMulti           = 14
 	opCreate2         = 15
-	opCheckWatches    = 17
 	opRemoveWatches   = 18
 	opCreateContainer = 19
 	opMultiRead       = 22
 	opAuth            = 100
 	opSetWatches      = 101
-	opGetEphemerals   = 103
-	opCountChildren   = 104
 	opSetWatches2     = 105
 	opAddWatch        = 106
-	opWhoAmI          = 107
 	opCloseSession    = -11
 	opError           = -1
 

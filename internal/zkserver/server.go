@@ -83,33 +83,6 @@ type Server struct {
 	nextSession int64
 	conns       map[*conn]struct{}
 	zxid        int64
-	stats       traffic
-}
-
-// traffic counts packets and how long requests took.
-type traffic struct {
-	received, sent     int64
-	requests           int64
-	latencySum         time.Duration
-	latencyMin, latMax time.Duration
-	latencyLast        time.Duration
-}
-
-func (t *traffic) served(took time.Duration) {
-	if t.requests == 0 || took < t.latencyMin {
-		t.latencyMin = took
-	}
-	t.latMax = max(t.latMax, took)
-	t.latencyLast = took
-	t.latencySum += took
-	t.requests++
-}
-
-func (t *traffic) averageMillis() float64 {
-	if t.requests == 0 {
-		return 0
-	}
-	return float64(t.latencySum) / float64(t.requests) / float64(time.Millisecond)
 }
 
 // Start listens and serves until Close. It returns an error when an address cannot be listened on.

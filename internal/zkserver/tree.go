@@ -339,22 +339,5 @@ func (n *node) childNames() []string {
 	return slices.Collect(maps.Keys(n.children))
 }
 
-// descendants counts the nodes below path.
-func (t *tree) descendants(path string) int32 {
-	n := t.get(path)
-	if n == nil {
-		return 0
-	}
-	total := int32(0)
-	for name := range n.children {
-		child := path + "/" + name
-		if path == "/" || path == "" {
-			child = "/" + name
-		}
-		total += 1 + t.descendants(child)
-	}
-	return min(total, math.MaxInt32)
-}
-
 // count is the number of nodes as the real server counts: the root twice, for its two names.
 func (t *tree) count() int { return len(t.nodes) + 1 }

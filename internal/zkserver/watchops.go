@@ -2,7 +2,7 @@ package zkserver
 
 // Requests about watches themselves; those that set one on the way are in handle.go.
 
-// Watcher types of checkWatches and removeWatches.
+// Watcher types of removeWatches.
 const (
 	watcherChildren = 1
 	watcherData     = 2
@@ -37,8 +37,8 @@ func runAddWatch(r request) (body, errCode) {
 	return func(e *encoder) { e.int32(int32(codeOK)) }, codeOK
 }
 
-// runWatches is checkWatches and removeWatches: NoWatcher when this connection has no such watch.
-func runWatches(r request) (body, errCode) {
+// runRemoveWatches answers NoWatcher when this connection has no such watch.
+func runRemoveWatches(r request) (body, errCode) {
 	path, kind := r.d.String(), r.d.Int()
 	if r.d.Err != nil || kind < watcherChildren || kind > watcherAny {
 		return nil, codeMarshalling
@@ -57,9 +57,7 @@ func runWatches(r request) (body, errCode) {
 			continue
 		}
 		code = codeOK
-		if r.op == opRemoveWatches {
-			r.srv.watches.remove(k, path, r.c)
-		}
+		r.srv.watches.remove(k, path, r.c)
 	}
 	return nil, code
 }

@@ -2,25 +2,22 @@ package zkserver
 
 // change requests: create, delete, set, check, alone or as parts of a multi.
 
-// writeOp decodes one change; what it returns executes it. A nil func means that the record was malformed.
-type writeOp struct {
-	name  string // as shown by the cons command
-	parse func(op int32, d *decoder) func(*txn) (body, errCode)
-}
+// parseWrite decodes one change; what it returns executes it. A nil func means that the record was malformed.
+type parseWrite func(op int32, d *decoder) func(*txn) (body, errCode)
 
-var writeOps = map[int32]writeOp{
-	opCreate:          {"CREA", parseCreate},
-	opCreate2:         {"CREA", parseCreate},
-	opCreateContainer: {"CREA", parseCreate},
-	opDelete:          {"DELE", parseDelete},
-	opSetData:         {"SETD", parseSetData},
-	opSetACL:          {"SETA", parseSetACL},
-	opCheck:           {"CHEC", parseCheck}, // in a multi only
+var writeOps = map[int32]parseWrite{
+	opCreate:          parseCreate,
+	opCreate2:         parseCreate,
+	opCreateContainer: parseCreate,
+	opDelete:          parseDelete,
+	opSetData:         parseSetData,
+	opSetACL:          parseSetACL,
+	opCheck:           parseCheck, // in a multi only
 }
 
 // write executes one change request as a separate transaction.
-func (s *Server) write(r request, w writeOp) (body, errCode) {
-	apply := w.parse(r.op, r.d)
+func (s *Server) write(r request, parse parseWrite) (body, errCode) {
+	apply := parse(r.op, r.d)
 	tx := s.begin(r.c.session.id, r.c.who)
 	if apply == nil {
 		return nil, codeMarshalling
