@@ -1,7 +1,6 @@
 package look
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ func (r *auditTrail) run(verify bool) error {
 		return r.verify(records, trail)
 	}
 	if r.output == "json" {
-		return r.PrintJSON(auditJSON(records))
+		return r.PrintJSON(append([]act.Record{}, records...))
 	}
 	r.print(records)
 	return nil
@@ -160,40 +159,4 @@ func (r *auditTrail) print(records []act.Record) {
 		}
 		fmt.Fprintln(r.Stdout, describe.Printable(line))
 	}
-}
-
-// AuditRecord is an element of the command's JSON.
-type AuditRecord struct {
-	At        time.Time         `json:"at"`
-	Ended     *time.Time        `json:"ended"`
-	Action    string            `json:"action"`
-	Lock      string            `json:"lock"`
-	Owner     string            `json:"owner"`
-	User      string            `json:"user"`
-	Host      string            `json:"host"`
-	Profile   string            `json:"profile"`
-	Confirmed string            `json:"confirmed"`
-	Why       string            `json:"why"`
-	Outcome   string            `json:"outcome"`
-	Reason    act.Reason        `json:"reason"`
-	Detail    string            `json:"detail"`
-	Error     string            `json:"error"`
-	Lines     []json.RawMessage `json:"lines"`
-}
-
-func auditJSON(records []act.Record) []AuditRecord {
-	list := make([]AuditRecord, 0, len(records))
-	for i := range records {
-		r := &records[i]
-		one := AuditRecord{
-			At: r.At, Action: r.Action, Lock: r.Lock, Owner: r.Owner, User: r.User, Host: r.Host, Profile: r.Profile,
-			Confirmed: r.Confirmed,
-			Why:       r.Why, Outcome: r.Outcome, Reason: r.Reason, Detail: r.Detail, Error: r.Error, Lines: r.Lines,
-		}
-		if !r.Ended.IsZero() {
-			one.Ended = &r.Ended
-		}
-		list = append(list, one)
-	}
-	return list
 }

@@ -199,9 +199,9 @@ func DefaultAuditPath(getenv func(string) string) (string, error) {
 
 const auditMode fs.FileMode = 0o600
 
-// OpenAudit opens the file for appending, mode 0600, and makes it and its directory, so that they survive a
-// crash of the machine. now dates the lines; version and profile go into each. A path that is a symbolic
-// link, or no regular file, is refused: a link would let another user choose the file.
+// OpenAudit opens the file for appending, mode 0600, and makes it and its directory. now dates the lines; version
+// and profile go into each. A path that is a symbolic link, or no regular file, is refused: a link would let
+// another user choose the file.
 func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
 	f, err := openAuditFile(path)
 	if err != nil {
@@ -227,17 +227,6 @@ func own(f *os.File) error {
 		return f.Chmod(auditMode)
 	}
 	return nil
-}
-
-// makeDir makes a directory and those above it; made are the parents of those that it made, whose entries are new.
-func makeDir(dir string) (made []string, err error) {
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
-			break
-		}
-		made = append(made, filepath.Dir(at))
-	}
-	return made, os.MkdirAll(dir, 0o700)
 }
 
 // write appends one line and waits until the disk has it. The end of a line that a full disk had cut is left alone: the

@@ -34,21 +34,3 @@ func LockFile(f *os.File) (unlock func()) {
 	}
 	return func() { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 }
-
-// syncDirs waits until the disk has the entries of directories.
-func syncDirs(dirs []string) error {
-	for _, dir := range dirs {
-		d, err := os.Open(dir)
-		if errors.Is(err, fs.ErrPermission) { // one above ours, that we may only pass through
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = errors.Join(d.Sync(), d.Close())
-		if err != nil && !errors.Is(err, syscall.EINVAL) { // a file system that cannot do it
-			return err
-		}
-	}
-	return nil
-}

@@ -145,15 +145,14 @@ func lastLine(f *os.File) (text []byte, cut bool, err error) {
 
 // openAuditFile opens the file for appending, and creates it if it is missing.
 func openAuditFile(path string) (*os.File, error) {
-	made, err := makeDir(filepath.Dir(path))
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	f, err := openNoFollow(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, auditMode)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	if err := errors.Join(own(f), syncDirs(append(made, filepath.Dir(path)))); err != nil {
+	if err := own(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("audit: %w", err)
 	}

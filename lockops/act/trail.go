@@ -14,26 +14,33 @@ import (
 
 // Record is an action as the audit file has it: the lines of one action, joined.
 type Record struct {
-	// At is the time of its first line; Ended of its last, zero where there is only one.
-	At, Ended time.Time
-	// Action is release, ttl, ask, kill-client or acquire.
-	Action string
+	// At is the time of its first line; Ended of its last, nil where there is only one.
+	At    time.Time  `json:"at"`
+	Ended *time.Time `json:"ended"`
+	// Action is release, ttl, ask, kill-client, sweep or acquire.
+	Action string `json:"action"`
 	// Lock as BACKEND:PATH, escaped; Owner is the name of the contender acted on or, on Redis, the digest of the value.
-	Lock, Owner string
+	Lock  string `json:"lock"`
+	Owner string `json:"owner"`
 	// Servers of the lock's backend, as they were given then.
-	Servers []string
+	Servers []string `json:"-"`
 	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
-	User, Host, Profile, Confirmed, Why string
-	// Sudo is the user who became User by sudo; empty: none did.
-	Sudo string
+	User      string `json:"user"`
+	Host      string `json:"host"`
+	Profile   string `json:"profile"`
+	Confirmed string `json:"confirmed"`
+	Why       string `json:"why"`
 	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also
 	// where the program ended between the two lines.
-	Outcome string
+	Outcome string `json:"outcome"`
 	// Reason of a refusal; Detail and Error add to the outcome, escaped.
-	Reason        Reason
-	Detail, Error string
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail"`
+	Error  string `json:"error"`
 	// Lines as they are in the file.
-	Lines []json.RawMessage
+	Lines []json.RawMessage `json:"lines"`
+	// Sudo is the user who became User by sudo; empty: none did.
+	Sudo string `json:"-"`
 }
 
 // Trail is an audit file as it was read.
@@ -150,7 +157,7 @@ func (l *line) begin() Record {
 func (r *Record) add(l line, raw json.RawMessage) {
 	r.Lines = append(r.Lines, raw)
 	if len(r.Lines) > 1 {
-		r.Ended = l.At
+		r.Ended = &l.At
 	}
 	r.Reason, r.Detail, r.Error = l.Reason, l.Detail, l.Error
 	done := l.Released != nil && *l.Released || l.Set != nil && *l.Set || l.Asked != nil && *l.Asked ||
