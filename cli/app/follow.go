@@ -57,13 +57,21 @@ func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 // Follow calls observe with each snapshot until ctx ends, the sources are done or observe fails. It
 // waits for the sources to end.
 func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe func(*inspect.Snapshot) error) error {
+	return FollowRun(ctx, observer, a.WatchWithMutes, observe)
+}
+
+// FollowRun is Follow with another way to run the observer.
+func FollowRun(
+	ctx context.Context, observer *inspect.Observer, run func(context.Context, *inspect.Observer) error,
+	observe func(*inspect.Snapshot) error,
+) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	feed := observer.Subscribe()
 	defer feed.Close()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.WatchWithMutes(ctx, observer)
+		ended <- run(ctx, observer)
 		stop()
 	}()
 	var err error

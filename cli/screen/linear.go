@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/muesli/cancelreader"
 	"github.com/spf13/cobra"
 
 	"github.com/lockscope/lockscope/cli/app"
@@ -28,9 +27,12 @@ type linear struct {
 	*app.App
 	setup    app.Setup
 	observer *inspect.Observer
+	started  chan struct{} // closed when the first look is complete: commands are answered
+
+	mu       sync.Mutex // guards all below, and the output
 	events   render.EventLines
 	snapshot *inspect.Snapshot
-	started  bool   // the first look is complete: commands are answered
+	looked   bool   // started is closed
 	reports  string // the events that are printed as they come: reportFindings, reportAll or reportNothing
 }
 
@@ -53,90 +55,43 @@ quit             end
 
 // converse runs until the user quits, the input ends, ctx ends or the sources are done; run runs
 // the observer.
-func (l *linear) converse(ctx context.Context, run func(context.Context) error) error {
+func (l *linear) converse(ctx context.Context, run func(context.Context, *inspect.Observer) error) error {
 	ctx, stop := context.WithCancel(ctx)
-	feed := l.observer.Subscribe()
-	defer feed.Close()
-	var owned sync.WaitGroup
-	defer owned.Wait()
 	defer stop()
-	snapshots, ended := make(chan *inspect.Snapshot), make(chan error, 1)
-	owned.Go(func() {
-		ended <- run(ctx)
-		stop()
-	})
-	owned.Go(func() {
-		defer close(snapshots)
-		for {
-			s, err := feed.Next(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case snapshots <- s:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	commands, hangUp := l.read(ctx)
-	err := l.talk(snapshots, commands)
-	stop()
-	hangUp()
-	return errors.Join(err, <-ended)
-}
-
-// read returns the lines of the standard input, and a function that ends the reading. It can cancel
-// a read from a terminal or a pipe; a read from a regular file always ends.
-func (l *linear) read(ctx context.Context) (lines <-chan string, end func()) {
-	input := l.Stdin
-	cancel := func() bool { return true }
-	if r, err := cancelreader.NewReader(l.Stdin); err == nil {
-		input, cancel = r, r.Cancel
-	}
-	read, done := make(chan string), make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(read)
-		for s := bufio.NewScanner(input); s.Scan(); {
-			select {
-			case read <- s.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
+	heard := make(chan error, 1)
+	go func() { // a read from a terminal cannot be cancelled: it ends with the program
+		defer stop()
+		heard <- l.hear(ctx)
 	}()
-	return read, func() {
-		if cancel() {
-			<-done
-		}
+	err := app.FollowRun(ctx, l.observer, run, func(s *inspect.Snapshot) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.report(s)
+	})
+	select {
+	case failed := <-heard:
+		return errors.Join(err, failed)
+	default:
+		return err
 	}
 }
 
-// talk reports and answers, one thing at a time.
-func (l *linear) talk(snapshots <-chan *inspect.Snapshot, commands <-chan string) error {
-	for {
-		heard := commands
-		if !l.started {
-			heard = nil // there is nothing to answer with
-		}
-		select {
-		case s, ok := <-snapshots:
-			if !ok {
-				return nil
-			}
-			if err := l.report(s); err != nil {
-				return err
-			}
-		case line, ok := <-heard:
-			if !ok {
-				return nil
-			}
-			if quit, err := l.answer(line); quit || err != nil {
-				return err
-			}
+// hear answers the commands once the first look is complete.
+func (l *linear) hear(ctx context.Context) error {
+	select {
+	case <-l.started:
+	case <-ctx.Done():
+		return nil
+	}
+	for lines := bufio.NewScanner(l.Stdin); lines.Scan() && ctx.Err() == nil; {
+		l.mu.Lock()
+		quit, err := l.answer(lines.Text())
+		l.mu.Unlock()
+		if quit || err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (l *linear) line(format string, args ...any) error {
@@ -151,17 +106,18 @@ func (l *linear) report(s *inspect.Snapshot) error {
 		l.Say("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
-		if !l.started || !l.wants(e) {
+		if !l.looked || !l.wants(e) {
 			continue
 		}
 		if err := l.events.Print(s, e); err != nil {
 			return err
 		}
 	}
-	if err := l.events.To.Flush(); err != nil || l.started || !app.LookedAt(s) {
+	if err := l.events.To.Flush(); err != nil || l.looked || !app.LookedAt(s) {
 		return err
 	}
-	l.started = true
+	l.looked = true
+	close(l.started)
 	return l.line("watching %s in %s, %s; type help for the commands",
 		describe.Count(s.Len(), "lock"), describe.Count(len(s.Backends), "backend"), render.Tally(unmuted(s)))
 }
@@ -292,9 +248,9 @@ func linearScreen(
 ) error {
 	ctx, stop := app.Interruptible(ctx)
 	defer stop()
-	l := &linear{App: a, setup: s, observer: observer, reports: reportFindings}
+	l := &linear{App: a, setup: s, observer: observer, started: make(chan struct{}), reports: reportFindings}
 	l.events = render.EventLines{To: bufio.NewWriter(a.Stdout), Width: a.Width}
-	err := l.converse(ctx, func(ctx context.Context) error { return run(ctx, observer) })
+	err := l.converse(ctx, run)
 	if errors.Is(err, io.ErrClosedPipe) {
 		return nil // the reader has gone
 	}
