@@ -20,6 +20,9 @@ import (
 // frameName matches NAME-WxH-COLOURS.ans, as the golden tests of ./tui write frames.
 var frameName = regexp.MustCompile(`^(.+)-(\d+)x(\d+)-(dark|light|16|none)\.ans$`)
 
+// colours are the ways of colour, in their order on a sheet.
+func colours() []string { return []string{"dark", "light", "16", "none"} }
+
 // sheets draws the frames in a directory, those of a screen and a size side by side in each way of colour, as
 // NAME-WxH.png there.
 func sheets(ctx context.Context, dir string, only []string, out io.Writer) error {
@@ -52,13 +55,13 @@ func sheets(ctx context.Context, dir string, only []string, out io.Writer) error
 // drawSheet draws one screen in one size, in all ways of colour.
 func drawSheet(ctx context.Context, dir, sheet string, width, height int) (path string, err error) {
 	var all *image.RGBA
-	for i, m := range modes() {
-		frame, err := os.ReadFile(filepath.Join(dir, sheet+"-"+m.name+".ans"))
+	for i, way := range colours() {
+		frame, err := os.ReadFile(filepath.Join(dir, sheet+"-"+way+".ans"))
 		if err != nil {
 			return "", err
 		}
 		t := &terminal{window: dark(), screen: vt.NewEmulator(width, height)}
-		if m.light {
+		if way == "light" {
 			t.window = light()
 		}
 		t.screen.SetDefaultBackgroundColor(t.background)
@@ -66,7 +69,7 @@ func drawSheet(ctx context.Context, dir, sheet string, width, height int) (path 
 		if _, err := t.screen.Write([]byte(strings.ReplaceAll(strings.TrimSuffix(string(frame), "\n"), "\n", "\r\n"))); err != nil {
 			return "", err
 		}
-		pixels, err := rasterize(ctx, t.svg(sheet+" "+m.name), 1)
+		pixels, err := rasterize(ctx, t.svg(sheet+" "+way), 1)
 		if err != nil {
 			return "", err
 		}

@@ -6,7 +6,6 @@
 //	go run . locks       # one of them
 //	go run . -frames DIR # sheets from (cd .. && go test ./tui -args -frames DIR):
 //	                     # each screen, dialog, size and way of colour
-//	go run . -sweep DIR  # every screen and dialog in all sizes and themes, to look at (a name: only that one)
 //
 // Most pictures show a moment of tour.jsonl.gz, a recording of the demo, so a picture that is made again has the
 // same bytes. Pictures of what only a running program shows are of the demo itself, and made only when named.
@@ -24,7 +23,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -45,7 +43,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
 	dir := flags.String("dir", ".", "where the pictures go")
 	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
-	all := flags.String("sweep", "", "every screen and dialog in all sizes and themes, into this directory")
 	frames := flags.String("frames", "", "the frames in this directory, those of one screen on a sheet")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -53,11 +50,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *frames != "" {
 		return sheets(ctx, *frames, flags.Args(), out)
 	}
-	list := pictures()
-	if *all != "" {
-		list, *dir = sweep(), *all
-	}
-	chosen, err := choose(list, flags.Args(), *all != "")
+	chosen, err := choose(pictures(), flags.Args())
 	if err != nil {
 		return err
 	}
@@ -84,21 +77,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// choose finds pictures by name or by a name and its size, in the order of the list; without names all or, if
-// not even live ones are wanted, those of the recording.
-func choose(list []picture, names []string, live bool) ([]picture, error) {
+// choose finds pictures by name; without names, all of the recording.
+func choose(list []picture, names []string) ([]picture, error) {
 	var chosen []picture
-	var known []string
 	for _, p := range list {
-		known = append(known, p.name)
-		named := slices.ContainsFunc(names, func(name string) bool { return p.name == name || strings.HasPrefix(p.name, name+"-") })
-		if named || len(names) == 0 && (live || p.at > 0) {
+		if slices.Contains(names, p.name) || len(names) == 0 && p.at > 0 {
 			chosen = append(chosen, p)
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(known, func(k string) bool { return k == name || strings.HasPrefix(k, name+"-") }) {
-			return nil, fmt.Errorf("no picture %q (there are: %s)", name, strings.Join(known, ", "))
+		if !slices.ContainsFunc(list, func(p picture) bool { return p.name == name }) {
+			return nil, fmt.Errorf("no picture %q", name)
 		}
 	}
 	return chosen, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -67,100 +66,6 @@ func pictures() []picture {
 			),
 		},
 	}
-}
-
-// view is something to look at in all sizes: at a moment of the recording or, with args, of the program itself.
-type view struct {
-	name  string
-	args  []string
-	steps []step
-	full  bool // it needs a window of 80×24
-}
-
-// views are all screens and dialogs. Those of the recording come out the same each time.
-func views() []view {
-	recorded := func(name string, parts ...any) view { return view{name: name, steps: script(parts...)} }
-	live := func(name string, parts ...any) view {
-		return view{name: name, args: []string{"demo"}, steps: script(parts...)}
-	}
-	lab := script(see("payments"), press("L"), inBreadcrumb("lab"))
-	contention := script(lab, press("\t"), inBreadcrumb("contention"), press("n"), see("workers"))
-	return []view{
-		recorded("locks", see("stuck-holder")),
-		recorded("groups", see("stuck-holder"), press("p"), see("▾ zk:/locks/")),
-		recorded("chain", open("payments")),
-		recorded("rw", open("catalog")),
-		recorded("semaphore", open("printers")),
-		recorded("deadlock", open("accounts")),
-		recorded("redlock", open("cart:42")),
-		recorded("split", open("seats")),
-		recorded("timeline", open("orders"), press("t"), inBreadcrumb("timeline")),
-		recorded("clients", see("stuck-holder"), press("c"), inBreadcrumb("clients")),
-		recorded("ring", open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock")),
-		recorded("backends", see("stuck-holder"), press("b"), inBreadcrumb("backends")),
-		recorded("findings", see("stuck-holder"), press("f"), inBreadcrumb("findings")),
-		recorded("events", see("stuck-holder"), press("e"), inBreadcrumb("events")),
-		recorded("help", see("stuck-holder"), press("?"), see("Keys")),
-		recorded("palette", see("stuck-holder"), press(":"), press("l"), see("locks")),
-		recorded("copy", open("payments"), press("y"), see("session")),
-		live("tour", see("1/15")),
-		live("release", open("reports"), match("two that wait", `2 wait`), press("x"), see("Force-release", "Cancel")),
-		live("acquire", see("payments"), press("a"), see("Acquire")),
-		live("lab", lab),
-		live("faults", lab, press("\t", "\t"), inBreadcrumb("faults")),
-		live("contention", contention),
-		live("contest", contention, press(up, enter), match("some seconds of a run", `acquired +[3-9]\d, `)),
-		{name: "welcome", steps: script(see("demo")), args: []string{}},
-	}
-}
-
-// mode is how a terminal shows colours.
-type mode struct {
-	name  string
-	light bool
-	env   []string
-}
-
-func modes() []mode {
-	return []mode{
-		{name: "dark"},
-		{name: "light", light: true},
-		{name: "16", env: []string{"TERM=xterm", "COLORTERM="}},
-		{name: "none", env: []string{"NO_COLOR=1"}},
-	}
-}
-
-// sweep has every view in four sizes and four ways of colour, and some in every other look.
-func sweep() []picture {
-	var list []picture
-	add := func(v view, m mode, width, height int) {
-		p := picture{
-			name: fmt.Sprintf("%s-%dx%d-%s", v.name, width, height, m.name), about: "to look at", width: width, height: height,
-			light: m.light, steps: v.steps, args: v.args, env: m.env,
-		}
-		if v.args == nil {
-			p.at = stuck
-		}
-		list = append(list, p)
-	}
-	for _, v := range views() {
-		for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 36}, {200, 50}} {
-			if size[0] < 80 && v.full {
-				continue
-			}
-			for _, m := range modes() {
-				add(v, m, size[0], size[1])
-			}
-		}
-		if !slices.Contains([]string{"locks", "deadlock", "redlock", "timeline", "ring"}, v.name) {
-			continue
-		}
-		add(v, mode{name: "high-contrast", env: []string{"LOCKSCOPE_THEME=high-contrast"}}, 120, 36)
-		add(v, mode{name: "colour-blind", env: []string{"LOCKSCOPE_THEME=colour-blind"}}, 120, 36)
-		add(v, mode{name: "16-light", light: true, env: []string{"TERM=xterm", "COLORTERM="}}, 120, 36)
-		add(v, mode{name: "ascii", env: []string{"LANG=C"}}, 120, 36)
-	}
-	return list
 }
 
 func script(parts ...any) []step {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func TestPicturesAreTheSame(t *testing.T) {
 	program := must.Have(os.Executable())(t)
 	s := &studio{program: program, recording: "tour.jsonl.gz", quietFor: 750 * time.Millisecond}
-	chosen := must.Have(choose(pictures(), []string{"locks", "chain", "redlock", "plain"}, false))(t)
+	chosen := must.Have(choose(pictures(), []string{"locks", "chain", "redlock", "plain"}))(t)
 	sums := make([]string, len(chosen))
 	var drawing sync.WaitGroup
 	for i, p := range chosen {

@@ -40,7 +40,7 @@ func TestPicturesHaveNamesOfTheirOwn(t *testing.T) {
 		}
 		seen[p.name] = true
 	}
-	if _, err := choose(pictures(), []string{"locks", "nothing"}, false); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
+	if _, err := choose(pictures(), []string{"locks", "nothing"}); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
 		t.Errorf("an unknown picture: %v", err)
 	}
 }
