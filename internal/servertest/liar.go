@@ -26,7 +26,7 @@ type Relay func(n int, said []byte, client io.Writer) error
 // returns the proxy's address.
 func StartRelay(t testing.TB, addr string, relay Relay) string {
 	t.Helper()
-	return startLiar(t, addr, func(int, []byte, io.Writer) bool { return false }, relay).Addr
+	return startLiar(t, func(int) string { return addr }, func(int, []byte, io.Writer) bool { return false }, relay).Addr
 }
 
 // Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false:
@@ -36,24 +36,28 @@ type Answer func(n int, requests []byte, client io.Writer) bool
 // StartLiar starts one before the server at addr.
 func StartLiar(t testing.TB, addr string, answer Answer) *Liar {
 	t.Helper()
-	return startLiar(t, addr, answer, func(_ int, said []byte, client io.Writer) error {
-		_, err := client.Write(said)
-		return err
-	})
+	return startLiar(t, func(int) string { return addr }, answer, passOn)
 }
 
-func startLiar(t testing.TB, addr string, answer Answer, relay Relay) *Liar {
+// passOn is a Relay that changes nothing.
+func passOn(_ int, said []byte, client io.Writer) error {
+	_, err := client.Write(said)
+	return err
+}
+
+// startLiar starts one before several servers; pick says which of them the nth connection reaches.
+func startLiar(t testing.TB, pick func(n int) string, answer Answer, relay Relay) *Liar {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	l := &Liar{Addr: listener.Addr().String(), conns: map[net.Conn]bool{}}
 	l.all.Go(func() {
-		for {
+		for n := 0; ; n++ {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			l.all.Go(func() { l.serve(client, addr, answer, relay) })
+			l.all.Go(func() { l.serve(client, pick(n), answer, relay) })
 		}
 	})
 	t.Cleanup(func() {
