@@ -33,9 +33,14 @@ type notifying struct {
 	command, webhook, from string
 
 	receivers []*receiver
-	least     int                      // the rank of the least severe finding that is delivered
-	open      map[string]inspect.Event // delivered findings, by key
-	levels    map[string]int           // of reported findings that are not cleared, by key; higher is worse
+	least     int                 // the rank of the least severe finding that is delivered
+	open      map[string]reported // delivered and not cleared, by key
+}
+
+// reported is what was delivered about a finding or a backend, and how bad it is: a higher level is worse.
+type reported struct {
+	event inspect.Event
+	level int
 }
 
 func (n *notifying) addFlags(command *cobra.Command) {
@@ -51,7 +56,7 @@ func (n *notifying) prepare() error {
 	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
 		return app.Usagef("--notify-on %q: give info, warning or critical", n.from)
 	}
-	n.open, n.levels = make(map[string]inspect.Event), make(map[string]int)
+	n.open = make(map[string]reported)
 	add := func(flag string, send sender) {
 		n.receivers = append(n.receivers, newReceiver(send, func(format string, args ...any) {
 			n.Say("--%s: "+format, append([]any{flag}, args...)...)
@@ -133,7 +138,7 @@ func (n *notifying) observe(s *inspect.Snapshot) {
 	for i := range s.Events {
 		switch e := s.Events[i]; {
 		case e.Kind == inspect.EventCleared:
-			n.cleared(s, keyOf(&e), e)
+			n.emit(s, keyOf(&e), 0, e)
 		case e.Kind == inspect.EventBackend && e.Backend != nil:
 			n.emit(s, "backend\x00"+e.Backend.Name, backendLevel(e.Backend), e)
 		}
@@ -160,18 +165,8 @@ func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding,
 		}
 		e := at
 		e.Kind, e.At, e.Finding, e.Certainty = inspect.EventFinding, s.TakenAt, f, f.Confidence
-		key := keyOf(&e)
-		if before, known := n.open[key]; known && before.Finding.Severity.Rank() >= f.Severity.Rank() {
-			continue
-		}
-		n.open[key] = e
-		n.emit(s, key, f.Severity.Rank()+1, e)
+		n.emit(s, keyOf(&e), f.Severity.Rank()+1, e)
 	}
-}
-
-func (n *notifying) cleared(s *inspect.Snapshot, key string, e inspect.Event) {
-	delete(n.open, key)
-	n.emit(s, key, 0, e)
 }
 
 // clearGone clears findings that are gone, if the events about it were too many to keep.
@@ -189,10 +184,10 @@ func (n *notifying) clearGone(s *inspect.Snapshot) {
 	for l := range s.Locks() {
 		mark(l.Findings, inspect.Event{Lock: l.ID})
 	}
-	for key, e := range n.open {
-		if !here[key] {
+	for key, r := range n.open {
+		if e := r.event; e.Finding != nil && !here[key] {
 			e.Kind, e.At = inspect.EventCleared, s.TakenAt
-			n.cleared(s, key, e)
+			n.emit(s, key, 0, e)
 		}
 	}
 }
@@ -220,12 +215,12 @@ func backendLevel(b *inspect.Backend) int {
 
 // emit delivers news to the receivers: level 0 means that it is over.
 func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.Event) {
-	if known := n.levels[key]; level == 0 && known == 0 || level > 0 && level <= known {
+	if known := n.open[key].level; level == 0 && known == 0 || level > 0 && level <= known {
 		return
 	}
-	n.levels[key] = level
+	n.open[key] = reported{e, level}
 	if level == 0 {
-		delete(n.levels, key)
+		delete(n.open, key)
 	}
 	backend := e.Lock.Backend
 	if e.Backend != nil {

@@ -16,12 +16,12 @@ func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	for _, one := range s {
 		n.observe(one)
 	}
-	var reported []string
-	for key, e := range n.open {
+	var open []string
+	for key, r := range n.open {
 		words := strings.Fields(strings.ReplaceAll(key, "\x00", " "))
-		reported = append(reported, strings.Join(append(words, string(e.Finding.Severity)), " "))
+		open = append(open, strings.Join(append(words, string(r.event.Finding.Severity)), " "))
 	}
-	return reported
+	return open
 }
 
 func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
@@ -31,7 +31,7 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 		s.Changed = []inspect.ID{id}
 		return s
 	}
-	n := &notifying{App: &app.App{}, least: inspect.Warning.Rank(), open: make(map[string]inspect.Event), levels: make(map[string]int)}
+	n := &notifying{App: &app.App{}, least: inspect.Warning.Rank(), open: make(map[string]reported)}
 	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
 	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
 		t.Errorf("reported %q", got)
