@@ -194,12 +194,8 @@ func happened(r Result) string {
 	switch {
 	case r.Unknown:
 		return "unknown whether it was done"
-	case r.Released:
-		return "it was released"
-	case r.Set:
-		return "its TTL was set"
-	case r.Asked:
-		return "its holder was asked to let go"
+	case r.Released, r.Set, r.Asked:
+		return "it was done"
 	default:
 		return "nothing was done"
 	}

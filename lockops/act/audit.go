@@ -154,6 +154,8 @@ func (l line) outcome(p phase, r Result, err error) line {
 		after.Set = &r.Set
 	case l.Action == "ask":
 		after.Asked, after.LetGo = &r.Asked, &r.LetGo
+	case l.Action == "kill-client":
+		after.Ended = &r.Released
 	default:
 		after.Released = &r.Released
 	}

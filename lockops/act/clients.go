@@ -317,19 +317,16 @@ func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string
 		Lock:  inspect.ID{Backend: p.Request.Backend, Path: p.Request.Client}.String(),
 		Owner: evidence{Name: named(p.Seen)},
 	}
-	intent.DB, intent.ActionID = &r.target.DB, actionID()
-	if err := r.audit.write(intent.as(phaseIntent)); err != nil {
-		return ClientResult{Reason: NoAudit}, err
-	}
-	result, err := r.endClient(ctx, p)
-	done := intent.outcome(phaseResult,
-		Result{Reason: result.Reason, Detail: result.Detail, Unknown: result.Unknown}, err)
-	ended := len(result.Ended) > 0
-	done.Released, done.Ended = nil, &ended
-	if auditErr := r.audit.write(done); auditErr != nil {
-		err = errors.Join(err,
-			fmt.Errorf("%d connections were ended, but this could not be written: %w", len(result.Ended), auditErr))
-	}
+	intent.DB = &r.target.DB
+	var result ClientResult
+	written, err := audited(r.audit, intent, func() (Result, error) {
+		var err error
+		result, err = r.endClient(ctx, p)
+		return Result{
+			Released: len(result.Ended) > 0, Reason: result.Reason, Detail: result.Detail, Unknown: result.Unknown,
+		}, err
+	})
+	result.Reason = written.Reason
 	return result, err
 }
 
