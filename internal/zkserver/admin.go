@@ -3,26 +3,21 @@ package zkserver
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 )
 
-// adminCommand is one command of the AdminServer. Its result is a JSON object, to which command and error are added.
-type adminCommand struct {
-	name    string
-	aliases []string
-	run     func(*Server) map[string]any
-}
-
-var adminCommands = []adminCommand{
-	{"connections", []string{"cons"}, (*Server).adminConnections},
-	{"server_stats", []string{"srvr"}, (*Server).adminStats},
-	{"watch_summary", []string{"wchs"}, func(s *Server) map[string]any {
+// adminCommands are the commands of the AdminServer. A result is a JSON object, to which command and error are added.
+var adminCommands = map[string]func(*Server) map[string]any{
+	"connections": func(s *Server) map[string]any {
+		return map[string]any{"connections": s.connections(), "secure_connections": []any{}}
+	},
+	"server_stats": (*Server).adminStats,
+	"watch_summary": func(s *Server) map[string]any {
 		conns, paths, total := s.watches.summary()
 		return map[string]any{"num_connections": conns, "num_paths": paths, "num_total_watches": total}
-	}},
-	{"watches_by_path", []string{"wchp"}, func(s *Server) map[string]any {
+	},
+	"watches_by_path": func(s *Server) map[string]any {
 		return map[string]any{"path_to_session_ids": s.watches.byPath()}
-	}},
+	},
 }
 
 func (s *Server) adminHandler() http.Handler {
@@ -39,21 +34,15 @@ func (s *Server) adminHandler() http.Handler {
 }
 
 func (s *Server) runAdmin(name string) map[string]any {
-	for _, cmd := range adminCommands {
-		if cmd.name != name && !slices.Contains(cmd.aliases, name) {
-			continue
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		result := cmd.run(s)
-		result["command"], result["error"] = cmd.name, nil
-		return result
+	run := adminCommands[name]
+	if run == nil {
+		return map[string]any{"command": name, "error": "Unknown command: " + name}
 	}
-	return map[string]any{"command": name, "error": "Unknown command: " + name}
-}
-
-func (s *Server) adminConnections() map[string]any {
-	return map[string]any{"connections": s.connections(), "secure_connections": []any{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result := run(s)
+	result["command"], result["error"] = name, nil
+	return result
 }
 
 func (s *Server) adminStats() map[string]any {
