@@ -74,10 +74,12 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	if err == nil && there && !a.Existing {
 		err = ErrExists
 	}
+	parent := "/"
 	for _, dir := range upTo(path) {
 		if err == nil && !there {
-			err = a.make(ctx, dir, dir == path)
+			err = a.make(ctx, parent, dir, dir == path)
 		}
+		parent = dir
 	}
 	if err != nil {
 		return fmt.Errorf("zookeeper %s: %w", a.Name, err)
@@ -97,13 +99,13 @@ func upTo(path string) (all []string) {
 
 // make creates a directory that is missing: a container, so that the server removes it should we be killed.
 // The lock's own must not have been made by another client meanwhile.
-func (a *zkTarget) make(ctx context.Context, path string, own bool) error {
+func (a *zkTarget) make(ctx context.Context, parent, path string, own bool) error {
 	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
 	if err != nil || there && !own {
 		return err
 	}
-	acl, err := a.adminClient.ACL(ctx, parentOf(path))
+	acl, err := a.adminClient.ACL(ctx, parent)
 	if err != nil {
 		return err
 	}
@@ -279,11 +281,3 @@ func (a *zkTarget) remove(path string) error {
 
 // containerOwner is the ephemeralOwner of a container (EphemeralType.CONTAINER_EPHEMERAL_OWNER).
 const containerOwner = -1 << 63
-
-// parentOf is the path of the node above.
-func parentOf(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i > 0 {
-		return path[:i]
-	}
-	return "/"
-}
