@@ -53,9 +53,6 @@ func (s *script) client(box *Sandbox, c *scriptContender, w *worker) (func(conte
 			return nil, err
 		}
 		options := []lockops.Option{lockops.WithLabel(w.name), lockops.WithTTL(ttl)}
-		if len(box.masters) == 1 {
-			return func(ctx context.Context) { w.contend(ctx, lockops.NewRedisMutex(session, key, options...), j) }, nil
-		}
 		return func(ctx context.Context) { w.contend(ctx, lockops.NewRedlock(session, key, options...), j) }, nil
 	}
 	session, err := box.session()
