@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,13 +21,7 @@ type Redis struct {
 	Addr string               // host:port
 	Real bool                 // redis-server in its own process
 	Mini *miniredis.Miniredis // the embedded server; nil when Real
-
-	shared bool
-	dir    string
-	args   []string
-	before []string                 // of the real server's command line, before the arguments
-	run    func() (*process, error) // of a real server that is more than that
-	proc   *process
+	server
 }
 
 // Client is a client of the server, which ends with the test.
@@ -42,12 +35,12 @@ func (r *Redis) Client(t testing.TB) *redis.Client {
 // share: use UniqueName, and do not stop them. The real ones are skipped, or required, by the package's rule.
 func EachRedis(t *testing.T, n int, f func(t *testing.T, masters []*Redis)) {
 	t.Run("embedded", func(t *testing.T) {
-		masters, err := shared.redis(n, &shared.redisEmbedded, startEmbeddedRedis)
+		masters, err := shared.redisEmbedded.first(n, startEmbeddedRedis)
 		check(t, err)
 		f(t, masters)
 	})
 	t.Run("real", func(t *testing.T) {
-		masters, err := shared.redis(n, &shared.redisReal, func() (*Redis, error) { return startRealRedis(nil) })
+		masters, err := shared.redisReal.first(n, func() (*Redis, error) { return startRealRedis(nil) })
 		check(t, err)
 		f(t, masters)
 	})
@@ -83,115 +76,21 @@ func StartEmbeddedMasters(t testing.TB, n int) []*Redis {
 	return masters
 }
 
-// Stop ends the server in good order and waits until it is gone. Its port is free then.
-func (r *Redis) Stop(t testing.TB) {
-	t.Helper()
-	r.own(t, "Stop")
-	if r.Real {
-		r.proc.stop()
-		return
-	}
-	r.Mini.Close()
-}
-
-// Kill ends a real server without warning (SIGKILL), an embedded one like Stop, and waits until it is gone.
-func (r *Redis) Kill(t testing.TB) {
-	t.Helper()
-	r.own(t, "Kill")
-	if r.Real {
-		r.proc.kill()
-		return
-	}
-	r.Mini.Close()
-}
-
 // Restart starts the server again on the same address, after killing it if it runs. It is empty then, unless
 // it was started with an append-only file: then it answers INFO and DEBUG, and refuses the rest (LOADING),
 // until that is read.
 func (r *Redis) Restart(t testing.TB) {
 	t.Helper()
-	r.own(t, "Restart")
-	if !r.Real {
-		r.Mini.Close()
-		r.Mini.FlushAll()
-		if err := r.Mini.Restart(); err != nil {
-			t.Fatal(err)
-		}
+	if r.Real {
+		r.server.Restart(t)
 		return
 	}
-	r.proc.kill()
-	start := r.run
-	if start == nil {
-		start = func() (*process, error) { return runRedis(r.dir, r.Addr, r.args, r.before...) }
-	}
-	proc, err := start()
-	if err != nil {
+	r.own(t, "Restart")
+	r.Mini.Close()
+	r.Mini.FlushAll()
+	if err := r.Mini.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	r.proc = proc
-}
-
-// Pause stops a real server's process (SIGSTOP): connections stay open, new ones are accepted by the system,
-// nothing answers.
-func (r *Redis) Pause(t testing.TB) {
-	t.Helper()
-	r.signal(t, "Pause", syscall.SIGSTOP)
-}
-
-// Resume continues a paused server (SIGCONT); it then executes the commands sent meanwhile.
-func (r *Redis) Resume(t testing.TB) {
-	t.Helper()
-	r.signal(t, "Resume", syscall.SIGCONT)
-}
-
-func (r *Redis) own(t testing.TB, verb string) {
-	t.Helper()
-	if r.shared {
-		t.Fatalf("servertest: %s: other tests share this Redis: use StartRedis", verb)
-	}
-}
-
-func (r *Redis) signal(t testing.TB, verb string, sig syscall.Signal) {
-	t.Helper()
-	r.own(t, verb)
-	if !r.Real {
-		t.Fatalf("servertest: %s: only for a real Redis: use StartRedis", verb)
-	}
-	if err := Signal(r.proc.cmd.Process, sig); err != nil {
-		t.Fatalf("servertest: %s: %v", verb, err)
-	}
-}
-
-// end stops the server for good.
-func (r *Redis) end() {
-	if r.Mini != nil {
-		r.Mini.Close()
-		return
-	}
-	r.proc.kill()
-	os.RemoveAll(r.dir)
-}
-
-// redis returns the first n shared masters of one kind and starts those that are not there yet.
-func (s *sharedServers) redis(n int, masters *[]*Redis, start func() (*Redis, error)) ([]*Redis, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	real := masters == &s.redisReal
-	for len(*masters) < n {
-		if real && s.redisFailed != nil {
-			return nil, s.redisFailed
-		}
-		r, err := start()
-		if err != nil {
-			if real {
-				s.redisFailed = err
-			}
-			return nil, err
-		}
-		r.shared = true
-		*masters = append(*masters, r)
-	}
-	return append([]*Redis(nil), (*masters)[:n]...), nil
 }
 
 func startEmbeddedRedis() (*Redis, error) {
@@ -200,7 +99,7 @@ func startEmbeddedRedis() (*Redis, error) {
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("servertest: miniredis: %w", err)
 	}
-	return &Redis{Addr: mini.Addr(), Mini: mini}, nil
+	return &Redis{Addr: mini.Addr(), Mini: mini, server: server{close: mini.Close}}, nil
 }
 
 func startRealRedis(args []string) (*Redis, error) {
@@ -226,8 +125,9 @@ func startRedis(args []string, before ...string) (*Redis, error) {
 			failed = err
 			continue
 		}
-		r := &Redis{Addr: loopback(port), Real: true, dir: dir, args: args, before: before}
-		if r.proc, failed = runRedis(dir, r.Addr, args, before...); failed == nil {
+		r := &Redis{Addr: loopback(port), Real: true, server: server{dir: dir}}
+		r.run = func() (*process, error) { return runRedis(dir, r.Addr, args, before...) }
+		if r.proc, failed = r.run(); failed == nil {
 			return r, nil
 		}
 	}

@@ -147,7 +147,7 @@ func startSentinel(t testing.TB, host, port string, quorum int, lines ...string)
 	}
 	s.proc, err = s.run()
 	check(t, err)
-	t.Cleanup(func() { s.proc.kill() })
+	t.Cleanup(s.end)
 	return s
 }
 

@@ -51,15 +51,12 @@ func (s stopAfter) Run() int {
 var shared sharedServers
 
 type sharedServers struct {
-	mu            sync.Mutex
-	zkEmbedded    *ZooKeeper
-	zkReal        *ZooKeeper
-	zkFailed      error // why the real one could not start: said again, not tried again
-	redisEmbedded []*Redis
-	redisReal     []*Redis
-	redisFailed   error
-	dir           string
-	classes       string // of Locks.java, in dir
+	zkEmbedded, zkReal       pool[*ZooKeeper]
+	redisEmbedded, redisReal pool[*Redis]
+
+	mu      sync.Mutex // of the rest
+	dir     string
+	classes string // of Locks.java, in dir
 }
 
 // Dir is a directory for what all tests of the process share, such as a program that they run. Main removes it.
@@ -82,15 +79,10 @@ func (s *sharedServers) stop() {
 	if s.dir != "" {
 		os.RemoveAll(s.dir)
 	}
-	for _, zk := range []*ZooKeeper{s.zkEmbedded, s.zkReal} {
-		if zk != nil {
-			zk.end()
-		}
-	}
-	for _, r := range append(s.redisEmbedded, s.redisReal...) {
-		r.end()
-	}
-	s.zkEmbedded, s.zkReal, s.redisEmbedded, s.redisReal = nil, nil, nil, nil
+	s.zkEmbedded.stop()
+	s.zkReal.stop()
+	s.redisEmbedded.stop()
+	s.redisReal.stop()
 }
 
 // useReal reports whether tests may start real servers and other libraries' clients.

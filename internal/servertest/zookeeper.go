@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,27 +36,21 @@ type ZooKeeper struct {
 	Admin    string           // http://host:port of the AdminServer
 	Real     bool             // Apache ZooKeeper in its own process
 	Embedded *zkserver.Server // nil when Real
-
-	shared  bool
-	dir     string
-	options []string // of its Java machine
-	proc    *process
+	server
 }
 
 // EachZooKeeper runs f as subtests "embedded" and "real", with one shared server of each kind per test process: use
 // UniquePath, and do not stop it. The real one is skipped, or required, by the package's rule.
 func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 	t.Run("embedded", func(t *testing.T) {
-		zk, err := shared.embeddedZooKeeper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(t, zk)
+		all, err := shared.zkEmbedded.first(1, func() (*ZooKeeper, error) { return startEmbeddedZooKeeper(zkserver.Config{}) })
+		check(t, err)
+		f(t, all[0])
 	})
 	t.Run("real", func(t *testing.T) {
-		zk, err := shared.realZooKeeper()
+		all, err := shared.zkReal.first(1, func() (*ZooKeeper, error) { return startRealZooKeeper() })
 		check(t, err)
-		f(t, zk)
+		f(t, all[0])
 	})
 }
 
@@ -81,35 +74,6 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	return zk
 }
 
-// Stop ends the server in good order; it waits until it is gone. Its data stays for Restart if it is a real one.
-func (z *ZooKeeper) Stop(t testing.TB) {
-	t.Helper()
-	z.own(t, "Stop")
-	if z.Real {
-		z.proc.stop()
-		return
-	}
-	z.Embedded.Close()
-}
-
-// Kill ends a real server without warning (SIGKILL) and waits until it is gone.
-func (z *ZooKeeper) Kill(t testing.TB) {
-	t.Helper()
-	z.ownReal(t, "Kill").kill()
-}
-
-// Restart starts a real server that was stopped or killed again, with its data, on the same ports, and waits
-// until it answers.
-func (z *ZooKeeper) Restart(t testing.TB) {
-	t.Helper()
-	z.ownReal(t, "Restart").kill()
-	proc, err := runZooKeeper(z.dir, z.Addr, z.options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z.proc = proc
-}
-
 // ProcessorTime is the processor time that a real server's process has used since its start; known on Linux.
 func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
 	t.Helper()
@@ -118,18 +82,6 @@ func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return used
-}
-
-// Pause stops a real server's process (SIGSTOP): connections stay open and nothing answers.
-func (z *ZooKeeper) Pause(t testing.TB) {
-	t.Helper()
-	z.signal(t, "Pause", syscall.SIGSTOP)
-}
-
-// Resume lets a paused server go on (SIGCONT).
-func (z *ZooKeeper) Resume(t testing.TB) {
-	t.Helper()
-	z.signal(t, "Resume", syscall.SIGCONT)
 }
 
 // Expire ends a session at once, as if its client had been silent for too long. Only an embedded server can do that.
@@ -143,79 +95,17 @@ func (z *ZooKeeper) Expire(t testing.TB, session int64) {
 	}
 }
 
-func (z *ZooKeeper) own(t testing.TB, verb string) {
-	t.Helper()
-	if z.shared {
-		t.Fatalf("servertest: %s: other tests share this ZooKeeper: use StartZooKeeper", verb)
-	}
-}
-
-func (z *ZooKeeper) ownReal(t testing.TB, verb string) *process {
-	t.Helper()
-	z.own(t, verb)
-	if !z.Real {
-		t.Fatalf("servertest: %s: only for a real ZooKeeper: use StartZooKeeper", verb)
-	}
-	return z.proc
-}
-
-func (z *ZooKeeper) signal(t testing.TB, verb string, sig syscall.Signal) {
-	t.Helper()
-	if err := Signal(z.ownReal(t, verb).cmd.Process, sig); err != nil {
-		t.Fatalf("servertest: %s: %v", verb, err)
-	}
-}
-
-// end stops the server for good.
-func (z *ZooKeeper) end() {
-	if z.Embedded != nil {
-		z.Embedded.Close()
-		return
-	}
-	z.proc.kill()
-	os.RemoveAll(z.dir)
-}
-
-func (s *sharedServers) embeddedZooKeeper() (*ZooKeeper, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.zkEmbedded != nil {
-		return s.zkEmbedded, nil
-	}
-	zk, err := startEmbeddedZooKeeper(zkserver.Config{})
-	if err != nil {
-		return nil, err
-	}
-	zk.shared = true
-	s.zkEmbedded = zk
-	return zk, nil
-}
-
-func (s *sharedServers) realZooKeeper() (*ZooKeeper, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.zkReal != nil || s.zkFailed != nil {
-		return s.zkReal, s.zkFailed
-	}
-	zk, err := startRealZooKeeper()
-	if err != nil {
-		s.zkFailed = err
-		return nil, err
-	}
-	zk.shared = true
-	s.zkReal = zk
-	return zk, nil
-}
-
 func startEmbeddedZooKeeper(cfg zkserver.Config) (*ZooKeeper, error) {
 	if cfg.TickTime == 0 {
 		cfg.TickTime, cfg.MaxSessionTimeout = tick, longest
 	}
-	server, err := zkserver.Start(cfg)
+	z, err := zkserver.Start(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &ZooKeeper{Addr: server.Addr(), Admin: "http://" + server.AdminAddr(), Embedded: server}, nil
+	return &ZooKeeper{
+		Addr: z.Addr(), Admin: "http://" + z.AdminAddr(), Embedded: z, server: server{close: func() { z.Close() }},
+	}, nil
 }
 
 // zookeeperInstalled returns an error that names the missing part.
@@ -266,8 +156,8 @@ func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	if err := configure(dir, port, adminPort, more); err != nil {
 		return nil, err
 	}
-	zk := &ZooKeeper{Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, dir: dir}
-	if zk.proc, err = runZooKeeper(dir, zk.Addr); err != nil {
+	zk := realZooKeeper(dir, port, adminPort)
+	if zk.proc, err = zk.run(); err != nil {
 		return nil, err
 	}
 	if err := zk.proc.awaitReady(func() error { return adminIsOf(dir, zk.Admin) }); err != nil {
@@ -275,6 +165,15 @@ func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 		return nil, err
 	}
 	return zk, nil
+}
+
+// realZooKeeper is a server that is yet to be started; options are its Java machine's.
+func realZooKeeper(dir string, port, adminPort int, options ...string) *ZooKeeper {
+	zk := &ZooKeeper{
+		Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, server: server{dir: dir},
+	}
+	zk.run = func() (*process, error) { return runZooKeeper(dir, zk.Addr, options...) }
+	return zk
 }
 
 // configure writes a server's configuration; more lines of it come last.

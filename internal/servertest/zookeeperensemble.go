@@ -102,15 +102,11 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	zk := &ZooKeeper{
-		Addr: loopback(ports[0]), Admin: "http://" + loopback(ports[1]), Real: true, dir: dir,
-		// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for
-		// during 5 s (the defaults): elections among those who hear each other would take as long.
-		options: []string{
-			"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000",
-		},
-	}
-	proc, err := startJVM(dir, zk.options...)
+	// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for
+	// during 5 s (the defaults): elections among those who hear each other would take as long.
+	options := []string{"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000"}
+	zk := realZooKeeper(dir, ports[0], ports[1], options...)
+	proc, err := startJVM(dir, options...)
 	check(t, err)
 	zk.proc = proc
 	t.Cleanup(zk.end)
