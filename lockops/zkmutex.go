@@ -2,7 +2,6 @@ package lockops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
@@ -160,7 +159,7 @@ func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 	}
 	if read == nil {
 		var err error
-		if read, err = q.createInside(ctx, w); err != nil {
+		if read, err = q.enqueue(ctx, attempt{mode: recipe.Shared, inside: w}); err != nil {
 			return nil, err
 		}
 	}
@@ -168,20 +167,4 @@ func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 		return h, nil
 	}
 	return nil, acquireError(q.lock, read.grant.lost())
-}
-
-func (q *zkQueue) createInside(ctx context.Context, w *zkGrant) (*Hold, error) {
-	if err := q.session.enter(); err != nil {
-		return nil, acquireError(q.lock, err)
-	}
-	defer q.session.leaveWork()
-	if err := q.prepare(ctx); err != nil {
-		return nil, acquireError(q.lock, err)
-	}
-	for {
-		h, err := q.contend(ctx, attempt{mode: recipe.Shared, inside: w})
-		if !errors.Is(err, errAgain) {
-			return h, err
-		}
-	}
 }

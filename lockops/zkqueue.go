@@ -80,6 +80,11 @@ func (q *zkQueue) prefixes(mode recipe.Mode) func(guid string) string {
 
 // acquire queues and waits for its turn.
 func (q *zkQueue) acquire(ctx context.Context, mode recipe.Mode) (*Hold, error) {
+	return q.enqueue(ctx, attempt{mode: mode, wait: true})
+}
+
+// enqueue makes attempts until one ends with a hold or an error.
+func (q *zkQueue) enqueue(ctx context.Context, a attempt) (*Hold, error) {
 	if err := q.session.enter(); err != nil {
 		return nil, acquireError(q.lock, err)
 	}
@@ -88,7 +93,7 @@ func (q *zkQueue) acquire(ctx context.Context, mode recipe.Mode) (*Hold, error) 
 		return nil, acquireError(q.lock, err)
 	}
 	for {
-		h, err := q.contend(ctx, attempt{mode: mode, wait: true})
+		h, err := q.contend(ctx, a)
 		if !errors.Is(err, errAgain) {
 			return h, err
 		}
