@@ -104,20 +104,7 @@ func (d *Decoder) Count(least int) int {
 // String reads a string.
 func (d *Decoder) String() string { return string(d.Buffer()) }
 
-// Strings reads a vector of strings.
-func (d *Decoder) Strings() []string {
-	n := d.Count(4)
-	if n == 0 {
-		return nil
-	}
-	all := make([]string, n)
-	for i := range all {
-		all[i] = d.String()
-	}
-	return all
-}
-
-// StringsOfOne is Strings, of parts of one string, which all of them keep in memory.
+// StringsOfOne reads a vector of strings, which are parts of one string: each keeps all of it in memory.
 func (d *Decoder) StringsOfOne() []string {
 	n := d.Count(4)
 	if n == 0 {

@@ -66,7 +66,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				}
 				d = NewDecoder(r[1].Body)
 				var seen bool
-				for _, name := range d.Strings() {
+				for _, name := range d.StringsOfOne() {
 					seen = seen || "/own/"+name == path
 				}
 				if !seen || d.Err != nil {
