@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -26,6 +27,20 @@ func (c clock) until(at time.Time) time.Duration { return at.Sub(c.now()) }
 
 // before reports whether an instant is yet to come.
 func (c clock) before(at time.Time) bool { return c.now().Before(at) }
+
+// pause waits for news or for the time to look; it ends with an error when ctx or the session does.
+func pause(ctx, session context.Context, wait time.Duration, news <-chan struct{}) error {
+	select {
+	case <-news:
+		return nil
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return because(ctx)
+	case <-session.Done():
+		return ErrClosed
+	}
+}
 
 // sleepClock corrects deadlines for the time that the machine was suspended. Meanwhile Go's
 // monotonic clock and its timers stop, but the servers' clocks go on.

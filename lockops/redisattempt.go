@@ -116,11 +116,9 @@ func (a *redisAttempt) abandon() {
 	}
 	clean := make(chan struct{})
 	a.k.session.goDo(func() { a.cleanUp(clean) })
-	timer := time.NewTimer(cleanUpGrace)
-	defer timer.Stop()
 	select {
 	case <-clean:
-	case <-timer.C:
+	case <-time.After(cleanUpGrace):
 	}
 }
 

@@ -91,12 +91,11 @@ func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	if len(votes) == 0 {
 		return
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	late := time.After(limit)
 	for _, done := range votes {
 		select {
 		case <-done:
-		case <-timer.C:
+		case <-late:
 			return
 		}
 	}

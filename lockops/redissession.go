@@ -239,20 +239,9 @@ func (s *RedisSession) leave() { s.work.Done() }
 // goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
 func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
 
-// pause waits for news or for the time to look; it ends with an error when ctx or the session does.
+// pause is the package's, of a session.
 func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-news:
-		return nil
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return because(ctx)
-	case <-s.ctx.Done():
-		return ErrClosed
-	}
+	return pause(ctx, s.ctx, wait, news)
 }
 
 // sleep waits, or less when the session is closed; it returns an error then.

@@ -69,7 +69,7 @@ func (w *subscriber) start() {
 // ready waits, at most limit, until messages come; false: they do not.
 func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, error) {
 	w.start()
-	var timer *time.Timer
+	var late <-chan time.Time
 	for {
 		w.mu.Lock()
 		stands, failed, changed := w.stands, w.failed, w.changed
@@ -77,13 +77,12 @@ func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, erro
 		if stands || failed != nil {
 			return stands, failed
 		}
-		if timer == nil {
-			timer = time.NewTimer(limit)
-			defer timer.Stop()
+		if late == nil {
+			late = time.After(limit)
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
+		case <-late:
 			return false, nil
 		case <-ctx.Done():
 			return false, nil

@@ -135,12 +135,11 @@ func (e *election) decide(ctx context.Context) (*Hold, error) {
 // withdraw takes all votes back, and waits a moment for the masters; those that are slow are left to the background.
 func (e *election) withdraw() {
 	back := make(chan error, len(e.votes))
-	grace := time.NewTimer(cleanUpGrace)
-	defer grace.Stop()
+	grace := time.After(cleanUpGrace)
 	for range e.rollBack(back) {
 		select {
 		case <-back:
-		case <-grace.C:
+		case <-grace:
 			return
 		}
 	}

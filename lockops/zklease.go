@@ -129,16 +129,7 @@ const (
 // rest waits for a part of the session timeout.
 func (s *ZKSession) rest(ctx context.Context, part time.Duration) error {
 	_, timeout := s.tap.Session()
-	timer := time.NewTimer(timeout / part)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return because(ctx)
-	case <-s.ctx.Done():
-		return ErrClosed
-	}
+	return pause(ctx, s.ctx, timeout/part, nil)
 }
 
 // heldNodes are the holds of a session.
