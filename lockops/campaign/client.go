@@ -31,10 +31,8 @@ func (c *client) work(ctx context.Context) {
 
 // pause waits for a random time, which mean is the mean of.
 func (c *client) pause(ctx context.Context, mean time.Duration) {
-	timer := time.NewTimer(time.Duration(c.random.ExpFloat64() * float64(mean)))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(c.random.ExpFloat64() * float64(mean))):
 	case <-ctx.Done():
 	}
 }

@@ -76,10 +76,8 @@ func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted b
 // hold keeps the lock for a while, until it is lost or the run ends, and shows its fencing token meanwhile.
 func (r *Run) hold(ctx context.Context, i int, h Hold, length time.Duration) {
 	if length > 0 {
-		timer := time.NewTimer(length)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(length):
 		case <-ctx.Done():
 			return
 		case <-h.Context().Done():
@@ -145,10 +143,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
