@@ -180,11 +180,9 @@ func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 		}
 		changed := e.changed
 		e.mu.Unlock()
-		var timer *time.Timer
 		var fires <-chan time.Time
 		if wait > 0 {
-			timer = time.NewTimer(wait)
-			fires = timer.C
+			fires = time.After(wait)
 		}
 		select {
 		case <-changed:
@@ -192,9 +190,6 @@ func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 		case <-e.done:
 			e.mu.Lock()
 			return false
-		}
-		if timer != nil {
-			timer.Stop()
 		}
 		e.mu.Lock()
 	}
