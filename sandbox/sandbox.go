@@ -124,10 +124,8 @@ func (s *Sandbox) run(client func(ctx context.Context)) {
 
 // pause waits, and reports whether the sandbox continues.
 func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

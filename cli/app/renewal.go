@@ -64,14 +64,12 @@ func (r *renewal) run(ctx context.Context, hangups <-chan os.Signal) {
 			hangup = true
 		case <-r.refused:
 			quiet = time.Since(last) > renewSeldom
-			rest := time.NewTimer(time.Until(last.Add(pause)))
 			select {
 			case <-ctx.Done():
 			case <-hangups:
 				hangup = true
-			case <-rest.C:
+			case <-time.After(time.Until(last.Add(pause))):
 			}
-			rest.Stop()
 		}
 		if ctx.Err() != nil {
 			return

@@ -56,10 +56,8 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 	reached, pause, refused := b.reached, time.Until(b.next), b.refused
 	b.mu.Unlock()
 	if refused == "" && pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			leave()
 			again := pause.Round(time.Second)

@@ -201,15 +201,14 @@ func (e *Ensemble) commits(member int, limit time.Duration) error {
 		for range events { // closed when its goroutines have ended
 		}
 	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	late := time.After(limit)
 	for {
 		select {
 		case event := <-events:
 			if event.State == zk.StateHasSession {
 				return nil
 			}
-		case <-timer.C:
+		case <-late:
 			return fmt.Errorf("no session within %v", limit)
 		}
 	}
