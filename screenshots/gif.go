@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/gif"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -40,7 +39,7 @@ func (s *studio) film(ctx context.Context, p picture) (string, error) {
 	if err := gif.EncodeAll(&b, &out); err != nil {
 		return "", err
 	}
-	path := filepath.Join(s.dir, p.name+".gif")
+	path := p.name + ".gif"
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 

@@ -41,8 +41,6 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
-	dir := flags.String("dir", ".", "where the pictures go")
-	zoom := flags.Int("zoom", 2, "pixels of the picture for each of the drawing's")
 	frames := flags.String("frames", "", "the frames in this directory, those of one screen on a sheet")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -57,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := exec.LookPath("rsvg-convert"); err != nil {
 		return fmt.Errorf("%w: install librsvg2-bin", err)
 	}
-	s, err := newStudio(ctx, *dir, *zoom)
+	s, err := newStudio(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,19 +96,14 @@ type studio struct {
 	program, recording string
 	quietFor           time.Duration // as of terminal
 	temp               string        // of the built program
-	dir                string        // for the pictures
-	zoom               int
 }
 
-func newStudio(ctx context.Context, dir string, zoom int) (*studio, error) {
+func newStudio(ctx context.Context) (*studio, error) {
 	temp, err := os.MkdirTemp("", "lockscope-screenshots-")
 	if err != nil {
 		return nil, err
 	}
-	s := &studio{
-		program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", quietFor: quiet,
-		temp: temp, dir: dir, zoom: zoom,
-	}
+	s := &studio{program: filepath.Join(temp, "lockscope"), recording: "tour.jsonl.gz", quietFor: quiet, temp: temp}
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", s.program, "github.com/lockscope/lockscope").CombinedOutput(); err != nil {
 		os.RemoveAll(temp)
 		return nil, fmt.Errorf("go build: %w\n%s", err, text)
@@ -127,11 +120,11 @@ func (s *studio) save(ctx context.Context, p picture) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pixels, err := rasterize(ctx, drawing, s.zoom)
+	pixels, err := rasterize(ctx, drawing, 2)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(s.dir, p.name+".png")
+	path := p.name + ".png"
 	return path, writePNG(path, pixels)
 }
 
