@@ -171,28 +171,27 @@ func (s *Server) Sessions() []int64 {
 // ExpireSession ends a session at once, as if its client had not been heard for the whole timeout: ephemeral nodes go,
 // watches fire, the client's connection is closed. It returns ErrNoSession when the session is not known.
 func (s *Server) ExpireSession(id int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sess := s.sessions[id]
-	if sess == nil {
-		return fmt.Errorf("%w: 0x%x", ErrNoSession, uint64(id))
-	}
-	s.expire(sess)
-	return nil
+	return s.withSession(id, s.expire)
 }
 
 // DropConnection cuts the client's TCP connection; the session lives on until its timeout, and the client may come back
 // with it. It returns ErrNoSession when the session is not known, and nil when it has no connection to cut.
 func (s *Server) DropConnection(id int64) error {
+	return s.withSession(id, func(sess *session) {
+		if sess.conn != nil {
+			sess.conn.abort()
+		}
+	})
+}
+
+func (s *Server) withSession(id int64, do func(*session)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sess := s.sessions[id]
 	if sess == nil {
 		return fmt.Errorf("%w: 0x%x", ErrNoSession, uint64(id))
 	}
-	if sess.conn != nil {
-		sess.conn.abort()
-	}
+	do(sess)
 	return nil
 }
 
