@@ -50,7 +50,8 @@ func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	members, err := enter(ctx, target, cfg)
 	if err != nil {
 		closeAll(members)
-		return nil, errors.Join(err, closeTarget(ctx, target))
+		_, unclean := closeTarget(ctx, target)
+		return nil, errors.Join(err, unclean)
 	}
 	r := &Run{
 		cfg: cfg, target: target, about: target.Describe(), members: members, done: make(chan struct{}),
@@ -80,11 +81,10 @@ func enter(ctx context.Context, target Target, cfg Config) ([]Member, error) {
 	return join(ctx, target, cfg.Contenders)
 }
 
-func closeTarget(ctx context.Context, target Target) error {
+func closeTarget(ctx context.Context, target Target) (left []string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
-	_, err := target.Close(ctx)
-	return err
+	return target.Close(ctx)
 }
 
 // join connects the contenders. With an error it returns those that did connect.
@@ -207,17 +207,11 @@ func (r *Run) run(ctx context.Context) {
 	r.mu.Unlock()
 	r.requests = sent(r.members) - r.before
 	closeAll(r.members)
-	r.cleanUp(ctx)
+	if r.left, r.err = closeTarget(ctx, r.target); r.err != nil {
+		r.err = fmt.Errorf("clean up %s: %w", r.about.Lock, r.err)
+	}
 	if errors.Is(context.Cause(ctx), ErrStalled) {
 		r.err = errors.Join(context.Cause(ctx), r.err)
-	}
-}
-
-func (r *Run) cleanUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-	defer cancel()
-	if r.left, r.err = r.target.Close(ctx); r.err != nil {
-		r.err = fmt.Errorf("clean up %s: %w", r.about.Lock, r.err)
 	}
 }
 
