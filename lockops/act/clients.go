@@ -164,7 +164,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target (redis://HOST:PORT)"
 		return p, nil
 	}
-	lists, err := r.connections(ctx, 0)
+	lists, err := r.Connections(ctx, 0)
 	if err != nil {
 		return p, err
 	}
@@ -216,11 +216,6 @@ func sharedAddress(list []Connection) string {
 // say; 0: all are. It changes nothing, and returns the lists of some masters next to the errors of others,
 // which are like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
-	return r.connections(ctx, most)
-}
-
-// connections lists those of all masters; most as in Connections.
-func (r *Redis) connections(ctx context.Context, most int) ([]Connection, error) {
 	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {
 		if errs[i] = r.hasFew(ctx, i, most); errs[i] != nil {
@@ -339,7 +334,7 @@ func named(list []Connection) string {
 
 func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, error) {
 	var result ClientResult
-	now, err := r.connections(ctx, 0)
+	now, err := r.Connections(ctx, 0)
 	if err != nil {
 		return result, err
 	}
@@ -366,7 +361,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 		}
 		return result, err
 	}
-	after, listErr := r.connections(ctx, 0)
+	after, listErr := r.Connections(ctx, 0)
 	for _, seen := range p.Seen {
 		switch i := slices.Index(r.target.Servers, seen.Server); {
 		case ended[i]:
