@@ -40,7 +40,7 @@ func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 		next               string // part of NextUnknown
 	}{
 		{key: "lock:plain", owner: base64, denied: "getrange"},
-		{key: "lock:plain", owner: base64, denied: "type"},
+		{key: "lock:plain", owner: base64, denied: "type", found: true},
 		{key: "lock:redisson", owner: ownerA, denied: "hscan"},
 		{key: "lock:redisson", owner: ownerA, denied: "lrange", found: true, next: "+lrange"},
 		{key: "lock:redisson", owner: ownerB, denied: "lrange"},
