@@ -62,7 +62,6 @@ func TestTargetsDescribeThemselves(t *testing.T) {
 		must.Equal(t, describe(target.Describe()), want)
 	}
 	must.Same(t, upTo("/a/b/c"), []string{"/a", "/a/b", "/a/b/c"})
-	must.Equal(t, parentOf("/a/b")+" "+parentOf("/a"), "/a /")
 	err := NewZooKeeper(ZooKeeper{Site: Site{Name: "a//b\x1b", Kinds: zks[:1]}}).Open(t.Context())
 	must.Contain(t, fmt.Sprint(err), `a//b\u{1b}: no znode can have this path: `)
 }
