@@ -125,7 +125,7 @@ func TestGraphOpensTheChain(t *testing.T) {
 	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
-// The cursor stays on its client when the order changes.
+// The cursor stays on its client whatever it holds.
 func TestClientSelectionFollows(t *testing.T) {
 	clock := fixture.Noon
 	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
@@ -134,7 +134,7 @@ func TestClientSelectionFollows(t *testing.T) {
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	if got := selectedName(m); got != "fay" || m.screens[screen.Clients].(*clients.Screen).Table.At != 0 {
+	if got := selectedName(m); got != "fay" || m.screens[screen.Clients].(*clients.Screen).Table.At != 4 {
 		t.Errorf("selected %q", got)
 	}
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
@@ -260,7 +260,7 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("what it holds")
 }
 
-// Rows keep their order for a while: a new client comes last, and a gone one stays where it was.
+// Rows keep their order until the user comes back: a new client comes last, a gone one stays where it was for a while.
 func TestClientsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon
@@ -284,7 +284,8 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 	}{
 		{0, []string{"ann", "bob", "dan"}},
 		{time.Second, []string{"ann idle", "bob", "dan", "eve"}},
-		{5 * time.Second, []string{"dan", "eve", "bob"}},
+		{9 * time.Second, []string{"ann idle", "bob", "dan", "eve"}},
+		{time.Second, []string{"bob", "dan", "eve"}},
 	} {
 		if step.after > 0 {
 			clock = clock.Add(step.after)
@@ -296,6 +297,12 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 		}
 		wantText(t, m, "3 clients")
 	}
+	press(m, "esc", "c")
+	makeClients(m)
+	if got := listed(m); !slices.Equal(got, []string{"dan", "eve", "bob"}) {
+		t.Errorf("back again: %v", got)
+	}
+	press(m, "G")
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan))})
 	makeClients(m)
 	press(m, "s") // it leaves out who rests
@@ -323,4 +330,23 @@ func TestARestingClientIsNotCounted(t *testing.T) {
 	}
 	press(m, "k")
 	must.Equal(t, selectedName(m), "dan", "k leads to")
+}
+
+// A client with several owners is found by each of them, also while that one has nothing, and has one name everywhere.
+func TestAClientIsFoundByAnyOwner(t *testing.T) {
+	t.Parallel()
+	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}
+	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
+		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
+	}
+	m := inClients(t, Options{}, 120, 36, queues(fixture.QueueOf("/x", time.Hour, app),
+		fixture.QueueOf("/y", time.Minute, batch, fixture.Dan), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)), screen.Subject{})
+	press(m, "/", "batch-1", "enter")
+	wantText(t, m, "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
+	press(m, "w")
+	wantText(t, m, "batch-1 holds up 2 contenders over 2 locks", "client app-1 and 1 more")
+	press(m, "w")
+	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/x", time.Hour, app), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve))})
+	makeClients(m)
+	wantText(t, m, "1 of 3 clients", "app-1 and 1 more")
 }

@@ -302,10 +302,22 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	send(m, tickedMsg{m.ticking})
 	wantText(t, m, "61 of 73 events")
 	press(m, "w", "w", "p")
-	wantText(t, m, "73 events", "grouped", "31x  ", "worker-30")
+	wantText(t, m, "73 events", "grouped", "COUNT", "  31", "worker-30")
 	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
+}
+
+// A name runs on where nothing is known of how long it lasted.
+func TestNamesOfEventsRunOn(t *testing.T) {
+	t.Parallel()
+	name := "app-1.prod.example.net:40000"
+	m := withEvents(t, Options{}, 80, 24, inspect.Event{
+		Kind: inspect.EventWaiting, Lock: fixture.Orders().ID, At: fixture.Noon,
+		Contender: &inspect.Contender{Name: "n", Owner: inspect.Owner{Label: inspect.Untrusted(name)}},
+	})
+	wantText(t, m, name)
+	fits(t, m)
 }
 
 // A long name of a lock is in full where there is room for it.

@@ -41,7 +41,7 @@ func TestFiltersAreEdited(t *testing.T) {
 	m = model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "/", "o")
 	wantText(t, m, "in any name, host, session or finding")
-	press(m, " held>5m")
+	press(m, "esc", "/", "held>5m")
 	wantNoText(t, m, "in any name")
 }
 

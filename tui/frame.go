@@ -257,17 +257,17 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 		slices.Concat(f.backendSigns(signCount), f.cost(false)), signs, f.backendSigns(signCount),
 		f.backendSigns(signOnly),
 	} {
-		if rest := f.width - middle.Width() - f.badgeLine(badges).Width(); f.widest(left) < rest {
-			return append(left, f.aboutPart(rest-left.Width()-1)...), middle, badges
+		if rest := f.width - middle.Width() - f.badgeLine(badges).Width(); f.widest(left)+widget.Gap <= rest {
+			return append(left, f.aboutPart(rest-left.Width()-widget.Gap)...), middle, badges
 		}
 	}
 	const least = 12 // cells of the place
 	// The first, PAUSED or PAST, stays the longest, then the last.
-	for f.badgeLine(badges).Width()+least >= f.width && len(badges) > 1 {
+	for f.badgeLine(badges).Width()+least+widget.Gap > f.width && len(badges) > 1 {
 		at := max(1, len(badges)-2)
 		badges = slices.Delete(badges, at, at+1)
 	}
-	room := max(least, f.width-f.badgeLine(badges).Width()-1)
+	room := max(least, f.width-f.badgeLine(badges).Width()-widget.Gap)
 	if f.options.Environment == "" && left.Width() > room {
 		left = f.place(room)
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -56,7 +57,9 @@ func TestAScreenIsRightWhenItIsOpened(t *testing.T) {
 				makeClients(shown)
 				makeClients(hidden)
 			}
-			must.Equal(t, cmp.Diff(shown.front().View(), hidden.front().View()), "")
+			sorted := regexp.MustCompile(`as of [0-9:]+`) // one of them was opened again
+			view := func(m *Model) string { return sorted.ReplaceAllString(m.front().View(), "") }
+			must.Equal(t, cmp.Diff(view(shown), view(hidden)), "")
 		})
 	}
 }

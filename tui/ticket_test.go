@@ -32,7 +32,7 @@ func TestTheTicketKey(t *testing.T) {
 			}
 		}
 		wantNoText(t, m, "Ticket of")
-		wantText(t, m, "copied zk:/locks/orders as markdown")
+		wantText(t, m, "copied as markdown", "zk:/locks/orders")
 	}
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -178,6 +179,23 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	fits(t, m)
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	wantText(t, m, "its servers do not list it", "It has not been seen")
+}
+
+// Lanes that have no room are counted.
+func TestHiddenLanesAreCounted(t *testing.T) {
+	t.Parallel()
+	var people []fixture.Person
+	for i := range 12 {
+		people = append(people, fixture.Person{Name: fmt.Sprintf("app-%d", i), Session: int64(i + 1)})
+	}
+	l := fixture.QueueOf("/jobs/cart", time.Minute, people...)
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
+	m.navigate()
+	wantText(t, m, "↓ 3 more")
+	press(m, "G")
+	wantText(t, m, "↑ 3 more")
+	fits(t, m)
 }
 
 // A lock without a queue to be seen shows the holds, and does not call that fair.

@@ -88,7 +88,8 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 	must.Equal(t, cmp.Diff(before, content(m)), "")
 	press(m, "space")
 	wantText(t, m, "1 lock: ")
-	wantNoText(t, m, "invoices", "PAUSED")
+	wantText(t, m, "redis:lock:invoices is gone")
+	wantNoText(t, m, "PAUSED")
 }
 
 func TestOpenAndBack(t *testing.T) {

@@ -33,15 +33,15 @@ func Worst(findings []inspect.Finding) *inspect.Finding {
 	return worst
 }
 
-// Level orders locks by severity, the worst last: a free one before a held one, both before one that is unknown.
+// Level orders locks by severity, the worst last. A queue with waiters is worse than an unknown lock.
 type Level int
 
 // The levels.
 const (
 	LevelFree Level = iota
 	LevelHeld
-	LevelContended
 	LevelUnknown
+	LevelContended
 	LevelWarning
 	LevelCritical
 )

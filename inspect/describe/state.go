@@ -25,7 +25,7 @@ var states = []stateWords{
 	{state: inspect.StateFree, level: LevelFree, brief: named, verdict: View.free},
 	{state: inspect.StateHeld, level: LevelHeld, brief: holder, detail: votes, verdict: View.holding},
 	{state: inspect.StateContended, level: LevelContended, brief: holder, detail: votes, verdict: View.holding},
-	{state: inspect.StateUnknown, level: LevelUnknown, brief: named, detail: answering, verdict: View.unknown},
+	{state: inspect.StateUnknown, level: LevelUnknown, brief: silent, verdict: View.unknown},
 	{state: inspect.StateMinority, level: LevelUnknown, brief: minority, verdict: View.minority},
 	{state: inspect.StateSplit, level: LevelUnknown, brief: split, verdict: View.split},
 }
@@ -119,12 +119,12 @@ func minority(l *inspect.Lock) string {
 	return fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters))
 }
 
-// answering is masters that answered of all, as n/m; empty for ZooKeeper.
-func answering(l *inspect.Lock) string {
-	if len(l.Masters) == 0 {
-		return ""
+// silent counts the masters that did not answer, where any did not: then nobody can say who holds the lock.
+func silent(l *inspect.Lock) string {
+	if n := Tally(l).Silent; n > 0 {
+		return fmt.Sprintf("%d of %d down", n, len(l.Masters))
 	}
-	return fmt.Sprintf("%d/%d up", len(l.Masters)-Tally(l).Silent, len(l.Masters))
+	return named(l)
 }
 
 // KindOf words the kind of a lock; with a question mark where it is only a guess.

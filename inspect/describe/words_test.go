@@ -60,7 +60,7 @@ func TestSummaries(t *testing.T) {
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Limit: 3, Holders: []inspect.Contender{worker}, Masters: votes}, "1 of 3 permits, "},
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Holders: []inspect.Contender{worker}}, "1 permit, "},
 		{inspect.Lock{State: inspect.StateUnknown}, "unknown, "},
-		{inspect.Lock{State: inspect.StateUnknown, Masters: votes}, "unknown, 2/3 up"},
+		{inspect.Lock{State: inspect.StateUnknown, Masters: votes}, "1 of 3 down, "},
 		{inspect.Lock{State: inspect.StateMinority, Masters: votes, Quorum: 3, Margin: -1}, "minority 2/3, "},
 	} {
 		brief, detail := Summary(&test.lock)

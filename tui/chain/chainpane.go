@@ -23,8 +23,11 @@ type Pane struct {
 	drawn         string
 	rows          []chainRow
 	list          widget.Scroller
-	// selected is the key of the cursor's row: the cursor follows it.
+	// selected is the key of the cursor's row, person its contender; nil: it is about none. Once the user has moved
+	// the cursor it follows the person, until then it is on the first row.
 	selected string
+	person   *inspect.Contender
+	moved    bool
 	widths   widths
 	// heights keep the lines below the parts of the pane in place.
 	heights heights
@@ -53,6 +56,7 @@ type chainRow struct {
 	contender *inspect.Contender
 	group     *group
 	within    *group // the group that a contender is in
+	gone      bool   // the contender has left the queue
 	prefix    string // of the tree
 }
 
@@ -74,7 +78,8 @@ func NewPane(host screen.Context) *Pane {
 // Show turns to a lock.
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
-		p.id, p.list, p.selected, p.length, p.root = id, widget.Scroller{}, "", 0, nil
+		p.id, p.list, p.length, p.root = id, widget.Scroller{}, 0, nil
+		p.selected, p.person, p.moved = "", nil, false
 		p.widths, p.heights = widths{}, heights{}
 		clear(p.opened)
 	}
@@ -126,19 +131,7 @@ func (p *Pane) refresh() {
 		p.rows = append(p.rows, tree(l.Holders, l.Waiters, p.Theme().Glyphs.Branch, p.Theme().Glyphs.LastBranch)...)
 	}
 	p.rows = fold(p.rows, p.opened)
-	if at := p.find(p.selected); at >= 0 {
-		p.list.At = at
-	}
-	p.Move(0)
-}
-
-// Move moves the cursor.
-func (p *Pane) Move(by int) {
-	p.list.To(p.list.At+by, len(p.rows), max(1, p.room))
-	p.selected = ""
-	if p.list.At < len(p.rows) {
-		p.selected = p.rows[p.list.At].key()
-	}
+	p.moveTo(p.follow(l))
 }
 
 // Click selects the row at a line of the view; true when it was selected before.

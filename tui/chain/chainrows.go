@@ -50,6 +50,8 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 	widths := widget.Lay(columns, p.width-widget.Margin-1)
 	return columns, func(r chainRow) widget.Line {
 		switch {
+		case r.gone:
+			return widget.Line{{describe.Owner(r.contender) + " " + leftWords, p.Theme().Faint}}
 		case r.vote != nil:
 			return widget.Join(columns, widths, p.masterCells(l, r.vote, widths[ttlOfMaster]),
 				p.Theme().Glyphs.Ellipsis)
@@ -64,6 +66,9 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 		}
 	}
 }
+
+// leftWords are about a contender that is no longer there.
+const leftWords = "has left the queue"
 
 // rowLines draws the rows in sight, with how many there are above and below them.
 func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
@@ -94,8 +99,7 @@ func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room in
 
 // more puts a note at the end of a line.
 func (p *Pane) more(l widget.Line, note string) widget.Line {
-	note = " " + note + " "
-	return widget.Spread(l.Cut(p.width-len(note)-1, ""), widget.Line{{note, p.Theme().Badge}}, p.width, "")
+	return widget.KeepRight(l, widget.Line{{" " + note + " ", p.Theme().Badge}}, p.width, "")
 }
 
 func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {

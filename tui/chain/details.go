@@ -16,8 +16,11 @@ func (p *Pane) details(l *inspect.Lock) []widget.Line {
 	if p.list.At >= len(p.rows) || p.height < 14 {
 		return nil
 	}
-	lines := []widget.Line{nil, p.section("selected")}
+	lines := []widget.Line{nil, p.section(p.followed())}
 	r := p.rows[p.list.At]
+	if r.gone {
+		return append(lines, p.facts(widget.Span{}, describe.Owner(r.contender), leftWords)...)
+	}
 	if r.vote != nil {
 		return append(lines, p.voteDetails(l, r.vote)...)
 	}

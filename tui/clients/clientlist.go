@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
@@ -16,6 +18,8 @@ import (
 type clientRow struct {
 	who  inspect.Identity
 	Name string
+	// labels are those of its owners.
+	labels []string
 	// owner is merged from all its entries.
 	owner    inspect.Owner
 	backends []string
@@ -33,23 +37,29 @@ type clientRow struct {
 	expires time.Time
 	dead    bool // the client is most likely gone
 	inCycle bool // it is in a wait-for cycle
-	idle    bool // it holds nothing and waits for nothing any more
-	text    string
+	// idleAt is when it was found to hold nothing and wait for nothing any more; zero: it does.
+	idleAt time.Time
+	text   string
 }
 
 // clientList has the owners of all contenders of a snapshot.
 type clientList struct {
-	of    *inspect.Snapshot
-	rows  []*clientRow
-	order order // of the rows
+	of   *inspect.Snapshot
+	rows []*clientRow
 	// nameless counts the contenders without a known client.
 	nameless int
 	graph    *waitGraph
 }
 
+// idle reports whether it holds nothing and waits for nothing any more.
+func (r *clientRow) idle() bool { return !r.idleAt.IsZero() }
+
 // resting is a client as it was, without what it held and waited for.
-func (r *clientRow) resting() *clientRow {
-	return &clientRow{who: r.who, Name: r.Name, owner: r.owner, backends: r.backends, text: r.text, idle: true}
+func (r *clientRow) resting(now time.Time) *clientRow {
+	return &clientRow{
+		who: r.who, Name: r.Name, labels: r.labels, owner: r.owner, backends: r.backends, text: r.text,
+		idleAt: cmp.Or(r.idleAt, now),
+	}
 }
 
 // indexOf is an owner's index among rows; -1 when it is not there.
@@ -138,7 +148,8 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	}
 	r.blocks += most
 	slices.SortStableFunc(r.entries, compareEntries)
-	r.Name = nameOf(entries)
+	r.labels = labelsOf(entries)
+	r.Name = nameOf(r.labels, entries)
 	return r
 }
 
@@ -200,30 +211,39 @@ func compareEntries(a, b inspect.Entry) int {
 	return cmp.Or(cmp.Compare(y.BlockedBelow, x.BlockedBelow), sooner(x.Since, y.Since))
 }
 
-// nameOf names an owner as a person would. It may label itself differently in each lock: +1 counts its other labels.
-func nameOf(entries []inspect.Entry) string {
-	name, others := "", make(map[inspect.Untrusted]bool)
+// labelsOf are the names that a client gives itself, that of its oldest entry first: one session may serve several
+// owners.
+func labelsOf(entries []inspect.Entry) []string {
+	since := make(map[inspect.Untrusted]time.Time)
 	var last inspect.Untrusted // most often all are the same
 	for _, e := range entries {
-		label := e.Contender.Owner.Label
+		label, at := e.Contender.Owner.Label, e.Contender.Since
 		if label == last {
 			continue
 		}
 		last = label
-		switch {
-		case label == "":
-		case name == "":
-			name = label.String()
-			others[label] = true
-		default:
-			others[label] = true
+		if first, known := since[label]; label != "" && (!known || sooner(at, first) < 0) {
+			since[label] = at
 		}
 	}
-	switch n := len(others) - 1; {
-	case n > 0:
-		return name + " +" + strconv.Itoa(n)
-	case n == 0:
-		return name
+	labels := slices.SortedFunc(maps.Keys(since), func(a, b inspect.Untrusted) int {
+		return cmp.Or(sooner(since[a], since[b]), cmp.Compare(a, b))
+	})
+	return each.Of(labels, inspect.Untrusted.String)
+}
+
+// named is the name of a client with some labels.
+func named(labels []string) string {
+	if n := len(labels) - 1; n > 0 {
+		return labels[0] + " and " + strconv.Itoa(n) + " more"
+	}
+	return labels[0]
+}
+
+// nameOf names a client as a person would.
+func nameOf(labels []string, entries []inspect.Entry) string {
+	if len(labels) > 0 {
+		return named(labels)
 	}
 	for _, e := range entries {
 		if e.Contender.Owner.Client != "" || e.Contender.Owner.Host != "" {
@@ -236,16 +256,34 @@ func nameOf(entries []inspect.Entry) string {
 	return describe.Owner(entries[0].Contender)
 }
 
+// mostLabels bounds those that are remembered.
+const mostLabels = 20
+
+// remember keeps the labels that the client had in the list before: its owners come and go.
+func (r *clientRow) remember(before *clientRow) {
+	labels := slices.Clip(before.labels)
+	for _, label := range r.labels {
+		if !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	if slices.Equal(labels, r.labels) || len(labels) > mostLabels {
+		return
+	}
+	r.labels, r.Name = labels, named(labels)
+	r.text += "\n" + strings.ToLower(strings.Join(labels, "\n"))
+}
+
 // searched is in how many of its locks a client is sought by their names.
 const searched = 64
 
 // words are the text that the filter searches.
 func (r *clientRow) words() string {
 	o := &r.owner
-	parts := append([]string{
-		r.Name, o.Label.String(), describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(),
-		o.PID.String(), o.Thread.String(), o.LibraryID.String(),
-	}, r.backends...)
+	parts := slices.Concat([]string{
+		r.Name, describe.Printable(o.Client), describe.Printable(o.Server), o.Host.String(), o.PID.String(),
+		o.Thread.String(), o.LibraryID.String(),
+	}, r.labels, r.backends)
 	if o.Session != 0 {
 		parts = append(parts, inspect.SessionID(o.Session))
 	}

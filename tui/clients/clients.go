@@ -30,10 +30,11 @@ type Screen struct {
 	entries   widget.Scroller
 	entry     entryKey
 	// detailed is the height of the details of detailsOf, locks and blockers the widths of its entries' columns.
-	detailed, locks, blockers widget.Widest
+	detailed, locks, blockers widget.Widest // blockers: without their domain
 	detailsOf                 inspect.Identity
-	// names and addresses are the widths of the table's, which only grow until it is sorted or resized.
-	names, addresses int
+	// names, brief and addresses are the widths of the table's names, of these without their domain, and of its
+	// addresses. They only grow until it is sorted or resized.
+	names, brief, addresses int
 
 	graphing bool
 	graph    widget.Scroller
@@ -42,7 +43,8 @@ type Screen struct {
 	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
 	Making, stale bool
 	began         time.Time // that the newest list was made
-	settled       time.Time // that the rows were put in order
+	// sorted is when the rows were put in order, which they keep; zero: the next list is to be sorted.
+	sorted time.Time
 	// hidden: another screen is in front; hides counts how often one came.
 	hidden bool
 	hides  int
@@ -71,7 +73,7 @@ func New(host screen.Context) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
-	s.hidden, s.settled = false, time.Time{}
+	s.hidden, s.sorted = false, time.Time{}
 	s.choose(p)
 	return s.make()
 }
@@ -95,7 +97,7 @@ func (s *Screen) Title() string { return string(screen.Clients) }
 
 func (s *Screen) SetSize(width, height int) {
 	if width != s.width {
-		s.names, s.addresses = 0, 0
+		s.names, s.brief, s.addresses = 0, 0, 0
 	}
 	s.width, s.height = width, height
 	s.keepInSight()
@@ -130,19 +132,17 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
-const settleEvery = 5 * time.Second
-
-// show displays a newer list. Its rows keep their places until they are sorted again.
+// show displays a newer list. Its rows keep their places until the user sorts them or comes back.
 func (s *Screen) show(list *clientList) {
-	if list.order != s.order { // it was made before the user chose another
-		list.sort(s.order)
+	if s.list != nil {
+		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
-	if s.list == nil || scanning && !s.moved || s.Now().Sub(s.settled).Abs() >= settleEvery {
-		s.settled = s.Now()
+	if s.list == nil || s.sorted.IsZero() || scanning && !s.moved {
+		list.sort(s.order) // the user may have chosen another meanwhile
+		s.sorted = s.Now()
 	} else {
-		list.keepPlaces(s.list.rows)
+		list.keepPlaces(s.list.rows, s.Now())
 	}
 	s.list = list
 	s.filter()
@@ -167,7 +167,7 @@ func (s *Screen) filter() {
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
 		// It may come again in a moment: the cursor stays with it.
 		at = min(at, len(s.shown))
-		s.shown = slices.Insert(s.shown, at, former.resting())
+		s.shown = slices.Insert(s.shown, at, former.resting(s.Now()))
 		s.inEntries = false
 	}
 	s.selectAt(at)

@@ -123,17 +123,18 @@ func clientColumns(width int) []widget.Column {
 	}
 }
 
-// columns has the names in full before all about sessions and servers.
+// columns has the names in full before all about sessions and servers, and without the hosts' domain before addresses.
 func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
+	domain := describe.SharedDomain(s.Snapshot())
 	for _, r := range rows {
-		s.names = max(s.names, lipgloss.Width(r.Name)+screen.You(s.Theme(), &r.owner).Width())
+		name := s.nameCell(r)
+		s.names, s.brief = max(s.names, name.Width()), max(s.brief, name.LeaveOut(domain, 0).Width())
 		if at := s.address(r); at != "" {
 			s.addresses = max(s.addresses, lipgloss.Width(at))
 		}
 	}
 	list := clientColumns(width)
-	list[0].Domain = describe.SharedDomain(s.Snapshot())
-	list[1].Domain = list[0].Domain
+	list[0].Domain, list[1].Domain = domain, domain
 	list[0].Fit(s.names)
 	list[1].Fit(max(1, s.addresses))
 	width -= widget.Margin + 1
@@ -143,8 +144,16 @@ func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 		}
 		list[spared].From = widget.Never
 	}
-	widget.InFull(list, width, 0)
+	if list[0].Fit(s.brief); !widget.InFull(list, width, 0) {
+		list[1].From = widget.Never // it is among the details
+		widget.InFull(list, width, 0)
+	}
 	return list
+}
+
+// nameCell has a client's name, and marks our own.
+func (s *Screen) nameCell(r *clientRow) widget.Line {
+	return append(widget.Line{{r.Name, s.Theme().Text}}, screen.You(s.Theme(), &r.owner)...)
 }
 
 // address is a client's where its name does not have it.
@@ -176,7 +185,7 @@ func (s *Screen) clientSign(r *clientRow) widget.Span {
 		return widget.Span{t.Glyphs.Critical, t.Critical}
 	case r.dead:
 		return widget.Span{t.Glyphs.Warning, t.Warning}
-	case r.idle:
+	case r.idle():
 		return widget.Span{t.Glyphs.Free, t.Free}
 	case r.holds > 0:
 		return widget.Span{t.Glyphs.Holding, t.Holding}
@@ -196,8 +205,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 	number := func(n int) widget.Line { return cell(n != 0, t.Text, fmt.Sprint(n)) }
 	session := r.owner.Session
-	name, address := append(widget.Line{{r.Name, t.Text}},
-		screen.You(t, &r.owner)...), widget.Line(nil) // a name without an address may run on
+	name, address := s.nameCell(r), widget.Line(nil) // a name without an address may run on
 	if at := s.address(r); at != "" {
 		address = widget.Line{{at, t.Muted}}
 	}
@@ -205,7 +213,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	server := cell(r.owner.Server != "", t.Muted, describe.Printable(r.owner.Server))
 	timeout := cell(r.timeout() > 0, t.Muted, describe.Seconds(r.timeout()))
 	contact, expires := none, none
-	if session != 0 && !r.idle {
+	if session != 0 && !r.idle() {
 		contact, expires = unknown, unknown
 	}
 	if d, ok := s.silence(r); ok {
@@ -229,7 +237,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 		signs = widget.Line{{"deadlock", t.Critical}}
 	case r.dead:
 		signs = widget.Line{{"ghost", t.Warning}}
-	case r.idle:
+	case r.idle():
 		signs = widget.Line{{"idle", t.Muted}}
 	}
 	return []widget.Line{
@@ -261,94 +269,6 @@ func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	d, ok := s.silence(r)
 	left := r.timeout() - d
 	return left, ok && left >= time.Second
-}
-
-// details are a client's counts, its owner and, as they come and go, last the signs of death and the like.
-func (s *Screen) details(r *clientRow, width int) []widget.Line {
-	t, o := s.Theme(), &r.owner
-	mark := s.clientSign(r)
-	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds),
-		counted("waits for", r.waits), counted("blocks", r.blocks))
-	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)),
-		widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
-		widget.Named("instance", o.LibraryID.String()))
-	if known[0].Text() != "   " {
-		lines = append(lines, known...)
-	}
-	if o.Session != 0 {
-		lines = append(lines, s.sessionFacts(r, width)...)
-	}
-	if r.inCycle {
-		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
-	}
-	if r.idle {
-		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})
-	}
-	if r.dead {
-		lines = append(lines, widget.Line{{
-			"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning,
-		}})
-	}
-	if r.through > 0 {
-		lines = append(lines, widget.Line{{
-			fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted,
-		}})
-	}
-	if o.Session == 0 {
-		lines = append(lines, s.possible(r, width)...)
-	}
-	return lines
-}
-
-// sessionFacts are the signs of life of a client's session.
-func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
-	t, o := s.Theme(), &r.owner
-	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
-	if d := r.timeout(); d > 0 {
-		timeout = "timeout " + describe.Seconds(d)
-	}
-	if d, ok := s.silence(r); ok {
-		contact = "last contact " + describe.Seconds(d) + " ago"
-	}
-	if d, ok := s.expiresIn(r); ok {
-		expires = "expires in " + s.Theme().Glyphs.AtLeast + describe.Seconds(d)
-	}
-	if r.idle {
-		timeout, contact = "", ""
-	} else if d, ok := s.Snapshot().Established(r.entries[0].Lock, r.session, s.Now()); ok && r.known {
-		since = "established " + describe.SignOf(d) + describe.Seconds(d.Duration) + " ago"
-	}
-	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact,
-		expires, since)
-}
-
-// possible are the connections that may be those of a Redis client without a known connection.
-func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
-	if r.owner.Client != "" || r.idle {
-		return nil
-	}
-	for _, text := range screen.PossibleWords(s, r.entries[0].Lock, r.entries[0].Contender) {
-		for _, part := range widget.Wrap(text, width-4, 2, s.Theme().Glyphs.Ellipsis) {
-			lines = append(lines, widget.Line{{"   " + part, s.Theme().Text}})
-		}
-	}
-	return lines
-}
-
-// wantPossible has the connections listed that may be the selected client's, where none is known.
-func (s *Screen) wantPossible() {
-	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
-		s.WantPossible(r.entries[0].Lock)
-	}
-}
-
-// counted is "holds 3", or empty when there are none.
-func counted(what string, n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s %d", what, n)
 }
 
 // summary counts the clients.
@@ -385,14 +305,16 @@ func (s *Screen) summary() widget.Line {
 		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
-	if note := t.Glyphs.Dot + " rows move every 5s at most "; left.Width()+right.Width()+len(note) < s.width {
-		right = right.Add(t.Muted, note)
+	note := widget.Line{{t.Glyphs.Dot + " as of " + describe.Clock(s.sorted) + ", new ones last ", t.Muted}}
+	if left.Width()+widget.Gap+right.Width()+note.Width() <= s.width {
+		right = append(right, note...)
 	}
-	if filter := s.input.View(t); filter != nil {
+	filter := s.input.View(t)
+	if filter != nil {
 		right = filter
 	}
-	if s.order != (order{}) { // the user's choice stays in sight
-		left = left.Cut(max(0, s.width-right.Width()-1), t.Glyphs.Ellipsis)
+	if s.order != (order{}) || filter != nil { // the user's choice stays in sight
+		return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
 	}
 	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
 }

@@ -20,13 +20,14 @@ func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Colum
 		{Title: "BLOCKS", Width: 6, Right: true},
 		{Title: "BLOCKED BY", Middle: true, Width: 16, Grow: 4, Most: 40},
 	}
+	list[4].Domain = describe.SharedDomain(s.Snapshot())
 	name, blocker := 0, 0
 	for _, e := range entries {
-		name, blocker = max(name, lipgloss.Width(e.Lock.ID.String())), max(blocker, s.blocker(e).Width())
+		name = max(name, lipgloss.Width(e.Lock.ID.String()))
+		blocker = max(blocker, s.blocker(e).LeaveOut(list[4].Domain, 0).Width())
 	}
 	list[1].Fit(s.locks.Keep(name, s.Now()))
 	list[4].Fit(s.blockers.Keep(blocker, s.Now()))
-	list[4].Domain = describe.SharedDomain(s.Snapshot())
 	if width -= widget.Margin + 1; !widget.InFull(list, width, 1, 4) {
 		widget.InFull(list, width, 1)
 	}
@@ -42,7 +43,8 @@ func (s *Screen) blocker(e inspect.Entry) widget.Line {
 	case b == nil:
 		return widget.Line{{"not known", t.Unknown}}
 	case b.State != inspect.Holding:
-		return widget.Line{{describe.Owner(b), t.Text}, {" (waits too)", t.Muted}}
+		mark, _ := screen.ContenderSign(t, b)
+		return widget.Line{mark, {" " + describe.Owner(b), t.Text}}
 	default:
 		return widget.Line{{describe.Owner(b), t.Text}}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 )
@@ -36,7 +37,6 @@ func (o order) String() string {
 // sort puts the rows in an order, those that are the same in it in a fixed one, so that nothing moves from
 // one list to the next.
 func (l *clientList) sort(o order) {
-	l.order = o
 	slices.SortFunc(l.rows, func(a, b *clientRow) int {
 		first := sortings[o.by].compare(a, b)
 		if o.reversed {
@@ -48,20 +48,38 @@ func (l *clientList) sort(o order) {
 	})
 }
 
-// keepPlaces leaves the rows in the places that they had before. Clients that no longer hold or
-// wait stay in their places, and new ones come last.
-func (l *clientList) keepPlaces(before []*clientRow) {
-	rows := make([]*clientRow, 0, len(l.rows))
+// byIdentity has the rows by their clients.
+func (l *clientList) byIdentity() map[inspect.Identity]*clientRow {
 	listed := make(map[inspect.Identity]*clientRow, len(l.rows))
 	for _, r := range l.rows {
 		listed[r.who] = r
 	}
+	return listed
+}
+
+// remember keeps the names that the clients had before.
+func (l *clientList) remember(before []*clientRow) {
+	listed := l.byIdentity()
 	for _, r := range before {
-		if now := listed[r.who]; now != nil {
-			rows = append(rows, now)
+		if is := listed[r.who]; is != nil {
+			is.remember(r)
+		}
+	}
+}
+
+// idleKept is how long the row of a client is kept that has nothing any more, since it may come again in a moment.
+const idleKept = 10 * time.Second
+
+// keepPlaces leaves the rows in the places that they had before. Clients that no longer hold or
+// wait stay in their places for a while, and new ones come last.
+func (l *clientList) keepPlaces(before []*clientRow, now time.Time) {
+	rows, listed := make([]*clientRow, 0, len(l.rows)), l.byIdentity()
+	for _, r := range before {
+		if is := listed[r.who]; is != nil {
+			rows = append(rows, is)
 			delete(listed, r.who)
-		} else {
-			rows = append(rows, r.resting())
+		} else if rests := r.resting(now); now.Sub(rests.idleAt).Abs() < idleKept {
+			rows = append(rows, rests)
 		}
 	}
 	for _, r := range l.rows {
@@ -74,7 +92,7 @@ func (l *clientList) keepPlaces(before []*clientRow) {
 
 // awake are the rows of clients that hold or wait.
 func awake(rows []*clientRow) []*clientRow {
-	return slices.DeleteFunc(slices.Clone(rows), func(r *clientRow) bool { return r.idle })
+	return slices.DeleteFunc(slices.Clone(rows), func(r *clientRow) bool { return r.idle() })
 }
 
 // nextOrder sorts by the next one.
@@ -85,12 +103,13 @@ func (s *Screen) reverse() { s.sortBy(order{s.order.by, !s.order.reversed}) }
 // sortBy shows the list in another order; the cursor stays with its client.
 func (s *Screen) sortBy(o order) {
 	s.order, s.moved = o, s.moved || s.Row() != nil
-	s.names, s.addresses = 0, 0
+	s.names, s.brief, s.addresses = 0, 0, 0
 	if s.list == nil {
 		s.Flash("sorted by: " + o.String()) // once there is a list
 		return
 	}
 	s.list.rows = awake(s.list.rows)
 	s.list.sort(o)
+	s.sorted = s.Now()
 	s.filter()
 }

@@ -207,6 +207,9 @@ func (d *drawing) cycle(r *cycle, number int) {
 		if at := screen.Ages(d).Client(&l.wants.Contender.Owner); at != "" && at != describe.Owner(l.wants.Contender) {
 			name = name.Add(t.Muted, "  "+at)
 		}
+		if client := d.client(l.wants); client != "" {
+			name = name.Add(t.Muted, "  "+client)
+		}
 		if id := l.wants.Contender.Owner.Session; id != 0 {
 			name = name.Add(t.Muted, "  session "+inspect.SessionID(id))
 		}
@@ -251,6 +254,15 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 		{since, t.Muted},
 		{words, t.Text},
 	}
+}
+
+// client names an entry's client as the list does, where that has several owners; empty for others.
+func (d *drawing) client(e inspect.Entry) string {
+	who, known := e.Contender.Identity(e.Lock.ID.Backend)
+	if at := indexOf(d.list.rows, who); known && at >= 0 && len(d.list.rows[at].labels) > 1 {
+		return "client " + d.list.rows[at].Name
+	}
+	return ""
 }
 
 // short names a contender in half a line.
@@ -330,6 +342,9 @@ func (d *drawing) tree(x *blockingTree) {
 			describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
 	if c := screen.Ages(d).Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
 		d.rows[len(d.rows)-1].Line = d.rows[len(d.rows)-1].Line.Add(t.Muted, "  "+c)
+	}
+	if client := d.client(inspect.Entry{Lock: root, Contender: culprit}); client != "" {
+		d.add(widget.Line{{"   " + client, t.Muted}})
 	}
 	columns := []widget.Column{
 		{Title: "LOCK", Middle: true, Width: 26, Grow: 5, Most: 70},

@@ -13,25 +13,24 @@ import (
 
 // eventColumns are those of a table of some width. A narrow one has signs for held and waited.
 func eventColumns(width int) []widget.Column {
-	lasted, clock := 13, 12
-	if width < narrowEvents {
-		clock = 9
-	}
+	lasted := 13
 	if width < wideEvents {
 		lasted = 8
 	}
 	return []widget.Column{
-		{Title: "TIME", Width: clock},
-		{Title: "EVENT", Width: 11},
+		{Title: "TIME", Width: 12},
+		{Title: "EVENT", Width: 10},
 		{Title: "LOCK", Middle: true, Width: 16, Grow: 4, Most: 60},
-		{Title: "WHO", Width: 16, Grow: 5, Most: max(20, width)},
+		{Title: "WHO", Width: 16, Grow: 6, Most: max(20, width)},
 		{Title: "LASTED", Width: lasted, Right: true},
 	}
 }
 
-// narrowEvents is the table's width below which the thousandths of a second, and times of another day, leave
-// their room to the locks.
+// narrowEvents is the table's width below which times are terse.
 const narrowEvents = 60
+
+// terse reports whether the thousandths of a second, and times of another day, leave their room to the names.
+func (s *Screen) terse() bool { return s.width < narrowEvents || s.groups != nil }
 
 // wideEvents is the table's width from which there is room for all words.
 const wideEvents = 100
@@ -52,8 +51,14 @@ func (s *Screen) View() string {
 	t := s.Theme()
 	inner := s.width - widget.Margin - 1
 	columns := eventColumns(inner)
+	if s.terse() {
+		columns[0].Width = 9
+	}
 	columns[eventLock].Fit(s.names)
 	widget.InFull(columns, inner, eventLock)
+	if s.groups != nil { // how long the newest took says little of the others
+		columns[eventLasted] = widget.Column{Title: "COUNT", Width: 5, Right: true}
+	}
 	widths := widget.Lay(columns, inner)
 	header := append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...)
 	lines := []string{
@@ -93,17 +98,19 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 		s.lockCell(e), nil,
 		nil, // empty: the cell before it may run on
 	}
-	var times widget.Line
-	if count := s.counted(s.Shown[i]); count > 1 {
-		times = widget.Line{{describe.Thousands(count) + "x  ", t.Strong}}
+	words, room := screen.TookWords(t, e, n), widths[eventWho]
+	if s.groups != nil {
+		words = describe.Thousands(s.counted(s.Shown[i]))
 	}
-	cells[eventWho] = append(times, s.whoCell(e, n, widths[eventWho]-times.Width())...)
-	words := screen.TookWords(t, e, n)
+	if words == "" && widths[eventLasted] > 0 { // the names may run on
+		room += widget.Gap + widths[eventLasted]
+	}
+	cells[eventWho] = s.whoCell(e, n, room)
 	if words == "" {
 		return cells
 	}
 	cells[eventLasted] = widget.Line{{words, t.Text}}
-	if narrow := widths[eventLasted] < len("waited 59m59s"); narrow {
+	if s.groups == nil && widths[eventLasted] < len("waited 59m59s") {
 		sign := widget.Span{t.Glyphs.Waiting, t.Waiting}
 		if strings.HasPrefix(words, "held") {
 			sign = widget.Span{t.Glyphs.Holding, t.Holding}
@@ -124,12 +131,12 @@ func (s *Screen) timeCell(e *inspect.Event) widget.Line {
 		return widget.Line{{t.Glyphs.AtMost + describe.Clock(at), t.Muted}}
 	}
 	if at.YearDay() != s.Now().YearDay() {
-		if s.width < narrowEvents {
+		if s.terse() {
 			return widget.Line{{at.Format("Jan 02"), t.Muted}}
 		}
 		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}
-	if s.width < narrowEvents {
+	if s.terse() {
 		return widget.Line{{describe.Clock(at), t.Text}}
 	}
 	return widget.Line{{describe.Clock(at), t.Text}, {at.Format(".000"), t.Muted}}

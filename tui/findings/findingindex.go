@@ -241,6 +241,23 @@ func (x *findingIndex) Rows() int {
 	return n
 }
 
+// where counts the locks and backends with findings.
+func (x *findingIndex) where() string {
+	locks := len(x.byID)
+	for id := range x.byID {
+		if id.Path == "" {
+			locks--
+		}
+	}
+	words := describe.Count(locks, "lock")
+	if backends := len(x.byID) - locks; locks == 0 {
+		words = describe.Count(backends, "backend")
+	} else if backends > 0 {
+		words += " and " + describe.Count(backends, "backend")
+	}
+	return "on " + words
+}
+
 // fewRows is up to how many findings are measured for the width of their column.
 const fewRows = 500
 

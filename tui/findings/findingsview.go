@@ -231,13 +231,15 @@ func (s *Screen) summary() widget.Line {
 		return l
 	}
 	left := append(widget.Line{{" ", t.Text}}, s.severities(counts, muted, unseen > 0 || screen.BlindBackends(s))...)
-	total := widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {": ", t.Muted}}
-	if all > 0 && total.Width()+left.Width() < s.width {
-		left = append(total, left[1:]...)
+	if all == 0 {
+		left = left.Add(t.Muted, dot+describe.Count(s.Snapshot().Len(), "lock"))
 	}
-	locks := widget.Line{{dot, t.Muted}, {describe.Count(s.Snapshot().Len(), "lock"), t.Muted}}
-	if left.Width()+locks.Width() < s.width {
-		left = append(left, locks...)
+	for _, of := range []string{" " + s.Index.where(), ""} {
+		total := widget.Line{{" " + describe.Count(all, "finding"), t.Strong}, {of + ": ", t.Muted}}
+		if all > 0 && total.Width()+left.Width() < s.width {
+			left = append(total, left[1:]...)
+			break
+		}
 	}
 	if scanned, busy := screen.Scanned(s); busy {
 		left = left.Add(t.Waiting, dot).Add(t.Waiting, fmt.Sprintf("still scanning, %d so far", scanned))

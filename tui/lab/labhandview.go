@@ -87,7 +87,7 @@ func (h *hand) row(k *Take, width int, selected bool) widget.Line {
 	if k.within != 0 {
 		out = out.Add(t.Faint, t.Glyphs.LastBranch+" ")
 	}
-	room := width - out.Width() - right.Width() - 2
+	room := width - out.Width() - right.Width() - 1 - widget.Gap
 	style := t.Text
 	if selected {
 		style = t.Strong

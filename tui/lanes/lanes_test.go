@@ -31,10 +31,10 @@ func TestAxis(t *testing.T) {
 		length time.Duration
 		want   string
 	}{
-		{20 * time.Second, " |11:59:40        |11:59:50     now "},
-		{time.Hour, "|11:00          |11:30         now  "},
+		{20 * time.Second, "                 |11:59:50       now"},
+		{time.Hour, "                 |11:30          now"},
 	} {
-		if got := LiveWindow(fixture.Noon, test.length, 36).Axis("|", fixture.Noon); got != test.want {
+		if got := WindowTo(fixture.Noon, test.length, 36).Axis("|", fixture.Noon); got != test.want {
 			t.Errorf("%v\ngot  %q\nwant %q", test.length, got, test.want)
 		}
 	}
@@ -192,34 +192,11 @@ func TestWindowStandsStillWithinACell(t *testing.T) {
 		if got := WindowTo(fixture.In(d), 10*time.Minute, 100); got != w {
 			t.Fatalf("%v later: %v instead of %v", d, got, w)
 		}
+		if at := w.at(fixture.In(d)); at != 99 {
+			t.Fatalf("%v later the end is in cell %d", d, at)
+		}
 	}
 	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "it moved by")
-}
-
-// A live picture moves once a stretch; what it shows is never less than was asked for, and now is in its last stretch.
-func TestLiveWindowMovesByStretches(t *testing.T) {
-	const cells = 60
-	length, last, moved := time.Minute, LiveWindow(fixture.Noon, time.Minute, cells), 0
-	for d := time.Duration(0); d < length; d += 50 * time.Millisecond {
-		now := fixture.In(d)
-		w := LiveWindow(now, length, cells)
-		if w != last {
-			moved++
-			if by := w.From.Sub(last.From); by != cells/stretches*w.Step {
-				t.Fatalf("moved by %v", by)
-			}
-		}
-		last = w
-		if at := w.at(now); at < cells-cells/stretches || at >= cells {
-			t.Fatalf("%v later now is in cell %d", d, at)
-		}
-		if w.From.After(now.Add(-length)) {
-			t.Fatalf("%v later it begins %v before now", d, now.Sub(w.From))
-		}
-	}
-	if moved < stretches-2 || moved > stretches {
-		t.Errorf("moved %d times", moved)
-	}
 }
 
 // drawn is a lane as text: a letter a cell.

@@ -57,11 +57,10 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 	if v.times {
 		cells -= timesWidth
 	}
-	if v.Live {
-		v.Window = LiveWindow(s.Now(), length, cells)
-	} else {
-		v.Window = WindowTo(end, length, cells)
+	if v.Live { // now stays in the last cell
+		end = s.Now()
 	}
+	v.Window = WindowTo(end, length, cells)
 	return v
 }
 

@@ -35,19 +35,6 @@ func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}
 }
 
-// LiveWindow is the window of at least that length up to now. Its last stretch of some cells fills
-// one by one. The picture therefore moves once per stretch, not with every cell: redrawing it is
-// expensive over a slow link.
-func LiveWindow(now time.Time, length time.Duration, cells int) Window {
-	stretch := max(1, cells/stretches)
-	step := max(time.Millisecond, length/time.Duration(max(1, cells-stretch)))
-	whole := step * time.Duration(stretch)
-	return Window{now.Truncate(whole).Add(whole - step*time.Duration(cells)), step, cells}
-}
-
-// stretches of a live window: as many as leave most of it filled.
-const stretches = 12
-
 // at is the cell that an instant is in; it may be outside.
 func (w Window) at(t time.Time) int {
 	d := t.Sub(w.From)

@@ -89,7 +89,7 @@ func (a *arranger) settle(atOnce bool) {
 	case len(a.Index.unsettled) > screen.AtOnce:
 		a.make()
 	default:
-		a.Index.settle()
+		a.Index.settle(a.Now())
 	}
 	a.settledAt = a.Now()
 	a.settles++
@@ -145,7 +145,7 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 		changed = append(changed, id)
 	}
 	a.Index.update(a.Snapshot(), changed, a.Now())
-	a.Index.settle()
+	a.Index.settle(a.Now().Add(goneKept)) // what is gone has no place in it
 	return true
 }
 

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -27,10 +28,15 @@ type row struct {
 	contended bool
 	// muted: one of its findings is muted.
 	muted bool
-	// shown: the filter lets it through. placed: it has a line. gone: the lock no longer exists. A
-	// row keeps its line until the rows are settled, even if it should have none.
-	shown, placed, gone bool
+	// shown: the filter lets it through. placed: it has a line. A row keeps its line until the rows are settled,
+	// even if it should have none.
+	shown, placed bool
+	// goneAt is when its lock was found to be gone; zero: it is there. Its line is kept for a while.
+	goneAt time.Time
 }
+
+// gone reports whether the lock no longer exists.
+func (r *row) gone() bool { return !r.goneAt.IsZero() }
 
 // Index keeps all locks in an arrangement. The cost of an update depends on its changes, not on the number of locks.
 type Index struct {
@@ -49,7 +55,7 @@ type Index struct {
 	// not in flat.
 	pinned   *row
 	pinnedAt int
-	// Counts over all rows, shown or not.
+	// Counts over the rows that the filter lets through.
 	Contended, critical, Warnings, muted int
 }
 
@@ -112,7 +118,7 @@ func (x *Index) row(p screen.FilterSubject) *row {
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
 		before := x.at(id)
-		if before != nil && !before.gone {
+		if before != nil && !before.gone() {
 			x.count(before, -1)
 		}
 		delete(x.Rows, id)
@@ -128,7 +134,7 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 			}
 		} else if before != nil && before.placed {
 			r := *before
-			r.shown, r.gone = false, true
+			r.shown, r.goneAt = false, cmp.Or(before.goneAt, now)
 			x.gone[id] = &r
 			x.keepLine(before, &r)
 		}
@@ -223,9 +229,10 @@ func (x *Index) remove(r *row) {
 
 // count adds a row to the counts, by 1 or, if it goes, -1.
 func (x *Index) count(r *row, by int) {
-	if r.shown {
-		x.Shown += by
+	if !r.shown {
+		return
 	}
+	x.Shown += by
 	if r.contended {
 		x.Contended += by
 	}

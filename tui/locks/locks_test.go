@@ -23,8 +23,8 @@ func TestWiderWindowsShowMore(t *testing.T) {
 >X redis:lock~voices  split 2-2          -       -  ?
  ! zk:/locks/orders   worker-3      13m58s  13m40s  3
  ! redis:lock:left    mino~ty 1/5        -       -  ?
- ? redis:lock:dark    unknown 2/~        -       -  ?
  * zk:/locks/billing  3 readers      <=20s     12s  3
+ ? redis:lock:dark    3 of 5 down        -       -  ?
  * zk:/lock~00b}\xff  evi~{202e}?  <=1h00m       -  -
  * redis:lock~art:42  Y2~Yw== 3/5     0.7s       -  ?
  . zk:/locks/nightly  free               -       -  -`)
@@ -34,8 +34,8 @@ func TestWiderWindowsShowMore(t *testing.T) {
 >X redis:lock:invoices                    split 2-2             -       -  ?           7.0s  split-quorum
  ! zk:/locks/orders                       worker-3         13m58s  13m40s  === 3          -  stuck-holder
  ! redis:lock:left                        minority 1/5          -       -  ?          1m10s  minority-leftover
- ? redis:lock:dark                        unknown 2/5 up        -       -  ?          1m10s
  * zk:/locks/billing                      3 readers         <=20s     12s  === 3          -
+ ? redis:lock:dark                        3 of 5 down           -       -  ?          1m10s
  * zk:/locks/\u{1~202e}\u{d}\u{200b}\xff  evil~\u{202e}?  <=1h00m       -  -              -  herd
  * redis:lock:cart:42                     Y2N~NjYw== 3/5     0.7s       -  ?           6.9s
  . zk:/locks/nightly                      free                  -       -  -              -
@@ -110,7 +110,7 @@ func TestLocksAreSorted(t *testing.T) {
 		{"waited longest: «orders» billing 42 dark invoices left nightly false", "waited longest, reversed: «billing» orders 42 dark invoices left nightly false"},
 		{"longest queue: «orders» billing 42 dark invoices left nightly false", "longest queue, reversed: «billing» orders 42 dark invoices left nightly false"},
 		{"expires first: «42» invoices dark left billing nightly orders false", "expires first, reversed: «dark» left invoices 42 billing nightly orders false"},
-		{"worst, longest wait: «invoices» orders left dark billing 42 nightly false", "worst, longest wait, reversed: «nightly» 42 billing dark left orders invoices false"},
+		{"worst, longest wait: «invoices» orders left billing dark 42 nightly false", "worst, longest wait, reversed: «nightly» 42 dark billing left orders invoices false"},
 	} {
 		for i, want := range []string{want.order, want.reversed, want.order} {
 			p.press([]string{"s", "S", "S"}[i])
@@ -128,7 +128,7 @@ func TestLocksAreGrouped(t *testing.T) {
  X - redis:lock:                                         X 1  ! 1  ? 1  3 locks
 >X   invoices           split 2-2               -       -  ?      split-quorum
  !   left               minority 1/5            -       -  ?      minority-lef~
- ?   dark               unknown 2/5 up          -       -  ?
+ ?   dark               3 of 5 down             -       -  ?
  ! + zk:/locks/                                       ! 1  2 contended  3 locks
  * redis:lock:cart:42   Y2Nj~2NjYw== 3/5     0.7s       -  ?`)
 	for _, step := range []struct{ press, want, said string }{
@@ -139,7 +139,7 @@ func TestLocksAreGrouped(t *testing.T) {
 		{"down", "lock: «/locks/» 42", ""},
 		{"down", "lock: /locks/ «42»", ""},
 		{"enter", "lock: /locks/ «42»", "chain redis:lock:cart:42"},
-		{"p", "invoices orders left dark billing «42»", "grouping off"},
+		{"p", "invoices orders left billing dark «42»", "grouping off"},
 	} {
 		p.said, p.went = "", ""
 		if p.press(step.press); p.names() != step.want || p.said+p.went != step.said {
@@ -152,18 +152,18 @@ func TestLocksAreGrouped(t *testing.T) {
 func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
 	for _, step := range []struct{ press, names, summary string }{
-		{"down", "invoices «orders» left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
-		{"/", "invoices «orders» left dark billing 42 nightly", "/    words of any name, host or finding, or: lock= holder= host=~ 7 of 7 locks"},
+		{"down", "invoices «orders» left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"/", "invoices «orders» left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"redis", "«invoices» left dark 42", "/ redis   in any name, host, session or finding                   4 of 7 locks"},
-		{"enter", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
-		{"n", "invoices «left» dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
-		{"N", "«invoices» left dark 42", "4 of 7 locks - 2 contended - X 1 critical - ! 2 warnings               / redis"},
-		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
-		{"/", "«invoices» orders left dark billing 42 nightly", "/    words of any name, host or finding, or: lock= holder= host=~ 7 of 7 locks"},
+		{"enter", "«invoices» left dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
+		{"n", "invoices «left» dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
+		{"N", "«invoices» left dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
+		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"/", "«invoices» orders left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"state:", "", "/ state:   in any name, host, session or finding                  0 of 7 locks"},
 		{"x", "", "/ state:x   in any name, host, session or finding                 0 of 7 locks"},
-		{"enter", "", "0 of 7 locks - 2 contended - X 1 critical - ! 2 warnings             / state:x"},
-		{"esc", "«invoices» orders left dark billing 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"enter", "", "0 of 7 locks by name or host: 0 contended                            / state:x"},
+		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
 	} {
 		p.press(step.press)
 		summary, _, _ := strings.Cut(p.drawn(400), "\n")
@@ -193,7 +193,7 @@ func TestLocksAreMarked(t *testing.T) {
 		}
 	}
 	p.expect("marked", `
-1 of 7 locks - 2 contended - X 1 critical - ! 2 warnings - 1 marked   / orders
+1 of 7 locks by name or host: 1 contended - ! 1 warning - 1 marked    / orders
    LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
 >!+zk:/locks/orders     worker-3           13m58s  13m40s  3      stuck-holder`)
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
@@ -290,7 +290,7 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 
 func TestTabGoesToTheChain(t *testing.T) {
 	p := open(t, some(), 190, 36).press("tab", "down", "down")
-	if p.names() != "«invoices» orders left dark billing 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
+	if p.names() != "«invoices» orders left billing dark 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
 		t.Errorf("the keys move in the table:\n%s", p.drawn(400))
 	}
 	p.press("tab", "down")
@@ -345,7 +345,7 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 		p.Screen.Update(screen.TickMsg{})
 	}
 	p.press("up")
-	p.now = p.now.Add(settleEvery)
+	p.now = p.now.Add(goneKept)
 	p.Screen.Update(screen.TickMsg{})
 	p.SetSize(80, 12)
 	if strings.Contains(p.drawn(400), "is gone") || len(p.Focus()) != 6 {

@@ -71,11 +71,11 @@ func (s *Screen) summary() widget.Line {
 	if !x.Filter.Empty() {
 		left = append(widget.Line{{" ", t.Text}}, s.matchCount()...)
 	}
-	all := ": " // all that follows counts locks, not their findings
-	if !x.Filter.Empty() {
-		all = dot
+	if x.Filter.Wordy() { // more than the columns is searched
+		left = left.Add(t.Muted, " by name or host")
 	}
-	left = left.Add(t.Muted, fmt.Sprintf("%s%d %s", all, x.Contended, describe.StateWord(inspect.StateContended)))
+	// all that follows counts the locks that are shown, not their findings
+	left = left.Add(t.Muted, fmt.Sprintf(": %d %s", x.Contended, describe.StateWord(inspect.StateContended)))
 	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
 	left = left.Part(x.muted > 0, t, t.Faint, fmt.Sprintf("%d muted", x.muted))
@@ -85,7 +85,8 @@ func (s *Screen) summary() widget.Line {
 		left = widget.Whole(left, s.width-1)
 	}
 	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
-	if note := (widget.Line{{dot[1:] + movesEvery + " ", t.Muted}}); left.Width()+right.Width()+note.Width() < s.width {
+	note := widget.Line{{dot[1:] + movesEvery + " ", t.Muted}}
+	if left.Width()+widget.Gap+right.Width()+note.Width() <= s.width {
 		right = append(right, note...)
 	}
 	if s.Busy {
@@ -93,6 +94,7 @@ func (s *Screen) summary() widget.Line {
 	}
 	if l := s.input.View(t); l != nil {
 		right = l
+		left = widget.Whole(left, s.width-right.Width()-widget.Gap)
 	}
 	return widget.Spread(left, right, s.width, tail)
 }
@@ -109,12 +111,12 @@ func (s *Screen) matchCount() widget.Line {
 
 // looking is the progress of the first pass.
 func (s *Screen) looking() widget.Line {
-	t := s.Theme()
+	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
 	switch scanned, busy := screen.Scanned(s); {
 	case busy:
-		return widget.Line{{fmt.Sprintf(" %s still scanning, %d so far", t.Glyphs.Dot, scanned), t.Waiting}}
+		return widget.Line{{dot, t.Waiting}, {fmt.Sprintf("still scanning, %d so far", scanned), t.Waiting}}
 	case s.reading():
-		return widget.Line{{" " + t.Glyphs.Dot + " still reading", t.Waiting}}
+		return widget.Line{{dot, t.Waiting}, {"still reading", t.Waiting}}
 	}
 	return nil
 }

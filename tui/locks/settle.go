@@ -10,6 +10,9 @@ import (
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
+// goneKept is how long the line of a lock that is gone is kept, since it may come again in a moment.
+const goneKept = 2 * settleEvery
+
 // movesEvery says so.
 const movesEvery = "rows move every 5s at most"
 
@@ -29,14 +32,19 @@ func (x *Index) settled() bool {
 	return true
 }
 
-// settle puts every row and group where the order wants it by now, and takes the lines of those away that are
-// gone or that the filter does not show.
-func (x *Index) settle() {
+// settle puts every row and group where the order wants it by now, and takes the lines of those away that have been
+// gone for a while or that the filter does not show.
+func (x *Index) settle(now time.Time) {
 	x.unpin()
 	for id := range x.unsettled {
 		r := x.at(id)
+		if r.gone() && now.Sub(r.goneAt).Abs() < goneKept {
+			continue
+		}
 		x.remove(r)
-		if r.gone {
+		delete(x.unsettled, id)
+		delete(x.gone, id)
+		if r.gone() {
 			continue
 		}
 		settled := *r
@@ -46,8 +54,6 @@ func (x *Index) settle() {
 			x.place(&settled)
 		}
 	}
-	clear(x.unsettled)
-	clear(x.gone)
 	for _, g := range x.groups {
 		x.settleGroup(g)
 	}
@@ -71,7 +77,7 @@ func (x *Index) pin(id inspect.ID, at int) {
 	r := x.at(id)
 	switch {
 	case r == nil:
-		r = &row{ID: id, placed: true, gone: true}
+		r = &row{ID: id, placed: true, goneAt: time.Unix(0, 0)} // it has been gone for longer than lines are kept
 		x.gone[id] = r
 	case r.placed:
 		x.flat.remove(r)

@@ -80,10 +80,10 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.expect("at first", "a", "b", "c", "d")
 	a.warn("d")
 	a.expect("a warning, unsettled", "a", "b", "c", "d")
-	a.rows.settle()
+	a.rows.settle(fixture.Noon)
 	a.expect("settled", "d", "a", "b", "c")
 	a.warn("c")
-	a.rows.settle()
+	a.rows.settle(fixture.Noon)
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
 	a.expect("pinned", "c", "a", "d", "b")
 	gone := a.locks["a"]
@@ -92,13 +92,28 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.put("a", gone)
 	a.expect("pinned and back", "c", "a", "d", "b")
 	must.Equal(t, a.rows.Shown, 4, "shown")
-	a.rows.settle()
+	a.rows.settle(fixture.Noon)
 	a.expect("let go", "c", "d", "a", "b")
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
 	a.put("b", nil)
 	a.expect("gone at the top", "b", "c", "d", "a")
-	a.rows.settle()
+	a.rows.settle(fixture.In(goneKept))
 	a.expect("let go for good", "c", "d", "a")
+}
+
+// A lock that comes and goes keeps its line for a while.
+func TestAGoneLockKeepsItsLine(t *testing.T) {
+	a := newArranged(t)
+	gone := a.locks["b"]
+	a.put("b", nil)
+	a.rows.settle(fixture.In(goneKept - 1))
+	a.expect("gone a moment ago", "a", "b", "c", "d")
+	a.put("b", gone)
+	a.rows.settle(fixture.In(2 * goneKept))
+	a.expect("back", "a", "b", "c", "d")
+	a.put("b", nil)
+	a.rows.settle(fixture.In(goneKept))
+	a.expect("gone for good", "a", "c", "d")
 }
 
 // A lock that becomes critical does not wait for its place, but under the cursor it stays.
@@ -111,7 +126,7 @@ func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "d"}, 3)
 	a.find("d", inspect.Critical)
 	a.expect("the cursor's row is critical", "c", "a", "b", "d")
-	a.rows.settle()
+	a.rows.settle(fixture.Noon)
 	a.expect("settled", "c", "d", "b", "a")
 }
 

@@ -1,7 +1,7 @@
 package screen
 
 import (
-	"strings"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -30,6 +30,13 @@ type FilterInput struct {
 
 // NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
 func NewFilterInput(parse func(string) Filter) FilterInput { return FilterInput{parse: parse} }
+
+// Wordy reports whether a term is searched in all texts of a thing.
+func (f Filter) Wordy() bool {
+	return slices.ContainsFunc(f.alternatives, func(terms []term) bool {
+		return slices.ContainsFunc(terms, func(t term) bool { return t.in != nil })
+	})
+}
 
 // Text as typed, not trimmed.
 func (i *FilterInput) Text() string { return i.field.Value() }
@@ -149,13 +156,13 @@ func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, wid
 	switch {
 	case problem != "":
 		words = words.Add(t.Warning, " "+t.Glyphs.Warning+" "+problem)
-		if words.Width()+found.Width() >= width { // errors come first
+		if words.Width()+widget.Gap+found.Width() > width { // errors come first
 			found = nil
 		}
 	case i.field.Value() == "":
 		words = words.Add(t.Muted, " "+hint)
-	case i.Words != "" && !strings.ContainsAny(i.field.Value(), "<>=~"):
+	case i.Words != "" && i.Wordy():
 		words = words.Add(t.Muted, " "+i.Words)
 	}
-	return widget.Spread(words.Cut(max(0, width-found.Width()-1), t.Glyphs.Ellipsis), found, width, t.Glyphs.Ellipsis)
+	return widget.KeepRight(words, found, width, t.Glyphs.Ellipsis)
 }

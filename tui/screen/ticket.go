@@ -117,8 +117,7 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	if d.NoClipboard() != "" || len(text) > longestCopy {
 		return d.save(form)
 	}
-	d.Flash(fmt.Sprintf("copied %s as %s, %d bytes; if it cannot be pasted: Y w writes a file", d.ticket.Subject(),
-		form, len(text)))
+	d.Flash(fmt.Sprintf("copied as %s, %d bytes (Y w writes a file): %s", form, len(text), d.ticket.Subject()))
 	return tea.SetClipboard(text), true
 }
 

@@ -274,7 +274,9 @@ func (s *Screen) draw() string {
 		} else {
 			s.list.To(s.list.At, len(list), s.room)
 		}
-		lines = append(lines, v.List(list, s.list, s.room)...)
+		rows := v.List(list, s.list, s.room)
+		widget.More(t, rows, s.list.Top, len(list), s.width)
+		lines = append(lines, rows...)
 	}
 	for len(lines) < s.height-len(below) {
 		lines = append(lines, nil)
@@ -320,10 +322,10 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 			{" 0: now ", t.Muted},
 		}
 	}
-	if left.Width()+right.Width() >= s.width {
+	if left.Width()+widget.Gap+right.Width() > s.width {
 		left = left[:1] // the name comes before what the lock is
 	}
-	lines := []widget.Line{widget.Spread(left.Cut(s.width-right.Width()-1, t.Glyphs.Ellipsis), right, s.width, "")}
+	lines := []widget.Line{widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)}
 	if l == nil {
 		return append(lines, widget.Line{{" " + t.Glyphs.Unknown + " its servers do not list it", t.Unknown}})
 	}

@@ -109,7 +109,12 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 		if h := s.histograms(v); h != nil {
 			lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
 		}
-		lines = append(lines, widget.Section(s.Theme(), s.width, "selected"))
+		follows := "this client"
+		if s.follow {
+			follows = "the holder"
+		}
+		lines = append(lines, widget.Section(s.Theme(), s.width,
+			"selected "+s.Theme().Glyphs.Dot+" follows "+follows))
 		lines = append(lines, v.Facts(lanes[s.list.At], s.width)...)
 	}
 	const gap, strips = 1, 3

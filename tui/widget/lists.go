@@ -42,7 +42,7 @@ func KeepRight(left, right Line, width int, tail string) Line {
 	if len(right) == 0 {
 		return left
 	}
-	return Spread(left.Cut(max(1, width-right.Width()-1), tail), right, width, tail)
+	return Spread(left.Cut(max(1, width-right.Width()-Gap), tail), right, width, tail)
 }
 
 // Whole leaves out the last parts of a summary that do not fit, each with the dot before it.

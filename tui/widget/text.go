@@ -136,10 +136,10 @@ func (l Line) Cut(width int, tail string) Line {
 	return out
 }
 
-// Spread puts right at the end of a line of width cells. Where both do not fit, right loses.
+// Spread puts right at the end of a line of width cells. Where both do not fit with a gap between them, right loses.
 func Spread(left, right Line, width int, tail string) Line {
 	gap := width - left.Width() - right.Width()
-	if gap < 1 {
+	if gap < Gap {
 		return left.Cut(width, tail)
 	}
 	out := append(Line{}, left...)

@@ -1,0 +1,65 @@
+package chain
+
+import (
+	"slices"
+
+	"github.com/lockscope/lockscope/inspect"
+)
+
+// follow is the row of what is selected. A person who has left the queue has a row of its own: a key that is pressed
+// now was meant for that one.
+func (p *Pane) follow(l *inspect.Lock) int {
+	at := p.find(p.selected)
+	switch {
+	case !p.moved:
+		return 0
+	case at >= 0 || p.person == nil:
+		return max(at, 0)
+	}
+	if at = slices.IndexFunc(p.rows, p.isPerson); at >= 0 {
+		return at // back in the queue
+	}
+	at = min(p.list.At, len(p.rows))
+	if _, there := l.Contender(p.person.Name); !there {
+		p.rows = slices.Insert(p.rows, at, chainRow{contender: p.person, gone: true})
+	}
+	return at
+}
+
+// isPerson reports whether a row is about the selected owner.
+func (p *Pane) isPerson(r chainRow) bool {
+	if r.contender == nil || r.contender.Owner.Label != p.person.Owner.Label {
+		return false
+	}
+	is, known := r.contender.Identity(p.id.Backend)
+	was, _ := p.person.Identity(p.id.Backend)
+	return known && is == was
+}
+
+// Move moves the cursor.
+func (p *Pane) Move(by int) {
+	p.moved = true
+	p.moveTo(p.list.At + by)
+}
+
+func (p *Pane) moveTo(at int) {
+	p.list.To(at, len(p.rows), max(1, p.room))
+	p.selected, p.person = "", nil
+	if p.list.At < len(p.rows) {
+		r := p.rows[p.list.At]
+		p.selected, p.person = r.key(), r.contender
+	}
+}
+
+// followed is the heading of what is selected, with what the cursor follows.
+func (p *Pane) followed() string {
+	name, r := "selected", p.rows[p.list.At]
+	switch {
+	case r.contender == nil:
+	case p.moved:
+		name += " " + p.Theme().Glyphs.Dot + " follows this client"
+	case r.contender.State == inspect.Holding:
+		name += " " + p.Theme().Glyphs.Dot + " follows the holder"
+	}
+	return name
+}

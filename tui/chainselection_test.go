@@ -1,0 +1,41 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/internal/fixture"
+)
+
+// The cursor follows the holder until it is moved, and then its client: one that has left keeps a row until it is back.
+func TestTheChainsCursorFollowsAClient(t *testing.T) {
+	t.Parallel()
+	queue := func(people ...fixture.Person) *inspect.Snapshot {
+		return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.QueueOf("/jobs/cart", time.Minute, people...)})
+	}
+	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/cart"))
+	for _, step := range []struct {
+		keys []string
+		now  *inspect.Snapshot
+		row  string // under the cursor
+		says string
+	}{
+		{nil, queue(fixture.Ann, fixture.Bob, fixture.Cat), "ann", "selected · follows the holder"},
+		{nil, queue(fixture.Bob, fixture.Cat), "bob", "selected · follows the holder"},
+		{[]string{"j", "k"}, queue(fixture.Bob, fixture.Cat), "bob", "selected · follows this client"},
+		{nil, queue(fixture.Cat), "bob has left the queue", "selected · follows this client"},
+		{nil, queue(fixture.Cat, fixture.Dan, fixture.Bob), "bob", "○ bob · waits"},
+		{nil, queue(fixture.Cat, fixture.Dan), "bob has left the queue", "selected"},
+		{[]string{"k"}, queue(fixture.Cat, fixture.Dan), "dan", "○ dan · waits"},
+	} {
+		press(m, step.keys...)
+		send(m, snapshotArrivedMsg{snapshot: step.now})
+		if row := lineWith(t, m, "▸  "); !strings.Contains(row, step.row) {
+			t.Errorf("%v: on %q, want %s", step.keys, row, step.row)
+		}
+		wantText(t, m, step.says)
+		fits(t, m)
+	}
+}

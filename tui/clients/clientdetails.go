@@ -1,0 +1,107 @@
+package clients
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
+)
+
+// details are a client's counts, its owner and, as they come and go, last the signs of death and the like.
+func (s *Screen) details(r *clientRow, width int) []widget.Line {
+	t, o := s.Theme(), &r.owner
+	mark := s.clientSign(r)
+	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds),
+		counted("waits for", r.waits), counted("blocks", r.blocks))
+	if len(r.labels) > 1 {
+		owners := strings.Join(each.Of(r.labels, func(label string) string { return screen.Short(s, label, 24) }), ", ")
+		for i, part := range widget.Wrap(owners, width-4-len("owners "), 2, t.Glyphs.Ellipsis) {
+			lead := []string{"   owners ", "          "}[i]
+			lines = append(lines, widget.Line{{lead, t.Muted}, {part, t.Text}})
+		}
+	}
+	known := widget.Facts(s.Theme(), width, widget.Span{}, widget.Named("client", describe.Printable(o.Client)),
+		widget.Named("via", describe.Printable(o.Server)), widget.Named(describe.Host(o), o.Host.String()),
+		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
+		widget.Named("instance", o.LibraryID.String()))
+	if known[0].Text() != "   " {
+		lines = append(lines, known...)
+	}
+	if o.Session != 0 {
+		lines = append(lines, s.sessionFacts(r, width)...)
+	}
+	if r.inCycle {
+		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
+	}
+	if r.idle() {
+		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})
+	}
+	if r.dead {
+		lines = append(lines, widget.Line{{
+			"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning,
+		}})
+	}
+	if r.through > 0 {
+		lines = append(lines, widget.Line{{
+			fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted,
+		}})
+	}
+	if o.Session == 0 {
+		lines = append(lines, s.possible(r, width)...)
+	}
+	return lines
+}
+
+// sessionFacts are the signs of life of a client's session.
+func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
+	t, o := s.Theme(), &r.owner
+	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""
+	if d := r.timeout(); d > 0 {
+		timeout = "timeout " + describe.Seconds(d)
+	}
+	if d, ok := s.silence(r); ok {
+		contact = "last contact " + describe.Seconds(d) + " ago"
+	}
+	if d, ok := s.expiresIn(r); ok {
+		expires = "expires in " + s.Theme().Glyphs.AtLeast + describe.Seconds(d)
+	}
+	if r.idle() {
+		timeout, contact = "", ""
+	} else if d, ok := s.Snapshot().Established(r.entries[0].Lock, r.session, s.Now()); ok && r.known {
+		since = "established " + describe.SignOf(d) + describe.Seconds(d.Duration) + " ago"
+	}
+	return widget.Facts(t, width, widget.Span{"session ", t.Muted}, inspect.SessionID(o.Session), timeout, contact,
+		expires, since)
+}
+
+// possible are the connections that may be those of a Redis client without a known connection.
+func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
+	if r.owner.Client != "" || r.idle() {
+		return nil
+	}
+	for _, text := range screen.PossibleWords(s, r.entries[0].Lock, r.entries[0].Contender) {
+		for _, part := range widget.Wrap(text, width-4, 2, s.Theme().Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{"   " + part, s.Theme().Text}})
+		}
+	}
+	return lines
+}
+
+// wantPossible has the connections listed that may be the selected client's, where none is known.
+func (s *Screen) wantPossible() {
+	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
+		s.WantPossible(r.entries[0].Lock)
+	}
+}
+
+// counted is "holds 3", or empty when there are none.
+func counted(what string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", what, n)
+}
