@@ -103,8 +103,10 @@ func TestKeysAreKept(t *testing.T) {
 		width, height int
 		keys          []string
 	}{
-		{"without locks", inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil), 80, 12, nil}, {"on a lock", some(), 80, 12, nil},
-		{"on a group", some(), 80, 12, []string{"p", "up"}}, {"in the chain", some(), 190, 36, []string{"tab"}},
+		{"without locks", inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil), 80, 12, nil},
+		{"on a lock", some(), 80, 12, nil},
+		{"on a group", some(), 80, 12, []string{"p", "up"}},
+		{"in the chain", some(), 190, 36, []string{"tab"}},
 	} {
 		p := open(t, test.s, test.width, test.height)
 		lines = append(lines, test.name)

@@ -16,7 +16,7 @@ var reading = []string{
 
 	// Of the server.
 	"time", "info", "client|list", "client|tracking", "cluster|slots", "sentinel|get-master-addr-by-name",
-	"hello", // RESP3
+	"hello", // RESP3, and the role where INFO is refused
 
 	// Of the connection.
 	"ping", "auth", "select",

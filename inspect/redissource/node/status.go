@@ -59,7 +59,48 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	if info.Err() != nil {
 		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, info, rightFor(info, "")))
 	}
+	if err := m.readRole(ctx, &st); err != nil {
+		return st, err
+	}
 	return st, m.readClients(ctx, &st, info.Val())
+}
+
+// readRole asks for the role where INFO does not have it: HELLO needs no right.
+func (m *Master) readRole(ctx context.Context, st *Status) error {
+	if st.Role != "" {
+		return nil
+	}
+	var hello *redis.Cmd
+	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
+		hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
+	})
+	if err != nil {
+		return err
+	}
+	if st.readHello(hello); st.Role == "" {
+		st.Unseen = append(st.Unseen, m.miss(inspect.AspectServer, hello, rightFor(hello, "")))
+	}
+	return nil
+}
+
+// readHello reads the server's fields in a HELLO reply, which is a flat list in RESP2.
+func (st *Status) readHello(hello *redis.Cmd) {
+	fields := map[any]any{}
+	switch reply := hello.Val().(type) {
+	case map[any]any:
+		fields = reply
+	case []any:
+		for i := 0; i+1 < len(reply); i += 2 {
+			if name, ok := reply[i].(string); ok {
+				fields[name] = reply[i+1]
+			}
+		}
+	}
+	role, _ := fields["role"].(string)
+	mode, _ := fields["mode"].(string)
+	version, _ := fields["version"].(string)
+	st.Role, st.Cluster = roleName(role), st.Cluster || mode == "cluster"
+	st.Version = cmp.Or(st.Version, versionOf(version))
 }
 
 // readInfo reads an INFO reply, whose text is not trusted.

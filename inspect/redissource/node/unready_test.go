@@ -203,6 +203,7 @@ func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 			if st, err := m.ReadStatus(ctx); err == nil {
 				t.Errorf("the server reported of itself: %+v", st)
 			}
+			must.True(t, m.readRole(ctx, &Status{}) != nil, "it reported its role")
 		})
 	}
 }
