@@ -115,7 +115,7 @@ func TestSeverityOrder(t *testing.T) {
 		}
 		levels += " "
 	}
-	must.Equal(t, levels, "012333 012333 444444 555555 012333 ", "levels by state")
+	must.Equal(t, levels, "013222 013222 444444 555555 013222 ", "levels by state")
 }
 
 func TestReasonsNameTheMissingRight(t *testing.T) {
