@@ -289,7 +289,11 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 		style = mark.Style
 	}
 	var lines []widget.Line
-	for i, text := range widget.Wrap(screen.Verdict(p, l), p.width-4, p.verdictRows(), tail) {
+	rows := 3 // names may be long, and the next waiter's name comes last
+	if p.height < lowPane {
+		rows = 2
+	}
+	for i, text := range widget.Wrap(screen.Verdict(p, l), p.width-4, rows, tail) {
 		lead := widget.Span{"   ", t.Text}
 		if i == 0 {
 			lead = widget.Span{" " + mark.Text + " ", mark.Style}
@@ -301,14 +305,6 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 		return lines
 	}
 	return append(lines, p.findings(l)...)
-}
-
-// verdictRows bounds the verdict: names may be long, and the next waiter's name comes last.
-func (p *Pane) verdictRows() int {
-	if p.height < lowPane {
-		return 2
-	}
-	return 3
 }
 
 // lowPane is the height below which the rows replace the findings; the verdict's sign then shows

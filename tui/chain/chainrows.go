@@ -242,7 +242,7 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 	}
 	var known [3]bool
 	for i := range l.Masters {
-		if s := p.server(l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {
+		if s := serverOf(p.Snapshot(), l, l.Masters[i].Addr); s != nil && l.Masters[i].Up {
 			known[0] = known[0] || s.Role != ""
 			known[1] = known[1] || !s.StartedAt.IsZero()
 			known[2] = known[2] || s.ClockKnown
@@ -266,7 +266,7 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	t := p.Theme()
 	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}
 	role, up, offset := dash, dash, dash
-	if s := p.server(l, v.Addr); s != nil && v.Up {
+	if s := serverOf(p.Snapshot(), l, v.Addr); s != nil && v.Up {
 		if s.Role != "" {
 			role = widget.Line{{describe.Printable(s.Role), t.Muted}}
 		}
@@ -312,8 +312,9 @@ func offsetCell(t *theme.Theme, d time.Duration) widget.Line {
 	return widget.Line{{mark + fmt.Sprintf("%+ds", int(d.Seconds())), style}}
 }
 
-func (p *Pane) server(l *inspect.Lock, addr string) *inspect.Server {
-	if b := p.Snapshot().Backend(l.ID.Backend); b != nil {
+// serverOf is the server of a lock at an address, or nil.
+func serverOf(s *inspect.Snapshot, l *inspect.Lock, addr string) *inspect.Server {
+	if b := s.Backend(l.ID.Backend); b != nil {
 		for i := range b.Servers {
 			if b.Servers[i].Addr == addr {
 				return &b.Servers[i]

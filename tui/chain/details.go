@@ -144,7 +144,7 @@ func (p *Pane) voteDetails(l *inspect.Lock, v *inspect.Vote) []widget.Line {
 	t := p.Theme()
 	mark, _, _ := p.voteCells(l, v, 0)
 	first := p.facts(widget.Span{mark.Text() + " ", mark[0].Style}, describe.Printable(v.Addr))
-	if s := p.server(l, v.Addr); s != nil && v.Up {
+	if s := serverOf(p.Snapshot(), l, v.Addr); s != nil && v.Up {
 		latency := ""
 		if s.Latency >= 0 {
 			latency = fmt.Sprintf("latency %.1f ms", float64(s.Latency.Microseconds())/1000)

@@ -16,7 +16,7 @@ func (p *Pane) follow(l *inspect.Lock) int {
 	case at >= 0 || p.person == nil:
 		return max(at, 0)
 	}
-	if at = slices.IndexFunc(p.rows, p.isPerson); at >= 0 {
+	if at = slices.IndexFunc(p.rows, func(r chainRow) bool { return r.isOf(p.person, p.id.Backend) }); at >= 0 {
 		return at // back in the queue
 	}
 	at = min(p.list.At, len(p.rows))
@@ -26,13 +26,13 @@ func (p *Pane) follow(l *inspect.Lock) int {
 	return at
 }
 
-// isPerson reports whether a row is about the selected owner.
-func (p *Pane) isPerson(r chainRow) bool {
-	if r.contender == nil || r.contender.Owner.Label != p.person.Owner.Label {
+// isOf reports whether a row is about the owner of a contender, perhaps by another entry.
+func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
+	if r.contender == nil || r.contender.Owner.Label != c.Owner.Label {
 		return false
 	}
-	is, known := r.contender.Identity(p.id.Backend)
-	was, _ := p.person.Identity(p.id.Backend)
+	is, known := r.contender.Identity(backend)
+	was, _ := c.Identity(backend)
 	return known && is == was
 }
 
