@@ -97,7 +97,7 @@ func (m *Model) pastActions() []screen.Action {
 	list = append(list, screen.Action{
 		Keys: []string{"@"}, Shown: "@", Hint: "to its time", Late: true, Help: "to the selected event, or when acquired",
 		Disabled: func() string {
-			_, why := m.moment()
+			_, why := moment(m)
 			return cmp.Or(why, none())
 		},
 		Run: m.seekMoment,
@@ -107,7 +107,7 @@ func (m *Model) pastActions() []screen.Action {
 
 // moment is when the selected event happened, or when the selected contender or the lock's holder acquired it. Without
 // one, why is the reason.
-func (m *Model) moment() (at time.Time, why string) {
+func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {
 			why = "no event with a known time is selected"
@@ -131,7 +131,7 @@ func (m *Model) moment() (at time.Time, why string) {
 
 // seekMoment draws the selected moment a step later, when the lock shows it. If that step is not over yet, it is now.
 func (m *Model) seekMoment() tea.Cmd {
-	at, _ := m.moment()
+	at, _ := moment(m)
 	at = at.Add(inspect.PastStep)
 	if now := m.newest(); !m.filmed() && !at.Before(now) {
 		return m.draw(now, true)
