@@ -215,13 +215,8 @@ func compareEntries(a, b inspect.Entry) int {
 // owners.
 func labelsOf(entries []inspect.Entry) []string {
 	since := make(map[inspect.Untrusted]time.Time)
-	var last inspect.Untrusted // most often all are the same
 	for _, e := range entries {
 		label, at := e.Contender.Owner.Label, e.Contender.Since
-		if label == last {
-			continue
-		}
-		last = label
 		if first, known := since[label]; label != "" && (!known || sooner(at, first) < 0) {
 			since[label] = at
 		}
@@ -261,6 +256,9 @@ const mostLabels = 20
 
 // remember keeps the labels that the client had in the list before: its owners come and go.
 func (r *clientRow) remember(before *clientRow) {
+	if max(len(before.labels), len(r.labels)) > mostLabels {
+		return
+	}
 	labels := slices.Clip(before.labels)
 	for _, label := range r.labels {
 		if !slices.Contains(labels, label) {
