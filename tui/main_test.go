@@ -139,12 +139,6 @@ var trueColor = colorprofile.TrueColor
 
 func splitLines(s string) []string { return strings.Split(s, "\n") }
 
-// cellOf is the cell of a line where text starts.
-func cellOf(line, text string) int {
-	before, _, _ := strings.Cut(line, text)
-	return ansi.StringWidth(before)
-}
-
 // heldScreen is a screen that is never shown, and holds locks.
 type heldScreen struct {
 	screen.Screen

@@ -28,12 +28,6 @@ func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
 
 func locksOf(m *Model) *locks.Screen { return m.screens[screen.Locks].(*locks.Screen) }
 
-// cursorOf is the row that the cursor of the screen in front is on.
-func cursorOf(m *Model) int {
-	at, _, _ := m.front().(screen.Scrolling).ScrollPosition()
-	return at
-}
-
 // listed are the lines of the table: paths, and groups by their prefix.
 func listed(m *Model) []string {
 	var ids []string

@@ -72,17 +72,3 @@ func (o *following) next(what string) {
 		}
 	}
 }
-
-// kinds returns those of the events so far, without the ones left out.
-func (o *following) kinds(leftOut ...inspect.EventKind) (kinds []inspect.EventKind) {
-	for _, e := range o.events {
-		out := false
-		for _, k := range leftOut {
-			out = out || e.Kind == k
-		}
-		if !out {
-			kinds = append(kinds, e.Kind)
-		}
-	}
-	return kinds
-}
