@@ -27,7 +27,7 @@ func pingBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config := must.Have(target.TLS.Config())(t)
 	options := target.RedisOptions(config)[0]
-	options.MaxRetries = -1
+	options.MaxRetries, options.ReadTimeout = -1, time.Minute
 	client := redis.NewUniversalClient(options)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
