@@ -249,7 +249,13 @@ func (s *Screen) seek() {
 	if filtering {
 		wanted = s.sought
 	}
-	switch at := s.Index.Line(s.Opened, wanted); {
+	at, named := s.Index.Line(s.Opened, wanted), -1
+	if filtering && s.Index.Filter.Wordy() && !s.Index.Filter.MatchText(wanted.Lock.String()) {
+		named = s.firstNamed()
+	}
+	switch {
+	case named >= 0:
+		s.table.At = named
 	case !s.moved:
 	case at >= 0:
 		s.table.At = at
@@ -257,6 +263,14 @@ func (s *Screen) seek() {
 		s.table.At = 0 // the first match
 	}
 	s.moveTo(s.table.At)
+}
+
+// firstNamed is the line of the first lock whose name matches, not only its host; -1 where none near the top does.
+func (s *Screen) firstNamed() int {
+	const looked = 1000
+	return slices.IndexFunc(s.Index.Slice(s.Opened, 0, looked), func(e tableLine) bool {
+		return e.Group == nil && s.Index.Filter.MatchText(e.Row.ID.String())
+	})
 }
 
 // keysInChain reports whether the keys move in the chain next to or below the table.

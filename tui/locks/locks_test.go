@@ -164,6 +164,8 @@ func TestLocksAreFiltered(t *testing.T) {
 		{"x", "", "/ state:x   in any name, host, session or finding                 0 of 7 locks"},
 		{"enter", "", "0 of 7 locks by name or host: 0 contended                            / state:x"},
 		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"/", "«invoices» orders left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
+		{"2", "orders billing «42»", "/ 2   in any name, host, session or finding                       3 of 7 locks"},
 	} {
 		p.press(step.press)
 		summary, _, _ := strings.Cut(p.drawn(400), "\n")
