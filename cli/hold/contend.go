@@ -34,8 +34,8 @@ func Contend(a *app.App) *cobra.Command {
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
 		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again,\n" +
-			"and reports how often it was acquired, handoffs, waits, who overtook whom, and whether two ever held the\n" +
-			"lock at once. Hold and think times are drawn from the seed: the same seed repeats them. The lock is\n" +
+			"and reports how often it was acquired, the handoffs and waits, who overtook whom, and whether two ever\n" +
+			"held the lock at once. Hold and think times are drawn from the seed: the same seed repeats them. The lock is\n" +
 			"created for the run and removed afterwards. It loads the servers: mind where you run it. With several\n" +
 			"kinds, as in --kind read,write, the contenders get them in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +

@@ -37,7 +37,7 @@ type notifying struct {
 	open      map[string]reported // delivered and not cleared, by key
 }
 
-// reported is what was delivered about a finding or a backend, and how bad it is: a higher level is worse.
+// reported is the last message about a finding or a backend, and its level: the higher, the worse.
 type reported struct {
 	event inspect.Event
 	level int

@@ -119,7 +119,7 @@ func minority(l *inspect.Lock) string {
 	return fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters))
 }
 
-// silent counts the masters that did not answer, where any did not: then nobody can say who holds the lock.
+// silent says how many masters did not answer, without whom the holder is unknown; where all did, it names the holder.
 func silent(l *inspect.Lock) string {
 	if n := Tally(l).Silent; n > 0 {
 		return fmt.Sprintf("%d of %d down", n, len(l.Masters))

@@ -62,7 +62,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 		t.Fatalf("emitted %+v, want the gap first", w.emitted)
 	}
 	for _, u := range w.emitted {
-		must.Equal(t, len(u.Put), 0, "it shows what was so before")
+		must.Equal(t, len(u.Put), 0, "it shows the state of before")
 	}
 	for _, p := range w.masters {
 		if !p.wanted["lock:a"] || p.down() {

@@ -40,7 +40,7 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 	})
 	v.Await("a key that came with it", state(v, "lock:came", inspect.StateHeld))
 	peek(v, func() {
-		must.True(t, v.Locks["lock:gone"].Masters[0].Unsure, "how it ended is told")
+		must.True(t, v.Locks["lock:gone"].Masters[0].Unsure, "how it ended is known")
 		if v.Locks["lock:both"].UnseenSince.IsZero() {
 			t.Error("its change is dated as of now")
 		}
