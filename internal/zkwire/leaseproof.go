@@ -29,8 +29,8 @@ func (c *tapConn) mark(request sent) {
 	c.marks = append(c.marks, mark{request.at, c.heard})
 }
 
-// keep works out what the leader has heard of once a quorum has committed a request: all that the server had
-// answered one report earlier than the sending. What goes to the leader over this server arrives in order.
+// keep works out, once a quorum has committed a request, what the leader has heard of: all that the server had
+// answered one report before the request was sent. What goes to the leader over this server arrives in order.
 func (c *tapConn) keep(sent time.Time) {
 	t := c.tap
 	reported := sent.Add(-t.timeout / reportsPerTimeout)
