@@ -101,7 +101,7 @@ func TestAClickChoosesThePane(t *testing.T) {
 	m = model(t, Options{}, 200, 50, fixture.Everything())
 	press(m, "f")
 	chosen := m.front().(*findings.Screen).Chosen
-	clickAt(t, m, "open for")
+	clickAt(t, m, "reported")
 	press(m, "j", "j")
 	if m.front().(*findings.Screen).Chosen != chosen {
 		t.Error("findings: the keys move in the list, not in the details")

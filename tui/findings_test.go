@@ -76,8 +76,8 @@ func TestFindingsAreListed(t *testing.T) {
 	}
 	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 	wantText(
-		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 info · ? partial view", "ring-a +1", "≥0s", "on 2 locks",
-		"critical · likely · open for ≥0s", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
+		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 info · ? partial view", "ring-a +1", "0s", "on 2 locks",
+		"critical · likely · reported 0s ago", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
 		"lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602",
 	)
 	fits(t, m)
@@ -96,7 +96,7 @@ func TestFindingsAreSorted(t *testing.T) {
 	press(m, "g", "j", "j", "j") // stuck-holder
 	first := func() string { return strings.Fields(findingRows(m)[0])[0] }
 	for _, want := range []struct{ key, order, first string }{
-		{"s", "open longest", "deadlock"},
+		{"s", "oldest", "deadlock"},
 		{"s", "newest", "deadlock"},
 		{"s", "most", "missing-watch"},
 		{"S", "most, reversed", "deadlock"},
@@ -133,7 +133,7 @@ func TestTheOldestFindingsFirst(t *testing.T) {
 	s.Changed = []inspect.ID{late.ID}
 	send(m, snapshotArrivedMsg{snapshot: s})
 	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "b-early") {
-		t.Errorf("open longest: %q", rows)
+		t.Errorf("oldest: %q", rows)
 	}
 	press(m, "s")
 	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "a-late") {
@@ -193,9 +193,9 @@ func TestFindingsStand(t *testing.T) {
 	if diff := cmp.Diff([]string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"}, findingRows(m)); diff != "" {
 		t.Error(diff)
 	}
-	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "open for ≥1m30s")
+	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "reported 1m30s ago")
 	press(m, "k")
-	wantText(t, m, "open for 0s")
+	wantText(t, m, "reported 0s ago")
 }
 
 // A deadlock whose first lock is freed first is on the others still.

@@ -42,13 +42,21 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	var facts []Fact
 	for _, name := range names {
 		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
-			facts = append(facts, Fact{
-				Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")),
-				values,
-			})
+			facts = append(facts, Fact{factName(name), values})
 		}
 	}
 	return facts
+}
+
+// factName is a name of evidence in words. A contender's since is when it joined the queue, not when it acquired the lock.
+func factName(name string) string {
+	switch name {
+	case "since":
+		return "entered"
+	case "known": // how well the hold's age is
+		return "hold age"
+	}
+	return Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))
 }
 
 // rankOfFact puts who it is about before how long, and both before all else.

@@ -166,7 +166,7 @@ func TestZombieRenewal(t *testing.T) {
 	check(t, "zombie-renewal", []state{
 		{
 			name: "renewed far longer than its holds last", c: present(held(time.Hour), seen(renewing(time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"every 10s for over 1h, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "held_over": "1h"},
+			has: []string{"every 10s, past the limit of 10m, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "held_over": "1h"},
 		},
 		{name: "others wait", c: present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds))), fires: true, severity: inspect.Warning, confidence: recipe.Possible},
 		{name: "who waited is most likely gone", c: present(held(time.Hour, func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }), seen(renewing(time.Second, noHolds)))},

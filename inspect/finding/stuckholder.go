@@ -59,7 +59,7 @@ func stuckHolder() rule {
 		e := about(h)
 		f := inspect.Finding{
 			Severity: inspect.Warning, Confidence: how.confidence(), Subject: h.Subject(), Evidence: e,
-			Message: stuckMessage(c, h, held, how, byHistory), Steps: stuckSteps(c, "", h),
+			Message: stuckMessage(c, h, limit, how, byHistory), Steps: stuckSteps(c, "", h),
 		}
 		mayElect := elects(c) != ""
 		if mayElect {
@@ -163,18 +163,15 @@ func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held t
 	return h, held, how
 }
 
-func stuckMessage(c *inspect.Case, h *inspect.Contender, held time.Duration, how knowledge, byHistory bool) string {
-	text := describe.BriefOwner(h)
-	switch how {
-	case exact:
-		text += " has held it for over " + describe.Over(held)
-	case atLeast:
-		text += " has held it for at least " + describe.Over(held)
-	case unchecked:
-		text += " holds it, unknown since when; joined the queue over " + describe.Over(held) +
-			" ago, if the server's clock, which could not be compared, is right"
-	default:
-		text += " holds it, unknown since when; joined the queue over " + describe.Over(held) + " ago"
+// stuckMessage names the limit, not the age: what shows the lock shows how long it has been held.
+func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, how knowledge, byHistory bool) string {
+	text := describe.BriefOwner(h) + " has held it"
+	if how < atLeast { // it was queued for that long
+		text = describe.BriefOwner(h) + " may have held it"
+	}
+	text += " past the limit of " + describe.Limit(limit)
+	if how == unchecked {
+		text += ", if the server's clock, which could not be compared, is right"
 	}
 	switch expected := c.Lock.ExpectedHold; {
 	case expected > 0:

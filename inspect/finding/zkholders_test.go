@@ -65,12 +65,12 @@ func TestStuckHolder(t *testing.T) {
 		return state{name: name, c: c, fires: true, severity: inspect.Warning, confidence: sure, has: has}
 	}
 	check(t, "stuck-holder", []state{
-		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, "for over 10m; 2 waiting"),
+		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, "a has held it past the limit of 10m; 2 waiting"),
 		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		{name: "all who queue are most likely gone", c: present(with(held(time.Hour), deadAt(0), deadAt(1)))},
-		warning("one of those who queue is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "for over 1h; 1 waiting"),
+		warning("one of those who queue is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "past the limit of 10m; 1 waiting"),
 		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
 		{
@@ -105,30 +105,30 @@ func TestStuckHolder(t *testing.T) {
 		},
 		{
 			name: "over twice what is expected", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"over 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
+			has: []string{"past the limit of 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
 		},
 		{name: "within twice what is expected, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
 		{name: "what is expected goes before what was seen", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
 		warning("expected to be short", present(expected(held(3*time.Second), time.Second)), recipe.Certain, "expected at most 1.0s"),
 		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
-		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "over 2s"),
+		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "past the limit of 1.0s"),
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
 		{
 			name: "sooner by its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"over 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
+			has: []string{"past the limit of 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
 		},
 		{name: "under ten times its usual", c: present(held(9*time.Second), seen(history()))},
 		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
-		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "holds it, unknown since when; joined the queue over 1h ago"),
+		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "may have held it past the limit of 10m"),
 		{name: "came lately", c: present(came(time.Minute))},
-		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, "at least 10m"),
-		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "joined the queue over 1h ago"),
+		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, " has held it past the limit of 10m"),
+		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
 		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
-		}), recipe.Possible, "joined the queue over 1h ago"),
+		}), recipe.Possible, "may have held it past the limit"),
 		{name: "seen for longer than it is there: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
@@ -157,22 +157,22 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	check(t, "stuck-holder", []state{
 		{
 			name: "by a clock that could not be compared", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-58 * time.Minute)})),
-			fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"joined the queue over 1h ago, if the server's clock"},
+			fires: true, severity: inspect.Warning, confidence: recipe.Possible, has: []string{"may have held it past the limit of 10m, if the server's clock"},
 			evidence: map[string]any{"known": "unchecked", "held_at_least_ms": (2 * time.Minute).Milliseconds()}, advice: "compare the output of date",
 		},
-		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "joined the queue over 30m ago"),
+		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
 		{
 			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
 			c: present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1})),
 		},
-		warning("seen to hold for that long, by whatever clock it was dated", present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, "at least 10m"),
-		warning("its grant was seen, by whatever clock it was dated", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, "for over 10m"),
+		warning("seen to hold for that long, by whatever clock it was dated", present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, " has held it past the limit of 10m"),
+		warning("its grant was seen, by whatever clock it was dated", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, " has held it past the limit of 10m"),
 		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
 		{
 			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
 			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "before the present leader",
 		},
-		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "joined the queue over 20m ago"),
+		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
 	})
 }
 

@@ -56,8 +56,8 @@ func zombieRenewal() rule {
 		}
 		return one(inspect.Finding{
 			Severity: severity, Confidence: confidence,
-			Message: fmt.Sprintf("%s has renewed its key every %s for over %s%s",
-				describe.BriefOwner(h), describe.Limit(r.Every), describe.Over(held), text),
+			Message: fmt.Sprintf("%s renews its key every %s, past the limit of %s%s",
+				describe.BriefOwner(h), describe.Limit(r.Every), describe.Limit(max(limit, usual)), text),
 			Evidence: e, Subject: h.Subject(),
 			Steps: do(restart("restart that process if the work is done, which ends the renewal"),
 				releaseOf(c, "if it cannot be found", h)),

@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -37,7 +38,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
 	} else {
-		title = title.Add(t.Muted, dot+"open for ").Add(t.Muted, s.stands(f).Text())
+		title = title.Add(t.Muted, dot+"reported "+s.age(f)+" ago")
 	}
 	lines := []widget.Line{title}
 	if m := f.Muted; m != nil {
@@ -103,11 +104,16 @@ func (s *Screen) adviceLines(f *found, width int) []widget.Line {
 // factLines are the evidence, a line or more for each.
 func (s *Screen) factLines(f *found, width int) []widget.Line {
 	t := s.Theme()
-	now := s.Now()
+	now, without := s.Now(), []string{"cause", "locks"}
+	var facts []describe.Fact
 	if l := s.Snapshot().Lock(f.on); l != nil {
 		now = now.Add(s.Snapshot().Backend(l.ID.Backend).ClockOffset())
+		if c, ok := l.Contender(f.Subject.Contender); ok && c.State == inspect.Holding {
+			facts = heldFact(s, l, &c)
+			without = append(without, "since", "held_since", "held_over", "held_at_least_ms", "known")
+		}
 	}
-	facts := describe.Evidence(f.Evidence, now.Truncate(time.Second), "cause", "locks")
+	facts = append(facts, describe.Evidence(f.Evidence, now.Truncate(time.Second), without...)...)
 	names := 0
 	for _, one := range facts {
 		names = max(names, ansi.StringWidth(one.Name))
@@ -129,6 +135,15 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 		return nil
 	}
 	return lines
+}
+
+// heldFact is the hold's age as the lock's row shows it, instead of the times in the evidence.
+func heldFact(s *Screen, l *inspect.Lock, c *inspect.Contender) []describe.Fact {
+	v, _ := screen.AgesOf(s, l)
+	if held := v.Held(l, c).String(); held != "" {
+		return []describe.Fact{{Name: "held", Values: []string{strings.TrimSpace(held)}}}
+	}
+	return nil
 }
 
 // labelled puts a label before the first of some lines.

@@ -20,9 +20,8 @@ type found struct {
 	on inspect.ID
 	// key identifies it among those on the same lock.
 	key string
-	// since is when it was first seen; early: it may be older.
+	// since is when it was first reported.
 	since time.Time
-	early bool
 	// cycle are all locks of a finding about several, such as a deadlock, which appears on each of
 	// them. shadow: it is listed on another of these locks instead.
 	cycle  []string
@@ -117,14 +116,14 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	var list_ []*found
 	for i := range list {
 		f := &found{
-			Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, early: early, cycle: cycleOf(&list[i]),
+			Finding: list[i], on: on, key: findingKey(list[:i+1]), since: now, cycle: cycleOf(&list[i]),
 			source: &list[i],
 		}
 		if at, exact := x.foundAt(on, &list[i]); exact || early && !at.IsZero() {
-			f.since, f.early = at, !exact
+			f.since = at
 		}
 		if at := slices.IndexFunc(old, func(o *found) bool { return o.key == f.key }); at >= 0 {
-			f.since, f.early = old[at].since, old[at].early
+			f.since = old[at].since
 		}
 		list_ = append(list_, f)
 		x.enter(f)

@@ -265,7 +265,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.BackAction(s.Context),
 		screen.Action{
 			Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true,
-			Help: "sort by the next of: worst, open longest, newest, most, rule", Run: screen.Do(s.nextOrder),
+			Help: "sort by the next of: worst, oldest, newest, most, rule", Run: screen.Do(s.nextOrder),
 		},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(s.reverse)},
 	)

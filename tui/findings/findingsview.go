@@ -19,7 +19,7 @@ func (s *Screen) columns(width int) []widget.Column {
 	list := []widget.Column{
 		{Title: "RULE", Width: 20, Grow: 1, Most: 22},
 		{Title: "LOCK", Middle: true, Width: 19, Grow: 1, Most: 36},
-		{Title: "OPEN FOR", Width: 8, Right: true, From: 44},
+		{Title: "REPORTED", Width: 8, Right: true, From: 44},
 		{Title: "MESSAGE", Width: 20, Grow: 5, Most: max(20, width), From: 60},
 	}
 	list[0].Fit(rule)
@@ -120,7 +120,7 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 		return mark, []widget.Line{
 			{{fold + " " + rule, mark.Style.Bold(true)}},
 			{{onHowMany(g), t.Muted}},
-			s.stands(oldest),
+			{{s.age(oldest), t.Text}},
 			{{screen.Say(t, g.Shown[0].Message), t.Muted}},
 		}
 	case g.folds():
@@ -128,12 +128,14 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 	}
 	if f.Muted != nil {
 		message := widget.Line{{"(muted) " + screen.Say(t, f.Message), t.Faint}}
-		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), s.stands(f), message}
+		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), {{s.age(f), t.Text}}, message}
 	}
-	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), s.stands(f), {{screen.Say(t, f.Message), t.Text}}}
+	return mark, []widget.Line{
+		{{rule, mark.Style}}, s.onCell(f), {{s.age(f), t.Text}}, {{screen.Say(t, f.Message), t.Text}},
+	}
 }
 
-// oldest is the finding that has been open longest.
+// oldest is the finding that was reported first.
 func (g *foundGroup) oldest() *found {
 	if g.stood == nil {
 		g.stood = g.Shown[0]
@@ -181,16 +183,8 @@ func (s *Screen) onCell(f *found) widget.Line {
 	return l
 }
 
-// stands is the age of a finding. It is a lower bound for a finding that may be older than our
-// observation.
-func (s *Screen) stands(f *found) widget.Line {
-	t := s.Theme()
-	l := widget.Line{}
-	if f.early {
-		l = l.Add(t.Muted, t.Glyphs.AtLeast)
-	}
-	return l.Add(t.Text, describe.Seconds(s.Now().Sub(f.since)))
-}
+// age is the time since a finding was first reported: what it is about may be older.
+func (s *Screen) age(f *found) string { return describe.Seconds(s.Now().Sub(f.since)) }
 
 // severities counts the findings of each severity and those that are muted, and says when the view is partial.
 func (s *Screen) severities(counts map[inspect.Severity]int, muted int, partial bool) widget.Line {

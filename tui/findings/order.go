@@ -19,7 +19,7 @@ var sortings = []struct {
 	compare func(a, b *foundGroup) int
 }{
 	{"worst", compareGroups},
-	{"open longest", func(a, b *foundGroup) int { return a.opened().Compare(b.opened()) }},
+	{"oldest", func(a, b *foundGroup) int { return a.opened().Compare(b.opened()) }},
 	{"newest", func(a, b *foundGroup) int { return b.newest().Compare(a.newest()) }},
 	{"most", func(a, b *foundGroup) int { return cmp.Compare(len(b.Shown), len(a.Shown)) }},
 	{"rule", func(a, b *foundGroup) int { return strings.Compare(a.Rule, b.Rule) }},
