@@ -37,11 +37,11 @@ func (r recoveries) record(before, after *inspect.Snapshot, now time.Time) {
 	}
 }
 
-// troubles are the backends that are not well, the worst first with its reason, or were not until a moment
-// ago; nil: none.
+// troubles are the backends that are not well or not one backend, the worst first with its reason, or were not
+// well until a moment ago; nil: none.
 func (f frame) troubles() widget.Line {
 	t, dot := f.theme, " "+f.theme.Glyphs.Dot+" "
-	var down, degraded, well []widget.Line
+	var down, degraded, suspect, well []widget.Line
 	say := func(style lipgloss.Style, glyph, what, why string) widget.Line {
 		l := widget.Line{{glyph + " " + what, style}}
 		if why != "" {
@@ -54,6 +54,10 @@ func (f frame) troubles() widget.Line {
 	}
 	for _, b := range f.snapshot.Backends {
 		name := describe.Printable(b.Name)
+		if n := b.Spread.Masters; b.Spread.Suspect() {
+			what := fmt.Sprintf("%s: most likely %d independent servers", name, n)
+			suspect = append(suspect, say(t.Warning, t.Glyphs.Warning, what, "give each its own target"))
+		}
 		switch b.State {
 		case inspect.Degraded:
 			degraded = append(degraded, say(t.Warning, t.Glyphs.Pending, name+" degraded", describe.Trouble(b)))
@@ -67,7 +71,7 @@ func (f frame) troubles() widget.Line {
 			}
 		}
 	}
-	all := slices.Concat(down, degraded, well)
+	all := slices.Concat(down, degraded, suspect, well)
 	if len(all) == 0 {
 		return nil
 	}

@@ -147,6 +147,14 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	wantNoText(t, m, "degraded")
 }
 
+// Masters that are not those of one lock are named once, above the list.
+func TestIndependentMastersAreNamedOnTop(t *testing.T) {
+	b := fixture.Backends()
+	b[1].State, b[1].Spread = inspect.Connected, inspect.Spread{Masters: 3, Locks: 11, OnOne: 11, Used: 3}
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, b, nil))
+	wantText(t, m, "redis: most likely 3 independent servers  give each its own target")
+}
+
 // Several masters that do not answer are all named, each with its own error.
 func TestEachMasterThatDoesNotAnswerIsNamed(t *testing.T) {
 	b := fixture.Backends()
