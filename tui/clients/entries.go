@@ -28,9 +28,15 @@ func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Colum
 	}
 	list[1].Fit(s.locks.Keep(name, s.Now()))
 	list[4].Fit(s.blockers.Keep(blocker, s.Now()))
-	if width -= widget.Margin + 1; !widget.InFull(list, width, 1, 4) {
-		widget.InFull(list, width, 1)
+	width -= widget.Margin + 1
+	if widget.InFull(list, width, 1, 4) || widget.InFull(list, width, 1) {
+		return list
 	}
+	list[3].From = widget.Never
+	if blocker <= 1 { // it waits for nothing
+		list[4].From = widget.Never
+	}
+	widget.InFull(list, width, 1)
 	return list
 }
 

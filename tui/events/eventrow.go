@@ -11,26 +11,40 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// eventColumns are those of a table of some width. A narrow one has signs for held and waited.
-func eventColumns(width int) []widget.Column {
-	lasted := 13
+// layOut has the columns of the table. A narrow one has signs for held and waited. Where the names need it, the
+// thousandths of a second and times of another day leave their room to them.
+func (s *Screen) layOut() []widget.Column {
+	width, lasted := s.width-widget.Margin-1, 13
 	if width < wideEvents {
 		lasted = 8
 	}
-	return []widget.Column{
+	columns := []widget.Column{
 		{Title: "TIME", Width: 12},
 		{Title: "EVENT", Width: 10},
 		{Title: "LOCK", Middle: true, Width: 16, Grow: 4, Most: 60},
-		{Title: "WHO", Width: 16, Grow: 6, Most: max(20, width)},
+		{Title: "WHO", Width: 16, Grow: 6, Most: max(16, s.needs.owner)},
 		{Title: "LASTED", Width: lasted, Right: true},
 	}
+	columns[eventLock].Fit(s.needs.lock)
+	if s.groups != nil { // how long the newest took says little of the others
+		columns[eventLasted] = widget.Column{Title: "COUNT", Width: 5, Right: true}
+	}
+	s.terse = s.width < narrowEvents || s.groups != nil || !widget.InFull(columns, width, eventLock, eventWho)
+	if s.terse {
+		columns[0].Width, columns[1].Width = 9, max(len("EVENT"), s.needs.word)
+		if s.groups == nil {
+			columns[eventLasted].Width = min(lasted, max(len("LASTED"), s.needs.lasted))
+		}
+		if !widget.InFull(columns, width, eventLock, eventWho) {
+			widget.InFull(columns, width, eventLock)
+		}
+	}
+	columns[eventWho].Most = max(20, width)
+	return columns
 }
 
 // narrowEvents is the table's width below which times are terse.
 const narrowEvents = 60
-
-// terse reports whether the thousandths of a second, and times of another day, leave their room to the names.
-func (s *Screen) terse() bool { return s.width < narrowEvents || s.groups != nil }
 
 // wideEvents is the table's width from which there is room for all words.
 const wideEvents = 100
@@ -38,11 +52,26 @@ const wideEvents = 100
 // The places of LOCK, WHO and LASTED in the columns.
 const eventLock, eventWho, eventLasted = 2, 3, 4
 
-// measure finds out how much room the locks in sight need.
+// needs are the widths of the widest words, lock, owner and time that were in sight.
+type needs struct{ word, lock, owner, lasted int }
+
+// measure finds out how much room the events in sight need.
 func (s *Screen) measure() {
 	for i := s.first(); i < min(s.first()+s.rows(), len(s.Shown)); i++ {
-		if e, _ := s.Log().At(s.Shown[i]); e != nil {
-			s.names = max(s.names, s.lockCell(e).Width())
+		e, n := s.Log().At(s.Shown[i])
+		if e == nil {
+			continue
+		}
+		s.needs.word = max(s.needs.word, len(screen.EventWord(e)))
+		s.needs.lock = max(s.needs.lock, s.lockCell(e).Width())
+		_, took, _ := strings.Cut(screen.TookWords(s.Theme(), e, n), " ")
+		s.needs.lasted = max(s.needs.lasted, ansi.StringWidth("x "+took))
+		if c := e.Contender; c != nil {
+			owner := ansi.StringWidth(describe.Owner(c))
+			if e.Kind == inspect.EventHandover {
+				owner += ansi.StringWidth(n.From + "   ")
+			}
+			s.needs.owner = max(s.needs.owner, owner)
 		}
 	}
 }
@@ -50,15 +79,7 @@ func (s *Screen) measure() {
 func (s *Screen) View() string {
 	t := s.Theme()
 	inner := s.width - widget.Margin - 1
-	columns := eventColumns(inner)
-	if s.terse() {
-		columns[0].Width = 9
-	}
-	columns[eventLock].Fit(s.names)
-	widget.InFull(columns, inner, eventLock)
-	if s.groups != nil { // how long the newest took says little of the others
-		columns[eventLasted] = widget.Column{Title: "COUNT", Width: 5, Right: true}
-	}
+	columns := s.columns
 	widths := widget.Lay(columns, inner)
 	header := append(widget.Line{{"   ", t.Header}}, widget.Titles(columns, widths, t.Header)...)
 	lines := []string{
@@ -131,12 +152,12 @@ func (s *Screen) timeCell(e *inspect.Event) widget.Line {
 		return widget.Line{{t.Glyphs.AtMost + describe.Clock(at), t.Muted}}
 	}
 	if at.YearDay() != s.Now().YearDay() {
-		if s.terse() {
+		if s.terse {
 			return widget.Line{{at.Format("Jan 02"), t.Muted}}
 		}
 		return widget.Line{{at.Format("Jan 02 15:04"), t.Muted}}
 	}
-	if s.terse() {
+	if s.terse {
 		return widget.Line{{describe.Clock(at), t.Text}}
 	}
 	return widget.Line{{describe.Clock(at), t.Text}, {at.Format(".000"), t.Muted}}

@@ -33,8 +33,11 @@ type Screen struct {
 	kinds []string // that the filter names
 	// window is the age of the oldest events that are shown; 0: all are.
 	window time.Duration
-	// names is the width of the widest lock that was in sight.
-	names int
+	// columns have the room that the events in sight need, or needed.
+	columns []widget.Column
+	needs   needs
+	// terse: the times leave their room to the names.
+	terse bool
 	// groups are the events that stand for others of their lock and kind, while these are grouped; nil: they are not.
 	groups map[groupKey]*group
 }
@@ -77,6 +80,7 @@ func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.keepInSight()
 	s.measure()
+	s.columns = s.layOut()
 }
 
 // rows of events are in sight below the summary and the header.
