@@ -145,7 +145,7 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 		changed = append(changed, id)
 	}
 	a.Index.update(a.Snapshot(), changed, a.Now())
-	a.Index.settle(a.Now().Add(goneKept)) // what is gone has no place in it
+	a.Index.settle(a.Now().Add(lineKept)) // what is gone has no place in it
 	return true
 }
 

@@ -31,8 +31,9 @@ type row struct {
 	// shown: the filter lets it through. placed: it has a line. A row keeps its line until the rows are settled,
 	// even if it should have none.
 	shown, placed bool
-	// goneAt is when its lock was found to be gone; zero: it is there. Its line is kept for a while.
-	goneAt time.Time
+	// goneAt is when its lock was found to be gone, sankAt when it became less bad than its line says; zero: no.
+	// Its line is kept for a while: either may be over in a moment.
+	goneAt, sankAt time.Time
 }
 
 // gone reports whether the lock no longer exists.
@@ -129,6 +130,12 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 			x.Rows[id] = r
 			x.count(r, 1)
 			x.keepLine(before, r)
+			if x.sinks(r) {
+				r.sankAt = now
+				if before != nil && !before.sankAt.IsZero() {
+					r.sankAt = before.sankAt
+				}
+			}
 			if r.rank == describe.LevelCritical && (before == nil || before.rank < r.rank) {
 				x.rise(r)
 			}
@@ -139,6 +146,11 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 			x.keepLine(before, &r)
 		}
 	}
+}
+
+// sinks reports whether the default order wants a row further down, as after the end of its queue.
+func (x *Index) sinks(r *row) bool {
+	return x.Order == order{by: byWorst} && r.placed && !r.Key.late && r.next.compare(r.Key) > 0
 }
 
 // at is a lock's row, even if the lock is gone; nil: none.

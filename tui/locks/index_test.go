@@ -47,7 +47,7 @@ func TestIndexUpdatesAsItIsMade(t *testing.T) {
 			x := updated[i]
 			x.update(s, []inspect.ID{id}, fixture.Noon)
 			if step%10 == 0 {
-				x.settle(fixture.In(goneKept))
+				x.settle(fixture.In(lineKept))
 				sameIndex(t, fmt.Sprintf("%v step %d", a.Order, step), x, NewIndex(t.Context(), s, a, fixture.Noon), opened)
 			}
 		}

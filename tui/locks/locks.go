@@ -66,7 +66,7 @@ func New(host screen.Context, columns []string) screen.Screen {
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.changed(missed)
 	if !s.Busy && len(s.Index.unsettled) <= screen.AtOnce { // what went meanwhile was not seen in its place
-		s.Index.settle(s.Now().Add(goneKept))
+		s.Index.settle(s.Now().Add(lineKept))
 		s.follow()
 	}
 	if r := s.Index.Rows[p.Lock]; r != nil && r.placed {

@@ -347,7 +347,7 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 		p.Screen.Update(screen.TickMsg{})
 	}
 	p.press("up")
-	p.now = p.now.Add(goneKept)
+	p.now = p.now.Add(lineKept)
 	p.Screen.Update(screen.TickMsg{})
 	p.SetSize(80, 12)
 	if strings.Contains(p.drawn(400), "is gone") || len(p.Focus()) != 6 {

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,8 +11,9 @@ import (
 // settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
-// goneKept is how long the line of a lock that is gone is kept, since it may come again in a moment.
-const goneKept = 2 * settleEvery
+// lineKept is how long the line of a lock is kept that is gone, or whose trouble is over: either may come again in a
+// moment.
+const lineKept = 2 * settleEvery
 
 // movesEvery says so.
 const movesEvery = "rows move every 5s at most"
@@ -38,7 +40,7 @@ func (x *Index) settle(now time.Time) {
 	x.unpin()
 	for id := range x.unsettled {
 		r := x.at(id)
-		if r.gone() && now.Sub(r.goneAt).Abs() < goneKept {
+		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < lineKept {
 			continue
 		}
 		x.remove(r)
@@ -48,7 +50,7 @@ func (x *Index) settle(now time.Time) {
 			continue
 		}
 		settled := *r
-		settled.Key, settled.placed = r.next, r.shown
+		settled.Key, settled.placed, settled.sankAt = r.next, r.shown, time.Time{}
 		x.Rows[id] = &settled
 		if settled.placed {
 			x.place(&settled)

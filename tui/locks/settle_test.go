@@ -97,7 +97,7 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
 	a.put("b", nil)
 	a.expect("gone at the top", "b", "c", "d", "a")
-	a.rows.settle(fixture.In(goneKept))
+	a.rows.settle(fixture.In(lineKept))
 	a.expect("let go for good", "c", "d", "a")
 }
 
@@ -106,14 +106,32 @@ func TestAGoneLockKeepsItsLine(t *testing.T) {
 	a := newArranged(t)
 	gone := a.locks["b"]
 	a.put("b", nil)
-	a.rows.settle(fixture.In(goneKept - 1))
+	a.rows.settle(fixture.In(lineKept - 1))
 	a.expect("gone a moment ago", "a", "b", "c", "d")
 	a.put("b", gone)
-	a.rows.settle(fixture.In(2 * goneKept))
+	a.rows.settle(fixture.In(2 * lineKept))
 	a.expect("back", "a", "b", "c", "d")
 	a.put("b", nil)
-	a.rows.settle(fixture.In(goneKept))
+	a.rows.settle(fixture.In(lineKept))
 	a.expect("gone for good", "a", "c", "d")
+}
+
+// A lock whose trouble comes and goes keeps its line for a while.
+func TestASinkingRowKeepsItsLine(t *testing.T) {
+	a := newArranged(t)
+	calm := a.locks["c"]
+	a.warn("c")
+	a.rows.settle(fixture.Noon)
+	a.expect("in trouble", "c", "a", "b", "d")
+	a.put("c", calm)
+	a.rows.settle(fixture.In(lineKept - 1))
+	a.expect("well for a moment", "c", "a", "b", "d")
+	a.warn("c")
+	a.rows.settle(fixture.In(2 * lineKept))
+	a.expect("in trouble again", "c", "a", "b", "d")
+	a.put("c", calm)
+	a.rows.settle(fixture.In(lineKept))
+	a.expect("well", "a", "b", "c", "d")
 }
 
 // A lock that becomes critical does not wait for its place, but under the cursor it stays.
