@@ -15,8 +15,8 @@ import (
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
-	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name, counted("holds", r.holds),
-		counted("waits for", r.waits), counted("blocks", r.blocks))
+	lines := widget.Facts(s.Theme(), width, widget.Span{mark.Text + " ", mark.Style}, r.Name,
+		fmt.Sprintf("holds %d", r.holds), fmt.Sprintf("waits for %d", r.waits), fmt.Sprintf("blocks %d", r.blocks))
 	if len(r.labels) > 1 {
 		owners := strings.Join(each.Of(r.labels, func(label string) string { return screen.Short(s, label, 24) }), ", ")
 		for i, part := range widget.Wrap(owners, width-4-len("owners "), 2, t.Glyphs.Ellipsis) {
@@ -96,12 +96,4 @@ func (s *Screen) wantPossible() {
 	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
 		s.WantPossible(r.entries[0].Lock)
 	}
-}
-
-// counted is "holds 3", or empty when there are none.
-func counted(what string, n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s %d", what, n)
 }

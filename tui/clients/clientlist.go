@@ -25,7 +25,7 @@ type clientRow struct {
 	backends []string
 	session  inspect.Session
 	known    bool // the servers reported the session
-	// entries are its holds, the one that blocks most first, and then its waits, the longest first.
+	// entries are its holds and waits in the order of their locks, which does not change with what it holds.
 	entries      []inspect.Entry
 	holds, waits int
 	// blocks are the contenders that it blocks over all its locks, through of them in locks of others that wait for it.
@@ -130,7 +130,7 @@ func labelled(s *inspect.Snapshot) map[inspect.Identity][]inspect.Entry {
 func sooner(a, b time.Time) int { return cmp.Compare(screen.Instant(a), screen.Instant(b)) }
 
 func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.Entry) *clientRow {
-	r := &clientRow{who: who, entries: slices.Clone(entries)}
+	r := &clientRow{who: who, entries: entries}
 	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
 	var last *inspect.Lock
 	most := 0                // of its entries in one lock: of two in a queue, the first blocks whom the second does
@@ -147,7 +147,6 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 		r.count(e, offset)
 	}
 	r.blocks += most
-	slices.SortStableFunc(r.entries, compareEntries)
 	r.labels = labelsOf(entries)
 	r.Name = nameOf(r.labels, entries)
 	return r
@@ -197,18 +196,6 @@ func isGhost(e inspect.Entry) bool {
 	return slices.ContainsFunc(e.Lock.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "ghost-owner" && f.Subject.Is(e.Contender)
 	})
-}
-
-// compareEntries puts holds before waits.
-func compareEntries(a, b inspect.Entry) int {
-	x, y := a.Contender, b.Contender
-	if (x.State == inspect.Holding) != (y.State == inspect.Holding) {
-		if x.State == inspect.Holding {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(y.BlockedBelow, x.BlockedBelow), sooner(x.Since, y.Since))
 }
 
 // labelsOf are the names that a client gives itself, that of its oldest entry first: one session may serve several

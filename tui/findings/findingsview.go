@@ -47,7 +47,7 @@ func (s *Screen) rows() int {
 	if s.sideBySide() {
 		return room
 	}
-	return max(1, min(s.Index.Rows(), max(4, room*2/5)))
+	return max(1, min(s.listed.KeepLines(s.Index.Rows(), s.Now()), max(4, room*2/5)))
 }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) { return s.list.At, s.Index.Rows(), s.rows() }
@@ -92,6 +92,7 @@ func (s *Screen) View() string {
 			details)
 	}
 	if s.group != nil {
+		lines = widget.Filled(lines, 1+s.rows())
 		lines = append(lines, s.details(s.width, s.height-1-len(lines))...)
 	}
 	return head + strings.Join(widget.Filled(lines, s.height-1), "\n")
