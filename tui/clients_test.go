@@ -152,6 +152,17 @@ func TestClientSelectionFollows(t *testing.T) {
 }
 
 // s goes through the orders, S turns each around, the cursor stays with its client, and a new list keeps the order.
+// The key of the clients shows their list, also after their graph was left or is in front.
+func TestClientsOpenTheirList(t *testing.T) {
+	t.Parallel()
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
+	press(m, "w", "c")
+	wantText(t, m, "sort: blocks most")
+	press(m, "w", "1", "c")
+	makeClients(m)
+	wantText(t, m, "sort: blocks most")
+}
+
 func TestClientsAreSorted(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})

@@ -318,14 +318,18 @@ func (p *Pane) grants(room int) []widget.Line {
 		return nil
 	}
 	lines := []widget.Line{nil, p.section("last handoffs")}
-	half := (p.width - len("   15:04:05  handoff  -> ")) / 2
+	half := (p.width - len("   15:04:05  forced from  -> ")) / 2
 	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]
 		l := widget.Line{{"   " + describe.Clock(g.Seen) + "  ", t.Muted}}
 		if to := screen.Short(p, g.To, half); g.From == "" {
 			l = l.Add(t.Muted, "acquired by ").Add(t.Holding, to)
 		} else {
-			l = l.Add(t.Muted, "handoff ").Add(t.Text, screen.Short(p, g.From, half))
+			what := "handoff "
+			if g.Forced {
+				what = "forced from "
+			}
+			l = l.Add(t.Muted, what).Add(t.Text, screen.Short(p, g.From, half))
 			l = l.Add(t.Muted, " "+t.Glyphs.Arrow+" ").Add(t.Holding, to)
 		}
 		lines = append(lines, l)

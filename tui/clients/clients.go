@@ -74,6 +74,9 @@ func New(host screen.Context) screen.Screen {
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
 	s.hidden, s.sorted = false, time.Time{}
+	if s.OpenedFrom() != "" { // not gone back to
+		s.graphing, s.inEntries = false, false
+	}
 	s.choose(p)
 	return s.make()
 }
@@ -340,12 +343,12 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	open, graph, sort := "its locks", "graph", "sort"
+	open, graph, sort, toggle := "its locks", "graph", "sort", []string{"w"}
 	if s.inEntries || s.graphing {
 		open = "chain"
 	}
 	if s.graphing {
-		graph, sort = "clients", ""
+		graph, sort, toggle = "clients", "", []string{"w", "c"}
 	}
 	list := []screen.Action{
 		{
@@ -354,7 +357,7 @@ func (s *Screen) Actions() []screen.Action {
 			Run: screen.Do(s.enter),
 		},
 		{
-			Keys: []string{"w"}, Shown: "w", Hint: graph,
+			Keys: toggle, Shown: "w", Hint: graph,
 			Help: "who waits for whom: deadlocks, and chains over several locks",
 			Run:  screen.Do(func() { s.graphing = !s.graphing }),
 		},

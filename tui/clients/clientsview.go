@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
@@ -305,9 +306,12 @@ func (s *Screen) summary() widget.Line {
 		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
-	note := widget.Line{{t.Glyphs.Dot + " as of " + describe.Clock(s.sorted) + ", new ones last ", t.Muted}}
-	if left.Width()+widget.Gap+right.Width()+note.Width() <= s.width {
-		right = append(right, note...)
+	asOf := t.Glyphs.Dot + " as of " + describe.Clock(s.sorted)
+	for _, note := range []string{asOf + ", new ones last ", asOf + " "} {
+		if left.Width()+widget.Gap+right.Width()+ansi.StringWidth(note) <= s.width {
+			right = right.Add(t.Muted, note)
+			break
+		}
 	}
 	filter := s.input.View(t)
 	if filter != nil {

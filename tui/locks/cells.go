@@ -108,6 +108,9 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)
 	style, muted := screen.LevelSign(t, describe.StateLevel(l)).Style, t.Muted
+	if screen.Muted(l) {
+		style = t.Muted
+	}
 	if held := l.State == inspect.StateHeld || l.State == inspect.StateContended; held && len(l.Holders) == 0 {
 		style = t.Unknown
 	} else if held && l.Margin == 0 {

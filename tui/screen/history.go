@@ -25,6 +25,7 @@ type Grant struct {
 	Seen     time.Time
 	To, From string // escaped; from is empty if it had no holder before
 	Name     inspect.Untrusted
+	Forced   bool // the holder before was forced out
 }
 
 // History remembers, by the observer's events, the newest grants of locks and the first sight of findings.
@@ -50,12 +51,15 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 		on  inspect.ID
 		key string
 	}
-	cleared := map[finding]bool{}
+	cleared, forced := map[finding]bool{}, map[inspect.ID]inspect.Untrusted{}
 	for i := range events {
 		switch e := &events[i]; e.Kind {
+		case inspect.EventForced:
+			forced[e.Lock] = e.Contender.Name
 		case inspect.EventAcquired, inspect.EventHandover:
 			h.granted(e.Lock, Grant{
 				Seen: e.At, To: describe.Owner(e.Contender), From: previous(e), Name: e.Contender.Name,
+				Forced: e.Previous != nil && forced[e.Lock] == e.Previous.Name,
 			})
 		case inspect.EventGone:
 			if e.Contender == nil {

@@ -37,6 +37,18 @@ func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	}
 }
 
+// A lock that was taken from its holder by force was not handed on by it.
+func TestAForcedHandoffIsKnown(t *testing.T) {
+	l := fixture.Orders()
+	from, to := &l.Holders[0], &l.Waiters[0]
+	taken := inspect.Event{Kind: inspect.EventHandover, Lock: l.ID, Contender: to, Previous: from}
+	h, s := NewHistory(), inspect.NewSnapshot(fixture.Noon, nil, nil)
+	h.Add([]inspect.Event{{Kind: inspect.EventForced, Lock: l.ID, Contender: from}, taken}, s, s)
+	h.Add([]inspect.Event{taken}, s, s)
+	must.True(t, h.Of(l.ID)[0].Forced, "by force")
+	must.True(t, !h.Of(l.ID)[1].Forced, "by its holder")
+}
+
 // Of a lock that always changes hands no grant is highlighted: another one is no news.
 func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

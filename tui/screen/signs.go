@@ -47,8 +47,17 @@ func You(t *theme.Theme, o *inspect.Owner) widget.Line {
 	return nil
 }
 
+// Muted reports whether all findings on a lock are muted, so that it counts as neither well nor in trouble.
+func Muted(l *inspect.Lock) bool { return len(l.Findings) > 0 && describe.Worst(l.Findings) == nil }
+
 // Sign is the glyph of a lock and its style.
-func Sign(t *theme.Theme, l *inspect.Lock) widget.Span { return LevelSign(t, describe.LevelOf(l)) }
+func Sign(t *theme.Theme, l *inspect.Lock) widget.Span {
+	sign := LevelSign(t, describe.LevelOf(l))
+	if Muted(l) {
+		sign.Style = t.Faint
+	}
+	return sign
+}
 
 func LevelSign(t *theme.Theme, r describe.Level) widget.Span {
 	switch r {
