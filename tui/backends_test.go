@@ -70,7 +70,7 @@ func TestBackendsTell(t *testing.T) {
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
 		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181", "its AdminServer has it (admin=http://HOST:8080 in the target), as has mntr"}},
 		{"masters that are slow", []string{"j", "j", "j", "j"}, []string{
-			"by poll: known keys", "160/s of 125/s allowed", "at most 5% of a master's time", "so we ask half as often",
+			"by poll: known keys", "160/s of 125/s allowed", "at most 5% of a master's time", "so we halved our rate",
 			"clock-skew", "does not speak RESP3", "although the address could be resolved",
 		}},
 		{"a master with memory and a file", []string{"j", "j", "j", "j", "j"}, []string{"at most 512 MiB", "held locks too (allkeys-lru)", "append-only", "7.0.15", "abcdef0123"}},

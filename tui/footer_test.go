@@ -26,7 +26,7 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
 		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ -5s", "? help", "q quit"}},
 		{screen.Chain, 120, 36, []string{"@ then", "f findings", "e events", "c clients", "L lab"}},
-		{screen.Locks, 200, 50, []string{"[ 5s back", "@ to its time", "D changes"}},
+		{screen.Locks, 200, 50, []string{"[ 5s back", "@ rewind", "D changes"}},
 	} {
 		m := model(t, Options{}, test.width, test.height, fixture.Everything())
 		if test.screen != screen.Locks {

@@ -56,7 +56,7 @@ const unicodeMax = '\U0010FFFF'
 // atHome is the reason why home is nowhere to go to; empty: it is.
 func (m *Model) atHome() string {
 	if len(m.backStack) == 1 {
-		return "this is home"
+		return "already on the lock list"
 	}
 	return ""
 }
@@ -181,7 +181,7 @@ func shortTimes(all []screen.Action) (there, rest []screen.Action) {
 		case slices.Contains(a.Keys, "["):
 			a.Hint, a.Late = "-5s", false
 		case slices.Contains(a.Keys, "@"):
-			a.Hint, a.Late = "then", false
+			a.Late = false
 			there = append(there, a)
 			continue
 		}

@@ -368,9 +368,9 @@ func (m *Model) goToActions() []screen.Action {
 		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
 			a.Hint, a.Disabled = "", func() string {
 				if len(m.backStack) == 1 {
-					return string(e.name) + " is what you see: this is home"
+					return "already on " + string(e.name)
 				}
-				return string(e.name) + " is what you see: esc goes back"
+				return "already on " + string(e.name) + ": esc goes back"
 			}
 		}
 		list = append(list, a)

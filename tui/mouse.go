@@ -90,7 +90,7 @@ func (f frame) clickHead(x int) tea.Cmd {
 	case f.atHome() != "":
 		f.Flash(f.atHome())
 	case x >= here(left, f.front().Title()):
-		f.Flash(f.front().Title() + " is what you see: esc goes back")
+		f.Flash("already on " + f.front().Title() + ": esc goes back")
 	default:
 		f.home()
 	}

@@ -285,7 +285,7 @@ func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 		settled := slices.Clone(m.backStack)
 		press(m, "j", e.key, "j", "j", e.key)
 		must.Same(t, m.backStack, settled, e.key, "the back stack is")
-		wantText(t, m, string(e.name)+" is what you see")
+		wantText(t, m, "already on "+string(e.name))
 	}
 }
 
@@ -293,6 +293,6 @@ func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 func TestHomeNamesNoWayBack(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "1")
-	wantText(t, m, "locks is what you see: this is home")
+	wantText(t, m, "already on locks")
 	wantNoText(t, m, "esc goes back")
 }

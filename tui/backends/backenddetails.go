@@ -299,14 +299,14 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
-		d.fact("quickest", fmt.Sprintf("%s; above %s, three times that of the start, we ask half as often",
+		d.fact("quickest", fmt.Sprintf("%s reply; above %s (3x the first ones) we halve our rate",
 			describe.Millis(c.Quickest), describe.Millis(3*c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {
 		d.fact("our scans", fmt.Sprintf("take at most %.0f%% of a master's time", c.Duty*100), t.Text)
 	}
 	if c.Slowed {
-		d.fact("slowed", "the servers answer much more slowly than at the start, so we ask half as often", t.Warning)
+		d.fact("slowed", "replies take over 3x as long as the first ones, so we halved our rate", t.Warning)
 	}
 }
 

@@ -409,7 +409,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Waiting, dot+"grouped")
 	}
 	if n := s.Log().Dropped; n > 0 {
-		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older of busy locks dropped")
+		left = left.Add(t.Muted, dot+describe.Thousands(n)+" dropped")
 	}
 	if n := s.Log().Missed; n > 0 {
 		left = left.Add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")

@@ -167,7 +167,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("acquired", fmt.Sprintf("%d, %.3g/s, equal shares %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
+		add("acquired", fmt.Sprintf("%d, %.3g/s, fairness %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
 		add("overtook", overtookWords(r))

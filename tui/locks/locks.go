@@ -167,7 +167,11 @@ func (s *Screen) rows() int {
 }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) {
-	return s.table.At, s.Index.Lines(s.Opened), s.rows()
+	at, of = s.table.At, s.Index.Lines(s.Opened)
+	if !s.Want.Grouped { // lines of locks that are gone do not count
+		at, of = max(0, min(at, s.Index.Shown-1)), s.Index.Shown
+	}
+	return at, of, s.rows()
 }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {

@@ -146,10 +146,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	return lines
 }
 
-// rateWords has a rate by the second, or by the minute where that is less than one.
+// rateWords has a rate by the minute: rows of one unit compare.
 func rateWords(n int, in time.Duration) string {
-	if rate := float64(n) / in.Seconds(); rate >= 1 {
-		return describe.PerSecond(rate)
-	}
 	return fmt.Sprintf("%.1f/min", float64(n)/in.Minutes())
 }
