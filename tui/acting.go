@@ -98,10 +98,13 @@ func (a acting) hint() []screen.Action {
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
 
-// muteHint is the key that mutes, where findings are listed.
+// muteHint is the key that mutes, or unmutes what is muted, where findings are listed.
 func (a acting) muteHint() []screen.Action {
 	if a.inFront != screen.Findings || a.options.Mutes == nil {
 		return nil
+	}
+	if a.cannotMute(false) != "" && a.cannotMute(true) == "" {
+		return []screen.Action{{Keys: []string{"M"}, Shown: "M", Hint: "unmute", Run: a.unmute}}
 	}
 	return []screen.Action{{
 		Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) },

@@ -19,13 +19,13 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 		want          []string
 	}{
 		{screen.Locks, 80, 24, []string{"enter chain", "/ filter", "Y ticket", "t timeline", "f findings", "? help", "q quit"}},
-		{screen.Chain, 80, 24, []string{"esc back", "enter client", "y copy", "Y ticket", "@ then", "t timeline", "? help"}},
+		{screen.Chain, 80, 24, []string{"esc back", "enter client", "y copy", "Y ticket", "@ rewind", "t timeline", "? help"}},
 		{screen.Timeline, 80, 24, []string{"esc back", "Y ticket", "? help"}},
 		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
-		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w last 2m", "? help"}},
+		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w last 2m", "p group", "? help"}},
 		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
 		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ -5s", "? help", "q quit"}},
-		{screen.Chain, 120, 36, []string{"@ then", "f findings", "e events", "c clients", "L lab"}},
+		{screen.Chain, 120, 36, []string{"@ rewind", "f findings", "e events", "c clients", "L lab"}},
 		{screen.Locks, 200, 50, []string{"[ 5s back", "@ rewind", "D changes"}},
 	} {
 		m := model(t, Options{}, test.width, test.height, fixture.Everything())

@@ -280,7 +280,7 @@ func (s *Screen) Actions() []screen.Action {
 		return ""
 	}
 	only := screen.Action{
-		Keys: []string{"o"}, Shown: "o", Hint: "its lock", Help: "show only the events of the selected one's lock",
+		Keys: []string{"o"}, Shown: "o", Hint: "lock", Help: "show only the events of the selected one's lock",
 		Disabled: noLock, Run: screen.Do(s.toggle),
 	}
 	if s.Only != (inspect.ID{}) {
@@ -296,11 +296,11 @@ func (s *Screen) Actions() []screen.Action {
 			Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint,
 			Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow),
 		},
-		screen.BackAction(s.Context),
 		{
 			Keys: []string{"p"}, Shown: "p", Hint: "group",
 			Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group),
 		},
+		screen.BackAction(s.Context),
 		{
 			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true, Help: "copy path, session, command... (OSC 52)",
 			Disabled: noLock, Run: s.copy,

@@ -263,7 +263,9 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
 	}
-	list = append(list, s.paneActions()...)
+	list = append(append(list, s.paneActions()...), screen.Action{
+		Keys: []string{"enter", "l", "right"}, Disabled: func() string { return noneSelected },
+	})
 	if s.Pane != PaneHand {
 		acquire := s.acquireHere()
 		acquire.Hint = "" // the pane's own keys come first

@@ -44,11 +44,19 @@ func (s *Screen) handActions() []screen.Action {
 		},
 		{
 			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: "chain",
-			Help: "open the selected lock's queue", Disabled: s.noLock,
+			Help: "open the queue of your selected lock", Disabled: func() string {
+				if s.Hand.selected() == nil {
+					return noneSelected
+				}
+				return ""
+			},
 			Run: screen.Do(func() { s.Go(screen.Chain, s.Selected()) }),
 		},
 	}
 }
+
+// noneSelected is why enter stays in the Lab: it opens only what is selected here.
+const noneSelected = "none of your locks is selected"
 
 // acquireHere is the action of every pane that takes a lock.
 func (s *Screen) acquireHere() screen.Action {
@@ -78,13 +86,6 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	default:
 		return "let go", nil
 	}
-}
-
-func (s *Screen) noLock() string {
-	if s.Selected().Lock == (inspect.ID{}) {
-		return "no lock is selected"
-	}
-	return ""
 }
 
 // acquire opens the form that takes a lock. It offers none that we hold or wait for already.

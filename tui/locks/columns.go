@@ -122,8 +122,12 @@ var (
 		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66},
 		wider:  []step{{80, 19}, {93, 20}}, cell: findingCell,
 		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
+			level := 2 * int64(describe.LevelOf(l))
+			if screen.Muted(l) {
+				level-- // below what nobody has looked at
+			}
 			return key{numbers: [3]int64{
-				-int64(describe.LevelOf(l)), period(describe.OldestWaiter(l)), period(screen.HeldSince(l)),
+				-level, period(describe.OldestWaiter(l)), period(screen.HeldSince(l)),
 			}}
 		},
 	}

@@ -134,6 +134,24 @@ func TestASinkingRowKeepsItsLine(t *testing.T) {
 	a.expect("well", "a", "b", "c", "d")
 }
 
+// A lock whose findings are muted is below others with waiters, and above those without.
+func TestMutedRowsAreBelowOtherQueues(t *testing.T) {
+	a := newArranged(t)
+	queue := func(name string, muted *inspect.Muted) {
+		l := *a.locks[name]
+		l.State, l.Waiters = inspect.StateContended, fixture.Orders().Waiters
+		l.Findings = []inspect.Finding{{Rule: "herd", Severity: inspect.Warning, Muted: muted}}
+		if muted == nil {
+			l.Findings = nil
+		}
+		a.put(name, &l)
+	}
+	queue("b", &inspect.Muted{})
+	queue("d", nil)
+	a.rows.settle(fixture.Noon)
+	a.expect("muted and not", "d", "b", "a", "c")
+}
+
 // A lock that becomes critical does not wait for its place, but under the cursor it stays.
 func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a := newArranged(t)

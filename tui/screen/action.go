@@ -208,9 +208,7 @@ func FormActions(f *widget.Form) []Action {
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
 	list := []Action{{Shown: "enter", Hint: "next"}}
-	if f.OnLast() {
-		list[0] = Action{Shown: "enter", Hint: strings.ToUpper(f.Button)}
-	} else if f.At == 0 && len(f.Rows) > 1 {
+	if f.At == 0 && len(f.Rows) > 1 {
 		list = append(list, Action{Shown: "shift+tab", Hint: "to " + f.Button})
 	}
 	if f.Rows[f.At].Typed == nil {

@@ -1,8 +1,6 @@
 package widget
 
 import (
-	"slices"
-
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/internal/text"
@@ -44,8 +42,8 @@ func (r *FormRow) Offer(choices []string, wanted string) {
 	}
 }
 
-// Form is a list of rows and two buttons, its own and Cancel. Enter goes on: from a row to the next one, and from the
-// last one it presses the form's own button.
+// Form is a list of rows and two buttons, its own and Cancel. Enter goes on from a row to the next one, and from the
+// last one to the form's own button, which it then presses.
 type Form struct {
 	Rows   []FormRow
 	Button string
@@ -58,12 +56,6 @@ func (f *Form) OnButton() bool { return f.At == len(f.Rows) }
 
 func (f *Form) OnCancel() bool { return f.At > len(f.Rows) }
 
-// OnLast reports whether the keys are on the last row that asks for something.
-func (f *Form) OnLast() bool {
-	return f.At < len(f.Rows) &&
-		!slices.ContainsFunc(f.Rows[f.At+1:], func(r FormRow) bool { return r.Off == "" })
-}
-
 // Paste shows a note: a paste never reaches a field.
 func (f *Form) Paste() { f.Note = "pasting is off here: type it" }
 
@@ -75,7 +67,7 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	case "esc":
 		return false, true, false
 	case "enter":
-		confirmed, closed = f.OnButton() || f.OnLast(), f.OnCancel()
+		confirmed, closed = f.OnButton(), f.OnCancel()
 		if !confirmed && !closed {
 			f.step(1)
 		}
