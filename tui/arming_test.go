@@ -67,7 +67,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		again := send(m, press(m, "w")())
 		if environment != "" {
 			wantText(t, m, "Why is it done?")
-			again = press(m, "OPS-7", "enter")
+			again = press(m, "OPS-7", "enter", "enter")
 		}
 		answer(t, m, again)
 		run(t, m, press(m, "/locks/orders", "tab", "enter"))
@@ -108,9 +108,9 @@ func TestProductionAsksForTheReason(t *testing.T) {
 		t.Fatal("the preview was asked for before the reason")
 	}
 	wantText(t, m, "This is production. Why is it done?")
-	must.True(t, press(m, "enter") == nil, "no reason is taken for one")
+	must.True(t, press(m, "enter", "enter") == nil, "no reason is taken for one")
 	wantText(t, m, "give a reason", "[ Preview ]   [ Cancel ]")
-	run(t, m, press(m, "ticket 7", "enter"))
+	run(t, m, press(m, "ticket 7", "enter", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
 		t.Errorf("request %+v", r)
@@ -132,12 +132,12 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
 	press(m, "X")
 	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
-	press(m, "soon", "enter")
+	press(m, "soon", "enter", "enter")
 	wantText(t, m, "give a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}
-	run(t, m, press(m, "10m", "enter"))
+	run(t, m, press(m, "10m", "enter", "enter"))
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Set: the key expires in 10m unless its client renews it", "r1:6379  set; expires in 10m00s")

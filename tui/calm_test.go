@@ -192,10 +192,12 @@ func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
 	f := fixture.Trouble("persistent-contender", inspect.Critical, "")
 	f.Muted = &inspect.Muted{Until: fixture.In(1 << 40), Reason: "known", By: "me"}
 	l.Findings = []inspect.Finding{f}
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{Mutes: &fakeMutes{}}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ persistent-contender (muted)")
 	wantText(t, m, " · 1 muted")
 	wantNoText(t, m, "1 critical")
 	press(m, "f")
 	wantText(t, m, "(muted) "+f.Message, "muted by me until ", ": known")
+	send(m, tea.WindowSizeMsg{Width: 80, Height: 24})
+	wantText(t, m, "M unmute")
 }

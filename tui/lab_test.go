@@ -102,6 +102,11 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	settle(t, m, press(m, "r"))
 	wantText(t, m, " released zk:/locks/orders")
 	wantNoText(t, m, "still held", "HOLDING")
+	for range 2 { // by hand, and in the pane of the runs
+		press(m, "enter")
+		wantText(t, m, "lab", "none of your locks is selected")
+		press(m, "tab")
+	}
 	must.Equal(t, f.counted("release"), 2, f.counts)
 }
 
@@ -319,12 +324,14 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter goes through the rows, and on the last one takes the lock. It is not offered again while it is held.
+// Enter goes through the rows to the button, which takes the lock. It is not offered again while it is held.
 func TestEnterGoesThroughTheForm(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "enter", "enter", "enter")
+	wantNoText(t, m, "enter ACQUIRE")
+	press(m, "enter")
 	wantText(t, m, "enter ACQUIRE")
 	settle(t, m, press(m, "enter"))
 	wantText(t, m, "you hold zk:/locks/orders")

@@ -13,7 +13,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
+	"github.com/lockscope/lockscope/tui/widget"
 )
 
 // A client that is twice in a queue blocks those behind it once.
@@ -24,6 +27,35 @@ func TestBlockedAreCountedOnce(t *testing.T) {
 		t.Errorf("%s blocks %d", r.Name, r.blocks)
 	}
 }
+
+// What a client holds and waits for stays in the order of the locks, whichever it holds.
+func TestEntriesKeepTheirOrder(t *testing.T) {
+	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
+		fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Bob), fixture.QueueOf("/a", time.Minute, fixture.Bob, fixture.Ann),
+	}})
+	for _, r := range ListClients(s).rows {
+		must.Equal(t, r.entries[0].Lock.ID.Path+r.entries[1].Lock.ID.Path, "/a/b", r.Name)
+	}
+}
+
+// Names of locks have the room of columns that say nothing of them.
+func TestNamesOfEntriesHaveRoomFirst(t *testing.T) {
+	long := fixture.QueueOf("/"+strings.Repeat("r", 50), time.Minute, fixture.Ann)
+	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{long}})
+	p := &Screen{Context: snapshotOnly{s: s}}
+	columns := p.entryColumns(ListClients(s).rows[0].entries, 80)
+	must.Equal(t, widget.Lay(columns, 76)[1], len(long.ID.String()), "cells of the name")
+}
+
+// snapshotOnly is a screen's context that has a snapshot.
+type snapshotOnly struct {
+	screen.Context
+	s *inspect.Snapshot
+}
+
+func (c snapshotOnly) Snapshot() *inspect.Snapshot { return c.s }
+func (c snapshotOnly) Now() time.Time              { return fixture.Noon }
+func (c snapshotOnly) Theme() *theme.Theme         { return theme.New(theme.Options{}) }
 
 // A cycle that has just come apart is not drawn.
 func TestCycleThatIsGone(t *testing.T) {
