@@ -13,12 +13,19 @@ type Spread struct {
 	Masters, Locks, OnOne int
 	// Used is the number of different masters that have the locks of OnOne.
 	Used int
+
+	suspected bool // before: it takes fewer locks to stay so
 }
 
 // Suspect reports whether these are not the masters of one lock, but independent servers with their own locks: nine
-// of ten locks are on one of them only, and not all on the same one, or there are many.
+// of ten locks are on one of them only, and not all on the same one, or there are many. It stays so while three of four
+// are, so that a few locks that come and go do not change what is said of all.
 func (s Spread) Suspect() bool {
-	return s.Masters > 1 && 10*s.OnOne >= 9*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
+	least := 90
+	if s.suspected {
+		least = 75
+	}
+	return s.Masters > 1 && 100*s.OnOne >= least*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }
 
 // suspectLocks on one and the same of several masters are too many for failed attempts.
@@ -49,10 +56,10 @@ func (p *backendState) judge(now time.Time) {
 	p.suspect = p.suspect || p.once() || !now.After(p.since) || now.Sub(p.suspectSince) >= SettleFor
 }
 
-// counted returns the spread once all locks were looked at; nothing is counted before.
+// counted returns the spread once all locks were looked at, or enough of them.
 func (p *backendState) counted() Spread {
-	if s := &p.spread; p.firstPassDone || p.once() {
-		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on)}
+	if s := &p.spread; p.firstPassDone || p.once() || s.onOne >= suspectLocks {
+		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on), suspected: p.suspect}
 	}
 	return Spread{}
 }

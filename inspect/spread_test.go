@@ -65,6 +65,28 @@ func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	expect(t, "with one left", a.found(), "b leftover")
 }
 
+// A suspect target stays one while a few of its locks are on several masters, and many locks tell before the first
+// pass has ended.
+func TestASuspectTargetStaysOne(t *testing.T) {
+	a := applying(t)
+	a.Diagnose(suspecting(nil), 0)
+	var locks []*Lock
+	for i := range 2 * suspectLocks {
+		locks = append(locks, keyAt(fmt.Sprint(i), []string{"x - -", "- y -"}[i%2], 0))
+	}
+	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePush}, Put: locks})
+	a.pass(0.1, 1.2)
+	expect(t, "during the first pass", a.found(), "suspect")
+	for i, name := range []string{"p", "q", "r"} {
+		a.send(float64(2+i), Update{Put: []*Lock{keyAt(name, "z z -", float64(2+i))}})
+		expect(t, "with "+name, a.found(), "suspect")
+	}
+	a.send(5, Update{Put: []*Lock{keyAt("s", "z z -", 5)}})
+	if strings.Contains(a.found(), "suspect") {
+		t.Error("10 of 14 are suspect")
+	}
+}
+
 // A leftover is reported while another lock is on one master for a moment, as it is acquired, and again at once
 // after the target was suspect for longer: its votes are not read anew.
 func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
