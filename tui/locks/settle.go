@@ -16,7 +16,7 @@ const settleEvery = 5 * time.Second
 const lineKept = 2 * settleEvery
 
 // movesEvery says so.
-const movesEvery = "sorted every 5s"
+const movesEvery = "updated every 5s"
 
 // settleStart is that time after the first order.
 const settleStart = 3 * time.Second
