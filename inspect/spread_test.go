@@ -78,7 +78,7 @@ func TestASuspectTargetStaysOne(t *testing.T) {
 	a.pass(0.1, 1.2)
 	expect(t, "during the first pass", a.found(), "suspect")
 	for i, name := range []string{"p", "q", "r"} {
-		a.send(float64(2+i), Update{Put: []*Lock{keyAt(name, "z z -", float64(2+i))}})
+		a.send(2+i, Update{Put: []*Lock{keyAt(name, "z z -", float64(2+i))}})
 		expect(t, "with "+name, a.found(), "suspect")
 	}
 	a.send(5, Update{Put: []*Lock{keyAt("s", "z z -", 5)}})

@@ -49,8 +49,8 @@ func TestClientsKeys(t *testing.T) {
 	}{
 		{"start", nil, "bob", "zk:/dl/b"},
 		{"down", []string{"j", "down"}, "dan", "zk:/jobs/ledger"},
-		{"its locks", []string{"j", "j", "tab", "j"}, "dan", "zk:/jobs/idle"},
-		{"enter goes to its locks", []string{"j", "j", "enter", "j"}, "dan", "zk:/jobs/idle"},
+		{"its locks", []string{"j", "j", "tab", "k"}, "dan", "zk:/jobs/idle"},
+		{"enter goes to its locks", []string{"j", "j", "enter", "k"}, "dan", "zk:/jobs/idle"},
 		{"and esc back", []string{"j", "j", "enter", "j", "esc", "j"}, "eve", "zk:/jobs/mail"},
 		{"last and first", []string{"G", "g"}, "bob", "zk:/dl/b"},
 		{"filter by name", []string{"/", "f", "a", "y", "enter"}, "fay", "zk:/jobs/mail"},
@@ -78,7 +78,7 @@ func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
 		t.Fatalf("opened at %q", got)
 	}
 	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
-	press(m, "enter", "j", "enter")
+	press(m, "enter", "k", "enter")
 	wantText(t, m, "chain", "dan (10.2.0.4:53124) has held it")
 	press(m, "esc")
 	wantText(t, m, "what it holds and waits for")
@@ -218,7 +218,7 @@ func TestClientsMouse(t *testing.T) {
 	if got := selectedName(m); got != "dan" {
 		t.Fatalf("selected %q", got)
 	}
-	at := tea.MouseClickMsg{X: 10, Y: top + c.Layout().EntriesTop + 1, Button: tea.MouseLeft}
+	at := tea.MouseClickMsg{X: 10, Y: top + c.Layout().EntriesTop, Button: tea.MouseLeft}
 	send(m, at)
 	if got := m.front().Selected().Lock.Path; got != "/jobs/idle" {
 		t.Fatalf("on %q", got)

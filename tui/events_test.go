@@ -94,11 +94,11 @@ func TestEventsAreReported(t *testing.T) {
 func TestNamesOfEventsHaveRoomFirst(t *testing.T) {
 	t.Parallel()
 	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
-	a.Owner.Label, b.Owner.Label = "app-server-1:4000", "app-server-2:4000"
+	a.Owner.Label, b.Owner.Label = "app-001:4000", "app-002:4000"
 	e := inspect.Event{Kind: inspect.EventHandover, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &b, Previous: &a}
 	m := withEvents(t, Options{}, 80, 24, e)
 	fits(t, m)
-	wantText(t, m, "12:00:00  ", "app-server-1:4000 → app-server-2:4000")
+	wantText(t, m, "12:00:00  ", "app-001:4000 → app-002:4000")
 }
 
 func TestEventsThatNobodySawHaveTheLatestTime(t *testing.T) {

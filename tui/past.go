@@ -95,7 +95,7 @@ func (m *Model) pastActions() []screen.Action {
 		{Keys: []string{"backspace"}, Shown: "backspace", Help: toNow, Disabled: atNow, Run: m.toPresent},
 	}
 	list = append(list, screen.Action{
-		Keys: []string{"@"}, Shown: "@", Hint: "rewind", Late: true, Help: "rewind to the selected event, or to when the lock was acquired",
+		Keys: []string{"@"}, Shown: "@", Hint: "rewind", Late: true, Help: "rewind to the selected event, or acquisition",
 		Disabled: func() string {
 			_, why := moment(m)
 			return cmp.Or(why, none())

@@ -65,7 +65,7 @@ func TestStuckHolder(t *testing.T) {
 		return state{name: name, c: c, fires: true, severity: inspect.Warning, confidence: sure, has: has}
 	}
 	check(t, "stuck-holder", []state{
-		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, "a has held it past the limit of 10m; 2 waiting"),
+		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, " has held it past the limit of 10m; 2 waiting"),
 		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},

@@ -170,6 +170,17 @@ func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	r.learn(&c.Owner)
 }
 
+// worst is the place of the hold that blocks most; 0 without any.
+func (r *clientRow) worst() (at int) {
+	most := int32(-1)
+	for i, e := range r.entries {
+		if c := e.Contender; c.State == inspect.Holding && c.BlockedBelow > most {
+			at, most = i, c.BlockedBelow
+		}
+	}
+	return at
+}
+
 // learn copies facts that are not yet known about its owner.
 func (r *clientRow) learn(o *inspect.Owner) {
 	fill(&r.owner.Label, o.Label)

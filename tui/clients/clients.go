@@ -198,7 +198,10 @@ func (s *Screen) selectAt(at int) {
 	i := slices.IndexFunc(r.entries, func(e inspect.Entry) bool {
 		return entryKeyOf(e) == s.entry || s.entry.name == "" && e.Lock.ID == s.entry.lock
 	})
-	if i < 0 {
+	switch {
+	case i < 0 && s.entry == (entryKey{}):
+		i = r.worst()
+	case i < 0:
 		i = s.entries.At
 	}
 	s.selectEntry(i)

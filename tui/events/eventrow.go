@@ -32,7 +32,7 @@ func (s *Screen) layOut() []widget.Column {
 	s.terse = s.width < narrowEvents || s.groups != nil || !widget.InFull(columns, width, eventLock, eventWho)
 	if s.terse {
 		columns[0].Width, columns[1].Width = 9, max(len("EVENT"), s.needs.word)
-		if s.groups == nil {
+		if s.groups == nil && width < wideEvents {
 			columns[eventLasted].Width = min(lasted, max(len("LASTED"), s.needs.lasted))
 		}
 		if !widget.InFull(columns, width, eventLock, eventWho) {

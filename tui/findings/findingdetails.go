@@ -110,8 +110,12 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 	if l := s.Snapshot().Lock(f.on); l != nil {
 		now = now.Add(s.Snapshot().Backend(l.ID.Backend).ClockOffset())
 		if c, ok := l.Contender(f.Subject.Contender); ok && c.State == inspect.Holding {
-			facts = heldFact(s, l, &c)
-			without = append(without, "since", "held_since", "held_over", "held_at_least_ms", "known")
+			without = append(without, "since", "held_over", "held_at_least_ms", "known")
+			v, _ := screen.AgesOf(s, l)
+			if held := v.Held(l, &c); held.Known != describe.Exactly || c.HeldSince.IsZero() { // as the lock's row has it
+				facts = []describe.Fact{{Name: "held", Values: []string{strings.TrimSpace(held.String())}}}
+				without = append(without, "held_since")
+			}
 		}
 	}
 	facts = append(facts, describe.Evidence(f.Evidence, now.Truncate(time.Second), without...)...)
@@ -136,15 +140,6 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 		return nil
 	}
 	return lines
-}
-
-// heldFact is the hold's age as the lock's row shows it, instead of the times in the evidence.
-func heldFact(s *Screen, l *inspect.Lock, c *inspect.Contender) []describe.Fact {
-	v, _ := screen.AgesOf(s, l)
-	if held := v.Held(l, c).String(); held != "" {
-		return []describe.Fact{{Name: "held", Values: []string{strings.TrimSpace(held)}}}
-	}
-	return nil
 }
 
 // labelled puts a label before the first of some lines.

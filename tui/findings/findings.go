@@ -20,6 +20,7 @@ type Screen struct {
 	input         screen.FilterInput
 	finder        finder
 	width, height int
+	drawn         string
 	list          widget.Scroller
 	// group and Chosen are the selection, which the cursor follows. Chosen is nil on the row of a group.
 	group  *foundGroup
@@ -66,6 +67,7 @@ func (s *Screen) Title() string { return string(screen.Findings) }
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.list.To(s.list.At, s.Index.Rows(), s.rows())
+	s.drawn = s.draw()
 }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {

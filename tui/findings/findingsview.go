@@ -52,7 +52,10 @@ func (s *Screen) rows() int {
 
 func (s *Screen) ScrollPosition() (at, of, rows int) { return s.list.At, s.Index.Rows(), s.rows() }
 
-func (s *Screen) View() string {
+// View is the screen as SetSize drew it.
+func (s *Screen) View() string { return s.drawn }
+
+func (s *Screen) draw() string {
 	t, tail := s.Theme(), s.Theme().Glyphs.Ellipsis
 	width := s.tableWidth()
 	inner := width - widget.Margin - 1
