@@ -48,7 +48,7 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	return facts
 }
 
-// factName is a name of evidence in words. A contender's since is when it joined the queue, not when it acquired the lock.
+// factName is a name of evidence in words. A contender's since is when it joined the queue, not its grant.
 func factName(name string) string {
 	switch name {
 	case "since":
