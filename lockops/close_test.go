@@ -41,7 +41,7 @@ func (c *closing) session(t *testing.T) lockops.Session {
 func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts ...lockops.Option) lockops.Locker {
 	t.Helper()
 	if kind.On != lockops.OnZooKeeper {
-		opts = append(opts, lockops.WithTTL(closeTTL))
+		opts = append(opts, lockops.WithTTL(closeTTL), patient)
 	}
 	l := must.Have(kind.New(s, c.name, opts...))(t)
 	return l

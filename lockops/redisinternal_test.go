@@ -108,7 +108,7 @@ func TestClockReadings(t *testing.T) {
 	one := s.masters[0]
 	read := func() uint64 {
 		before := one.requests.Load()
-		must.Have(one.clockFor("key", time.Second))(t)
+		must.Have(one.clockFor("key", time.Minute))(t)
 		return one.requests.Load() - before
 	}
 	read()
@@ -344,17 +344,17 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			&NewRedisMutex(s, servertest.UniqueName(t)).redisKey, &NewRedisFairMutex(s, servertest.UniqueName(t)).redisKey,
 		} {
 			r := request{script: l.acquire, keys: l.keys, value: s.newValue(""), ttl: time.Minute, since: notInQueue, beat: l.beat}
-			c, err := m.clockFor(l.lock.name, time.Second)
+			c, err := m.clockFor(l.lock.name, 30*time.Second)
 			must.Succeed(t, err)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
-			if v := m.acquire(r, time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
+			if v := m.acquire(r, 30*time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
 				t.Errorf("%s: %+v, want errLate", l.lock.kind, v)
 			}
 			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
 				t.Errorf("%s: a late request took the lock", l.lock.kind)
 			}
-			if v := m.acquire(r, time.Second); !v.taken { // its answer carried its clock
+			if v := m.acquire(r, 30*time.Second); !v.taken { // its answer carried its clock
 				t.Errorf("%s: %+v", l.lock.kind, v)
 			}
 		}

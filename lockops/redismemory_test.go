@@ -23,7 +23,7 @@ func TestAServerWithoutMemory(t *testing.T) {
 				on = masters[:1]
 			}
 			lock := func(name string) lockops.Locker {
-				l := must.Have(kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL)))(t)
+				l := must.Have(kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL), patient))(t)
 				return l
 			}
 			h := acquire(t, lock("held"))

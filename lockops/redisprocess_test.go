@@ -118,7 +118,7 @@ func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 		case "fair":
 			l = lockops.NewRedisFairMutex(redisSession(t, on...), "lock")
 		case "redlock":
-			l = lockops.NewRedlock(redisSession(t, on...), "lock")
+			l = lockops.NewRedlock(redisSession(t, on...), "lock", patient)
 		}
 		h := acquire(t, l) // when the TTL is over
 		resumed := time.Now()

@@ -47,8 +47,8 @@ func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
 	select {
 	case <-h.Context().Done():
 		must.Be(t, context.Cause(h.Context()), ErrLost, "it ended by")
-	case <-time.After(20 * time.Second):
-		t.Error("the loss was not told within 20s")
+	case <-time.After(time.Minute):
+		t.Error("the loss was not reported within a minute")
 	}
 }
 

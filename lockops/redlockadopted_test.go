@@ -38,7 +38,7 @@ func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
 	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}
 	var clients []redis.UniversalClient
 	for _, m := range masters {
-		c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+		c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		clients = append(clients, c)
 	}

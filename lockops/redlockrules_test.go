@@ -29,7 +29,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	}
 	s := must.Have(lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master })))(t)
 	defer s.Close()
-	const ttl = 3 * time.Second
+	const ttl = 6 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
 	release(t, acquire(t, l)) // learns their identities
 	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
@@ -62,7 +62,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		// A master that was started less than a TTL ago does not vote: those that other tests restarted.
-		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(10*time.Second), lockops.WithMasterLimit(3*time.Second))
+		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(20*time.Second), patient)
 		var h *lockops.Hold
 		must.Become(t, "all masters voted", func() bool {
 			h = acquire(t, l)
@@ -214,7 +214,7 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
-		for range 20 {
+		for range 10 {
 			hour := lockops.WithTTL(time.Hour) // of a grant that no client has
 			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
@@ -283,7 +283,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		n := must.Have(clients[i].Exists(within(t), turns).Result())(t)
 		return n == 1
 	}
-	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock"))
+	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
 	got := make(chan error, 1)

@@ -125,7 +125,7 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 		release(t, h)
 		select {
 		case <-fired:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the program's watch never fired")
 		}
 	})
@@ -157,14 +157,14 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 	if h, err := other.Acquire(short); err == nil {
 		release(t, h)
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("an Acquire of 100 ms returned after %v", took)
 	}
 	cancel()
 	select {
 	case err := <-ended:
 		must.Be(t, err, context.Canceled)
-	case <-time.After(8 * time.Second): // the connection is given up after 13 s
+	case <-time.After(10 * time.Second): // the connection is given up after 13 s
 		t.Error("a cancelled Acquire waits for the search")
 	}
 	p.mute.Store(0)
@@ -176,14 +176,14 @@ func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})
 	p := startProxy(t, server.Addr)
-	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(time.Second)), "/lock"))
+	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(5*time.Second)), "/lock"))
 	p.blackHole.Store(true)
 	ended := make(chan error, 1)
 	go func() { ended <- h.Extend(within(t)) }()
 	select {
 	case err := <-ended:
 		must.Be(t, err, lockops.ErrLost)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it waits though the hold is lost")
 	}
 	p.blackHole.Store(false)

@@ -17,7 +17,7 @@ import (
 
 // The ensemble's tick and for how many of them a member that is cut off goes on on its own.
 const (
-	partitionTick  = 200 * time.Millisecond
+	partitionTick  = 400 * time.Millisecond
 	partitionLimit = 5
 )
 

@@ -221,7 +221,7 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 				path := servertest.UniquePath(t)
 				p := startProxy(t, server.Addr)
-				s := zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second))
+				s := zkSession(t, p.addr(), lockops.WithSessionTimeout(6*time.Second))
 				var h *lockops.Hold
 				if downgraded {
 					w := acquire(t, writer(s, path))
