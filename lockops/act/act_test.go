@@ -234,7 +234,7 @@ func TestNoAuditNoAction(t *testing.T) {
 func redisMastersOf(t *testing.T, servers []*servertest.Redis) (clients []redis.UniversalClient, addrs []string) {
 	t.Helper()
 	for _, s := range servers {
-		c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true})
+		c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		clients, addrs = append(clients, c), append(addrs, s.Addr)
 	}

@@ -51,7 +51,7 @@ func TestAuditFile(t *testing.T) {
 func TestAuditSaysWhere(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3})
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3, ReadTimeout: time.Minute})
 	defer admin.Close()
 	admin.Set(t.Context(), "lock:a", "v", 0)
 	audit, path := openAudit(t)

@@ -25,7 +25,7 @@ func TestAClientIsEnded(t *testing.T) {
 	audit, path := openAudit(t)
 	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
 	other := func(name string) (client *redis.Conn, addr string) {
-		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1})
+		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
 		conn := c.Conn()
 		t.Cleanup(func() { conn.Close() })
@@ -102,12 +102,12 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	for _, sent := range []bool{false, true} {
-		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 		defer ours.Close()
 		ours.AddHook(lostAnswer{subcommand: "kill", sent: sent})
 		audit, path := openAudit(t)
 		ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, time.Minute, audit)
-		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 		defer other.Close()
 		victim := other.Conn()
 		defer victim.Close()
@@ -168,7 +168,7 @@ func TestAnAddressOfSeveral(t *testing.T) {
 func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1})
+	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, ReadTimeout: time.Minute})
 	defer ours.Close()
 	r := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, nil)
 	for range 2 {

@@ -242,7 +242,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	clients[0].Set(t.Context(), "lock:a", "v", time.Minute)
 	audit, _ := openAudit(t)
-	const limit = 300 * time.Millisecond
+	const limit = 5 * time.Second
 	releaser := NewRedis([]redis.UniversalClient{&stopping{clients[0], func() { server.Pause(t) }}}, Target{Servers: addrs}, limit, audit)
 	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
 	result, err := releaser.Execute(t.Context(), p, "typed")

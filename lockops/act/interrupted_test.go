@@ -92,7 +92,7 @@ func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
 			for _, by := range []saidNo{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {
 				for from, last := 1, false; !last; from++ {
 					fault := &interrupted{by: by, from: from, most: 1 + 99*(from%2)}
-					c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+					c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 					c.AddHook(fault)
 					releaser := onMaster(t, c, server.Addr)
 					p := confirmed(t, releaser, request)

@@ -19,7 +19,7 @@ import (
 )
 
 // tries of each race; make races has the long form.
-var tries = flag.Int("act.tries", 40, "how often an action races with the holder's own, of each kind")
+var tries = flag.Int("act.tries", 20, "how often an action races with the holder's own, of each kind")
 
 // release of a client: compare and delete, as every library does it.
 var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)

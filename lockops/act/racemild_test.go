@@ -79,7 +79,7 @@ func TestEndingClientsInRaces(t *testing.T) {
 	ender := onMaster(t, ours, server.Addr)
 	ctx := t.Context()
 	connect := func() (client *redis.Client, conn *redis.Conn, addr string, err error) {
-		client = redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: "worker", MaxRetries: -1})
+		client = redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: "worker", MaxRetries: -1, ReadTimeout: time.Minute})
 		conn = client.Conn()
 		info, err := conn.ClientInfo(ctx).Result()
 		if err != nil {

@@ -218,7 +218,7 @@ func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, redissource.New(redissource.Config{
-		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{addr}}}, Only: key, Once: true, Budget: redissource.Budget{Unlimited: true},
+		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{addr}}}, Only: key, Once: true, Timeout: 30 * time.Second, Budget: redissource.Budget{Unlimited: true},
 	}))
 	o.Diagnose(finding.Rules(), 10*time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

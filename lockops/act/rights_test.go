@@ -38,11 +38,11 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 // aclUser adds a user to a server and connects as it.
 func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
 	t.Helper()
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 	defer admin.Close()
 	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
 	must.Succeed(t, admin.Do(t.Context(), args...).Err())
-	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2})
+	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
