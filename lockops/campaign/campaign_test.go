@@ -187,7 +187,7 @@ func progress(t *testing.T, cfg Config) {
 
 // nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
 func nothingLeft(t *testing.T, tg *target, cfg Config) {
-	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + 10*time.Second // the order of a Redlock's waiters expires on its own
+	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires on its own
 	var left []string
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {

@@ -160,7 +160,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-const endLimit = 20 * time.Second
+const endLimit = time.Minute
 
 // end asks all workers to end and waits for them; what hangs shows its goroutines.
 func (c *team) end(t *testing.T) {

@@ -163,9 +163,10 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 			if r.Grants != 240 || r.Overlaps != 0 || r.TokensBack != 0 || r.Lost+r.Failed != 0 {
 				t.Errorf("%+v", r)
 			}
-			// Waking all of them would be more than one for each of those who wait.
-			if n := r.RequestsPerGrant(); n < 2 || n > 10 {
-				t.Errorf("%v requests a grant with %d contenders, want at most 10", n, contenders)
+			// Waking all of them would be more than one for each of those who wait. Each asks twice a second on its own.
+			most := 10 + 2*r.Duration.Seconds()*float64(contenders)/240
+			if n := r.RequestsPerGrant(); n < 2 || n > most {
+				t.Errorf("%v requests a grant with %d contenders, want at most %.0f", n, contenders, most)
 			}
 			if run.ledger.token == 0 || run.ledger.byCall || !strings.Contains(r.Order, "clock") {
 				t.Errorf("token %d, by %s", run.ledger.token, r.Order)
@@ -334,7 +335,7 @@ func TestServersThatAreAway(t *testing.T) {
 	}
 	server.Restart(t)
 	cfg := brief
-	cfg.Rounds, cfg.Stall = 1_000_000, time.Second
+	cfg.Rounds, cfg.Stall = 1_000_000, 6*time.Second
 	run := must.Have(Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), cfg))(t)
 	for e := range run.Events() {
 		if e.Kind == Released {
