@@ -33,7 +33,7 @@ func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key strin
 
 func clusterClient(t *testing.T, nodes []*servertest.Redis) *redis.ClusterClient {
 	t.Helper()
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr, nodes[len(nodes)-1].Addr}})
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr, nodes[len(nodes)-1].Addr}, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -139,7 +139,7 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 	}{
 		{to, []any{"cluster", "setslot", slot, "importing", fromID}},
 		{from, []any{"cluster", "setslot", slot, "migrating", toID}},
-		{from, []any{"migrate", host, port, key, 0, 5000}},
+		{from, []any{"migrate", host, port, key, 0, 60_000}},
 	} {
 		if err := step.c.Do(ctx, step.args...).Err(); err != nil {
 			t.Fatalf("%v: %v", step.args, err)

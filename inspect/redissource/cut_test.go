@@ -51,12 +51,12 @@ func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	writeAll(t, client(t, m))
-	look := func(m *servertest.Redis) *inspect.Snapshot {
+	look := func(m *servertest.Redis, timeout time.Duration) *inspect.Snapshot {
 		cfg := config([]*servertest.Redis{m})
-		cfg.Match, cfg.Timeout, cfg.Budget = nil, time.Second, redissource.Budget{Unlimited: true}
+		cfg.Match, cfg.Timeout, cfg.Budget = nil, timeout, redissource.Budget{Unlimited: true}
 		return diagnosed(t, cfg)
 	}
-	all := look(m)
+	all := look(m, 30*time.Second)
 	partial := 0
 	results := make([]error, 0, 64)
 	var g errgroup.Group
@@ -70,7 +70,7 @@ func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 		after := int64(100 + i*i*8)
 		proxy := cutting(t, m, after)
 		g.Go(func() error {
-			cuts[i] = cut{after, look(proxy)}
+			cuts[i] = cut{after, look(proxy, time.Second)}
 			return nil
 		})
 	}

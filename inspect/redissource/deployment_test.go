@@ -69,7 +69,7 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	v.Await("pushed", holder(v, "lock:a", "y"))
 	var was string
 	v.Await("the run id", func() bool { was = v.Backend.Servers[0].RunID; return was != "" })
-	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
 	master.Kill(t)
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
 	v.Await("the replica is the master", func() bool {
@@ -89,7 +89,7 @@ func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	set(t, master, "lock:a", "x", 0)
 	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}))
 	v.Await("held", holder(v, "lock:a", "x"))
-	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
 	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer c.Close()
 	must.Become(t, "a failover begins", func() bool { return c.Failover(context.Background(), servertest.SentinelMaster).Err() == nil })

@@ -21,7 +21,7 @@ func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
 	conn := must.Have(dialer.DialContext(t.Context(), "tcp", m.Addr))(t)
 	t.Cleanup(func() { conn.Close() })
 	must.Have(conn.Write([]byte("CLIENT SETNAME " + name + "\r\n")))(t)
-	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if reply, err := bufio.NewReader(conn).ReadString('\n'); err != nil || reply != "+OK\r\n" {
 		t.Fatalf("%q, %v", reply, err)
 	}

@@ -54,7 +54,7 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 		if server.Requests != cost.Requests || server.PerSecond <= 0 || cost.Limit != 50 {
 			t.Errorf("cost %+v, server %+v", cost, server)
 		}
-		if age := time.Since(v.Locks["lock:7"].ReadAt); age > 6*time.Second {
+		if age := time.Since(v.Locks["lock:7"].ReadAt); age > 12*time.Second {
 			t.Errorf("what is on the screen was read %v ago", age)
 		}
 	})
@@ -63,13 +63,13 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	v.Await("a deletion of what nobody looks at", func() bool {
 		return state(v, "lock:500", inspect.StateFree)() && state(v, "lock:501", inspect.StateFree)()
 	})
-	if took := time.Since(deleted); took > 15*time.Second {
+	if took := time.Since(deleted); took > 30*time.Second {
 		t.Errorf("it takes %v", took)
 	}
 	must.Succeed(t, c.Set(ctx, "lock:7", "y", 0).Err())
 	changed := time.Now()
 	v.Await("what is on the screen comes first", holder(v, "lock:7", "y"))
-	if took := time.Since(changed); took > 6*time.Second {
+	if took := time.Since(changed); took > 12*time.Second {
 		t.Errorf("a change of what is on the screen takes %v", took)
 	}
 }

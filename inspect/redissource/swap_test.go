@@ -28,7 +28,6 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 	}
 	cfg := pushConfig(m)
 	cfg.Budget.ScanEvery = 100 * time.Millisecond
-	cfg.Timeout = 6 * time.Second // a busy machine is to lose no connection, by which all is read again
 	v, _ := watch(t, cfg)
 	awaitPush(v)
 	v.Await("as it was", func() bool { return holder(v, "lock:both", "first")() && state(v, "lock:gone", inspect.StateHeld)() })

@@ -122,7 +122,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	w, _ := watch(t, cfg)
 	awaitPush(w)
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))
-	must.Succeed(t, client(t, master).Wait(context.Background(), 1, 5*time.Second).Err())
+	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
 	master.Kill(t)
 	w.Await("down, by its own name", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
 	w.Await("the other", func() bool {

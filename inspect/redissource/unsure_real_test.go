@@ -32,7 +32,6 @@ func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...a
 	set(t, m, "lock:a", "x", time.Hour)
 	cfg := pushConfig(m)
 	cfg.Tick = 20 * time.Millisecond // where it does not push
-	cfg.Timeout = 6 * time.Second
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v, _ := watch(t, cfg)
 	v.Await("its limit", func() bool {
