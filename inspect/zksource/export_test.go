@@ -6,7 +6,7 @@ import "time"
 func NewHasty(cfg Config) *Source {
 	s := New(cfg)
 	s.beats = beats{
-		session: 3 * time.Second, identity: time.Second,
+		session: 6 * time.Second, identity: time.Second,
 		poll: 50 * time.Millisecond, focused: 100 * time.Millisecond, others: 200 * time.Millisecond, doubtful: 200 * time.Millisecond,
 		sweep: 500 * time.Millisecond,
 	}

@@ -39,7 +39,7 @@ func hungServer(t *testing.T) string {
 func TestAReleaseWhileAServerHangsIsARelease(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := servertest.ConnectZooKeeper(t, zks.Addr, 4*time.Second)
+	c := servertest.ConnectZooKeeper(t, zks.Addr, 8*time.Second)
 	create(t, c, "/l", "", 0)
 	held := create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	o := follow(t, zksource.Config{Servers: []string{zks.Addr, hungServer(t)}}, "/l")
@@ -47,7 +47,7 @@ func TestAReleaseWhileAServerHangsIsARelease(t *testing.T) {
 	o.await("its session is known", func(s *inspect.Snapshot) bool {
 		session, ok := s.Session(s.Lock(o.id), &s.Lock(o.id).Holders[0])
 		last = session.LastContact
-		return ok && session.Timeout == 4*time.Second && !last.IsZero()
+		return ok && session.Timeout == 8*time.Second && !last.IsZero()
 	})
 	o.await("the next report is under way for a while", func(s *inspect.Snapshot) bool {
 		session, _ := s.Session(s.Lock(o.id), &s.Lock(o.id).Holders[0])

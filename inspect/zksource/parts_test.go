@@ -183,7 +183,7 @@ func TestLocksOfOneNode(t *testing.T) {
 		remove(t, c, root+"/app/second")
 		v.Await("it is again", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateHeld })
 
-		must.Have(c.Set(root+"/shedlock/hourly", []byte(until(700*time.Millisecond)), -1))(t)
+		must.Have(c.Set(root+"/shedlock/hourly", []byte(until(6*time.Second)), -1))(t)
 		v.Await("the job runs", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateHeld })
 		v.Await("and its time is up", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateFree })
 	})

@@ -101,14 +101,14 @@ func late(needs time.Duration) func(context.Context, string, string) (net.Conn, 
 	}
 }
 
-// Six seconds are enough for a server that answers after four: the first attempt does not end before.
+// Thirteen seconds are enough for a server that answers after eight: the first attempt does not end before.
 func TestAnImpatientLookWaitsForASlowServer(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
 	create(t, c, "/lock", "", 0)
 	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: late(4 * time.Second), Timeout: 6 * time.Second})
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: late(8 * time.Second), Timeout: 13 * time.Second})
 	if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
 		t.Errorf("%+v", v.Backend)
 	}

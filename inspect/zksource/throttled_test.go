@@ -57,7 +57,7 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 func TestAServerThatThrottlesEverythingIsNamed(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: 300 * time.Millisecond})
+	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: 4 * time.Second})
 	if b := v.Backend; b.State != inspect.Down || !strings.Contains(b.Error, "throttles") {
 		t.Errorf("%s: %q", b.State, b.Error)
 	}

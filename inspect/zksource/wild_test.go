@@ -32,8 +32,8 @@ func newWild(t *testing.T, zks *servertest.ZooKeeper) *wild {
 	return w
 }
 
-// client is heard of every second: a waiter that was not heard of since it queued may be about to watch.
-func (w *wild) client() *zk.Conn { return clientFor(w.t, w.zks, 3*time.Second) }
+// client is heard of every third second: a waiter that was not heard of since it queued may be about to watch.
+func (w *wild) client() *zk.Conn { return clientFor(w.t, w.zks, 9*time.Second) }
 
 // place makes a directory, and those above it.
 func (w *wild) place(c *zk.Conn, name string) string {
