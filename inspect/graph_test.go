@@ -214,7 +214,7 @@ func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
 	defer sub.Close()
 	done := make(chan error)
 	go func() { done <- o.Run(t.Context()) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	await := func(what string, want func(*Snapshot) bool) {
 		t.Helper()

@@ -27,7 +27,7 @@ func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 // A panic of a source ends the observer with an error that has the stack, so that the screen can restore the terminal.
 func TestPanicOfASourceIsAnError(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := inspect.NewObserver(time.Now, panicking{}, patient{}).Run(ctx)
 	var panicked *inspect.PanicError

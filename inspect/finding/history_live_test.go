@@ -26,10 +26,10 @@ type watched struct {
 
 func watchKey(t *testing.T, master *servertest.Redis, stuckAfter time.Duration) *watched {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	w := &watched{t: t, ctx: ctx, client: redis.NewClient(&redis.Options{Addr: master.Addr}), id: inspect.ID{Backend: "redis", Path: servertest.UniqueName(t)}}
 	w.observer = inspect.NewObserver(time.Now, redissource.New(redissource.Config{
-		Backend: "redis", Only: w.id.Path, Tick: 20 * time.Millisecond, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}},
+		Backend: "redis", Only: w.id.Path, Tick: 20 * time.Millisecond, Timeout: 30 * time.Second, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}},
 	}))
 	w.observer.Diagnose(Rules(), stuckAfter)
 	w.sub = w.observer.Subscribe()
@@ -106,9 +106,9 @@ func TestARealWatchdogStops(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		w := watchKey(t, masters[0], time.Hour)
 		w.do("HSET", w.id.Path, first, 1)
-		w.do("PEXPIRE", w.id.Path, 4000)
+		w.do("PEXPIRE", w.id.Path, 12000)
 		w.awaitLock("it is held", w.heldBy(first))
-		w.renew(6, 4*time.Second, 800*time.Millisecond)
+		w.renew(6, 12*time.Second, 2400*time.Millisecond)
 		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "renewal-stopped") {
 			t.Errorf("it is renewed: %+v", l.Findings)
 		}
@@ -122,18 +122,18 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		w := watchKey(t, masters[0], 3*time.Second)
+		w := watchKey(t, masters[0], 8*time.Second)
 		waiter := w.client.Subscribe(w.ctx, "redisson_lock__channel:{"+w.id.Path+"}")
 		defer waiter.Close()
 		must.Have(waiter.Receive(w.ctx))(t)
 		w.do("HSET", w.id.Path, first, 1)
-		w.do("PEXPIRE", w.id.Path, 4000)
+		w.do("PEXPIRE", w.id.Path, 12000)
 		w.awaitLock("it is held and somebody waits", func(l *inspect.Lock) bool { return w.heldBy(first)(l) && l.WaitersAtLeast == 1 })
-		w.renew(6, 4*time.Second, 300*time.Millisecond)
+		w.renew(6, 12*time.Second, 300*time.Millisecond)
 		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "zombie-renewal") {
 			t.Errorf("it is held for a moment only: %+v", l.Findings)
 		}
-		w.renew(8, 4*time.Second, 300*time.Millisecond)
+		w.renew(24, 12*time.Second, 300*time.Millisecond)
 		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
 		// Its process is started again, as is advised: nothing renews the key any more.
 		w.awaitLock("it has run out", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })

@@ -28,7 +28,7 @@ func TestRealMasterWithAReplica(t *testing.T) {
 	must.Succeed(t, err)
 	must.Succeed(t, r.Do(t.Context(), "replicaof", host, port).Err())
 	must.Become(t, "the replica is up", func() bool { return strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online") })
-	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}}
+	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true, Timeout: 30 * time.Second, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}}
 	found := func() bool {
 		o := inspect.NewObserver(time.Now, redissource.New(cfg))
 		o.Diagnose(Rules(), time.Hour)

@@ -28,7 +28,7 @@ func TestRedisPrograms(t *testing.T) {
 			// The patterns that are looked for by default, and everything.
 			for _, match := range [][]string{nil, {"*"}} {
 				config := redissource.Config{
-					Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}, Match: match,
+					Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}, Match: match, Timeout: 30 * time.Second,
 					Budget: redissource.Budget{Unlimited: true},
 				}
 				watched := redissource.New(config)

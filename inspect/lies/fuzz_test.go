@@ -127,7 +127,7 @@ func TestMutatedConversations(t *testing.T) {
 		}
 		seed++
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+3; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+3; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			all := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, all[:runtime.Stack(all, true)])

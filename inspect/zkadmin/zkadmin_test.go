@@ -168,7 +168,7 @@ func TestASlowAdminServerLeavesTimeForAWord(t *testing.T) {
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer admin.Close()
 	defer close(hang)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	s := New(Config{Addr: zks.Addr, Admin: admin.URL})
 	defer s.Close()
