@@ -165,7 +165,7 @@ func run(t testing.TB, cmd *exec.Cmd) *Peer {
 }
 
 // peerLimit bounds the wait for a peer's next line.
-const peerLimit = 30 * time.Second
+const peerLimit = 90 * time.Second
 
 // Expect waits for the peer's next line, which must start with want.
 func (p *Peer) Expect(t testing.TB, want string) {

@@ -24,9 +24,9 @@ type Redis struct {
 	server
 }
 
-// Client is a client of the server, which ends with the test.
+// Client is a client of the server, which ends with the test. It waits for a server that a busy machine holds up.
 func (r *Redis) Client(t testing.TB) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: r.Addr})
+	c := redis.NewClient(&redis.Options{Addr: r.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -164,10 +164,10 @@ func (r *Redis) await(t testing.TB, what string, ok func() bool) {
 // say sends one command and returns its reply, a line or a bulk string.
 func (r *Redis) say(t testing.TB, words ...string) string {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", r.Addr, time.Second)
+	conn, err := net.DialTimeout("tcp", r.Addr, time.Minute)
 	check(t, err)
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(stopTimeout))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = fmt.Fprint(conn, strings.Join(words, " ")+"\r\n")
 	check(t, err)
 	reader := bufio.NewReader(conn)
