@@ -14,7 +14,7 @@ import (
 func TestReason(t *testing.T) {
 	t.Parallel()
 	dial := func(addr string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {

@@ -22,11 +22,11 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
-	e := must.Have(StartEnsemble(Config{TickTime: 300 * time.Millisecond}, 5, listeners...))(t)
+	e := must.Have(StartEnsemble(Config{TickTime: time.Second}, 5, listeners...))(t)
 	t.Cleanup(e.Close)
 	var conns []*zk.Conn
 	for _, l := range listeners {
-		conn, events, err := zk.Connect([]string{l.Addr().String()}, 6*time.Second, zk.WithLogger(quiet{}))
+		conn, events, err := zk.Connect([]string{l.Addr().String()}, 12*time.Second, zk.WithLogger(quiet{}))
 		must.Succeed(t, err)
 		t.Cleanup(func() {
 			conn.Close()
@@ -67,7 +67,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
-	const lag = 300 * time.Millisecond
+	const lag = 3 * time.Second
 	must.Have(conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	e.Lag(2, lag)
 	must.Have(conns[0].Set("/a", []byte("new"), -1))(t)

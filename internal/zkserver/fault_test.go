@@ -61,7 +61,7 @@ func TestSilentSessionExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		other, _ := dialZK(t, server.Addr, 5*time.Second)
+		other, _ := dialZK(t, server.Addr, 20*time.Second)
 		w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 		c := w.dial("silent")
 		c.hello(1000)
@@ -89,7 +89,7 @@ func TestContainersAreReaped(t *testing.T) {
 	a.create2(19, "/used", createReq("/used", nil, 4))
 	a.create2(19, "/unused", createReq("/unused", nil, 4))
 	a.create("/used/child", "", 0)
-	c, _ := dialZK(t, server.Addr, 5*time.Second)
+	c, _ := dialZK(t, server.Addr, 20*time.Second)
 	for _, path := range []string{"/used"} {
 		ok, _, events, err := c.ExistsW(path)
 		must.Succeed(t, err)
@@ -113,7 +113,7 @@ func TestContainersAreReaped(t *testing.T) {
 func TestNoiseHarmsNobodyElse(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	good, _ := dialZK(t, server.Addr, 5*time.Second)
+	good, _ := dialZK(t, server.Addr, 20*time.Second)
 	hello := req().int(0).long(0).int(4000).long(0).buf(make([]byte, 16))
 	session := append([]byte{0, 0, 0, byte(len(hello.b))}, hello.b...)
 	for _, noise := range [][]byte{
@@ -157,7 +157,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	for range 3 {
-		dialZK(t, server.Addr(), 5*time.Second)
+		dialZK(t, server.Addr(), 20*time.Second)
 	}
 	idle := must.Have(net.Dial("tcp", server.Addr()))(t)
 	defer idle.Close()

@@ -45,7 +45,7 @@ func dial(t testing.TB, addr string) tapped {
 
 func (c tapped) await(t testing.TB, what string, is func(zk.Event) bool) {
 	t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		select {
 		case e := <-c.events:

@@ -91,7 +91,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}
-	conn, states := through(t, tap, 2*time.Second, p.addr())
+	conn, states := through(t, tap, 6*time.Second, p.addr())
 	await(t, states, zk.StateHasSession)
 	session := conn.SessionID()
 	for _, r := range sendNow(t, tap, session+1, listRequest("/"), listRequest("/")) {
@@ -146,11 +146,11 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 	if id, timeout, sent := tap.Committed(); id != 0 || timeout != 0 || !sent.IsZero() {
 		t.Error("something is known before the first dial")
 	}
-	conn, states := through(t, tap, 2*time.Second, p.addr())
+	conn, states := through(t, tap, 6*time.Second, p.addr())
 	await(t, states, zk.StateHasSession)
 	session := conn.SessionID()
 	id, timeout, last := tap.Committed()
-	if id != session || timeout != 2*time.Second || last.IsZero() {
+	if id != session || timeout != 6*time.Second || last.IsZero() {
 		t.Errorf("a new session: 0x%x, %v, %v", id, timeout, last)
 	}
 	path := jute.AppendString(nil, "/")

@@ -101,7 +101,7 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
-	conn, states := through(t, tap, time.Second, s.Addr())
+	conn, states := through(t, tap, 10*time.Second, s.Addr())
 	await(t, states, zk.StateHasSession)
 	old := conn.SessionID()
 	must.Succeed(t, s.ExpireSession(old))
@@ -123,7 +123,7 @@ func TestTapLeavesAHungServer(t *testing.T) {
 	s := server(t)
 	hung := newHang(t, s.Addr())
 	tap := &Tap{}
-	const timeout = 3 * time.Second
+	const timeout = 9 * time.Second
 	conn, states := through(t, tap, timeout, hung.addr())
 	await(t, states, zk.StateHasSession)
 	id := conn.SessionID()
