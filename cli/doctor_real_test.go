@@ -230,7 +230,7 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 		}, "ls", "-o", "json", target)
 		killed.Kill()
 		d := doctor(t, target)
-		for end := time.Now().Add(20 * time.Second); len(d.rules) == 0 && time.Now().Before(end); { // until the server sees it
+		for end := time.Now().Add(time.Minute); len(d.rules) == 0 && time.Now().Before(end); { // until the server sees it
 			d = doctor(t, target)
 		}
 		d.want(t, 1, "zk:/dead/", map[string][]string{"orders": {"ghost-owner"}})

@@ -22,7 +22,7 @@ func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
 		servers, addrs, masters = append(servers, s), append(addrs, s.Addr), append(masters, c)
 	}
 	t.Parallel() // the masters grow old while the tests that are not parallel run
-	const ttl = 15 * time.Second
+	const ttl = 30 * time.Second
 	awaitUptime(t, masters, ttl+2*time.Second) // else a master without a key may have forgotten it in its restart
 	set := func(key string, expiry time.Duration, values ...string) {
 		t.Helper()

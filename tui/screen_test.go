@@ -95,7 +95,7 @@ func (p *program) keys(text string) {
 }
 
 // patience is generous: other tests may keep the machine busy.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // wait waits until the screen says all of these.
 func (p *program) wait(texts ...string) {

@@ -29,7 +29,7 @@ func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
 	targets := must.Have(connect.ParseTargets(urls))(t)
 	a := &app.App{Environment: app.Environment{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now, Getenv: func(string) string { return "" }}}
-	a.Timeout = 5 * time.Second
+	a.Timeout = 30 * time.Second
 	l := NewLab(a, app.Setup{Targets: targets}, func(inspect.ID) {}, nil)
 	t.Cleanup(l.Close)
 	return l
@@ -51,7 +51,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	defer l.Close()
 	for _, o := range []lab.Order{
 		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
-		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 5 * time.Second},
+		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 30 * time.Second},
 	} {
 		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
 		if err != nil {
