@@ -27,7 +27,7 @@ func TestReports(t *testing.T) {
 				if r.Real {
 					t.Skip("only real servers show it")
 				}
-				s := servers{zk: servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})}
+				s := servers{zk: servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Started: time.Now().Add(-time.Hour)})}
 				for range r.Masters {
 					s.redis = append(s.redis, servertest.StartEmbeddedRedis(t))
 				}

@@ -23,6 +23,9 @@ type Config struct {
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
+	// Started is since when the server claims to run; default now. Its clients cannot be on their way back from a restart
+	// that was longer ago than their session timeout.
+	Started time.Time
 	// ReapInterval of removing empty containers, default 60 s as in the real server.
 	ReapInterval time.Duration
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented,
@@ -49,6 +52,9 @@ func (c Config) withDefaults() Config {
 	}
 	c.Addr = cmp.Or(c.Addr, "127.0.0.1:0")
 	c.AdminAddr = cmp.Or(c.AdminAddr, "127.0.0.1:0")
+	if c.Started.IsZero() {
+		c.Started = time.Now()
+	}
 	set(&c.TickTime, 2*time.Second)
 	set(&c.MinSessionTimeout, 2*c.TickTime)
 	set(&c.MaxSessionTimeout, 20*c.TickTime)
@@ -112,7 +118,7 @@ func Start(cfg Config) (*Server, error) {
 
 func newServer(cfg Config, listener net.Listener) *Server {
 	s := &Server{
-		cfg: cfg, listener: listener, started: time.Now(), done: make(chan struct{}),
+		cfg: cfg, listener: listener, started: cfg.Started, done: make(chan struct{}),
 		tree: newTree(), watches: newWatches(), sessions: map[int64]*session{}, conns: map[*conn]struct{}{},
 	}
 	s.nextSession = firstSession(s.started)
