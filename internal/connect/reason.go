@@ -38,8 +38,7 @@ func (p plain) Unwrap() error { return p.err }
 
 // Reason says in a few words why a server could not be reached; of other errors it is their text.
 func Reason(err error) string {
-	var dial *DialError
-	if errors.As(err, &dial) {
+	if dial, ok := errors.AsType[*DialError](err); ok {
 		err = dial.Err
 	}
 	var lookup *net.DNSError
@@ -76,11 +75,16 @@ func Reason(err error) string {
 	}
 }
 
+// NotDialled reports whether an error proves that there was no connection.
+func NotDialled(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
 // TimedOut reports whether a server did not answer in time: it may be slow, where any other error is an answer.
 func TimedOut(err error) bool {
 	var op *net.OpError
-	var refused *RefusedError
-	return !errors.As(err, &refused) &&
+	return !errors.As(err, new(*RefusedError)) &&
 		(errors.As(err, &op) && op.Timeout() || errors.Is(err, context.DeadlineExceeded) ||
 			errors.Is(err, os.ErrDeadlineExceeded))
 }
@@ -88,12 +92,11 @@ func TimedOut(err error) bool {
 // Ours reports whether a connection failed for a reason that may be ours alone: the server, or what is
 // before it, answered and does not let us in, or we cannot look names up. It may serve every other client.
 func Ours(err error) bool {
-	var refused *RefusedError
-	var untrusted *tls.CertificateVerificationError
 	var op *net.OpError
 	var lookup *net.DNSError
 	switch {
-	case errors.As(err, &refused), errors.As(err, &untrusted), errors.As(err, new(tls.RecordHeaderError)):
+	case errors.As(err, new(*RefusedError)), errors.As(err, new(*tls.CertificateVerificationError)),
+		errors.As(err, new(tls.RecordHeaderError)):
 		return true
 	case errors.As(err, &lookup): // a name that is gone is how some networks say that a server is
 		return !lookup.IsNotFound
@@ -103,9 +106,6 @@ func Ours(err error) bool {
 
 // Unreachable reports whether an error is about a server that could not be reached or did not answer.
 func Unreachable(err error) bool {
-	var dial *DialError
-	var op *net.OpError
-	var refused *RefusedError
-	return errors.As(err, &refused) || errors.As(err, &dial) || errors.As(err, &op) ||
+	return errors.As(err, new(*RefusedError)) || errors.As(err, new(*DialError)) || errors.As(err, new(*net.OpError)) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF)
 }

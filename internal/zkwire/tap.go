@@ -143,8 +143,7 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 		t.mu.Unlock()
 	})
 	conn, err := connect.Handshake(ctx, t.plain, config, network, addr)
-	var op *net.OpError
-	if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
+	if err != nil && !connect.NotDialled(err) {
 		err = fmt.Errorf("TLS: %w", err)
 	}
 	return conn, err
