@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Differences says what became of the locks from one moment to another: in a headline, and in lines below it. A blank
@@ -40,13 +41,8 @@ func Differences(from, to *inspect.Snapshot) (head string, lines []string) {
 	return head, lines
 }
 
-func countLocks(list []inspect.Difference) (n int) {
-	for i := range list {
-		if list[i].Lock != (inspect.ID{}) {
-			n++
-		}
-	}
-	return n
+func countLocks(list []inspect.Difference) int {
+	return each.Count(list, func(d inspect.Difference) bool { return d.Lock != (inspect.ID{}) })
 }
 
 // headOf names a lock or backend, and its states where they differ.

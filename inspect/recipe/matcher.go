@@ -6,6 +6,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // matcher is a regular expression that has to match all of a text. Most texts are refused by its literal parts,
@@ -79,11 +81,7 @@ func (m *matcher) read(s string, t *Token) bool {
 
 // glob is a SCAN pattern of the literal parts, with a star between two of them.
 func (m *matcher) glob() string {
-	escaped := make([]string, len(m.parts))
-	for i, part := range m.parts {
-		escaped[i] = globEscape.Replace(part)
-	}
-	return strings.Join(escaped, "*")
+	return strings.Join(each.Of(m.parts, globEscape.Replace), "*")
 }
 
 // globEscape escapes the special characters of a SCAN pattern.

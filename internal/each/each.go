@@ -1,6 +1,8 @@
 // Package each has the loops over a list that package slices lacks.
 package each
 
+import "iter"
+
 // Of returns what f makes of each element.
 func Of[T, R any](list []T, f func(T) R) []R {
 	made := make([]R, len(list))
@@ -8,6 +10,16 @@ func Of[T, R any](list []T, f func(T) R) []R {
 		made[i] = f(v)
 	}
 	return made
+}
+
+// Any reports whether is holds for an element of a sequence.
+func Any[T any](all iter.Seq[T], is func(T) bool) bool {
+	for v := range all {
+		if is(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // Where returns the elements for which is holds.

@@ -3,15 +3,14 @@ package node
 import (
 	"slices"
 	"strings"
+
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Prefixes returns the literal beginnings of the patterns. They are as few as possible and do not
 // overlap, since CLIENT TRACKING refuses those that do. The empty prefix covers every key.
 func Prefixes(patterns []string) []string {
-	all := make([]string, len(patterns))
-	for i, p := range patterns {
-		all[i] = literal(p)
-	}
+	all := each.Of(patterns, literal)
 	slices.Sort(all) // what a prefix covers follows it
 	var kept []string
 	for _, p := range all {
