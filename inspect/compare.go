@@ -156,11 +156,11 @@ type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
 	x := make(index, l.Contention())
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		if x[c.Name] == nil {
 			x[c.Name] = c
 		}
-	})
+	}
 	return x
 }
 

@@ -48,7 +48,7 @@ type graph struct {
 
 	ties     ties      // nil: none are known
 	now      time.Time // zero: a single look
-	owner    func(Identity, *Contender) deadlockOwner
+	labelled map[Identity]bool
 	isShared map[deadlockOwner]bool
 }
 
@@ -86,7 +86,7 @@ func (c covered) all(ring []edge) bool {
 func (g *graph) node(l *Lock, c *Contender) int {
 	var o deadlockOwner
 	if who, ok := g.ties.of(l, c); ok {
-		o = g.owner(who, c)
+		o = ownerOf(who, c, g.labelled)
 	} else { // its own owner: it may be between two known ones
 		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}
@@ -111,11 +111,11 @@ func (g *graph) add(l *Lock) {
 		return
 	}
 	queue := make([]*Contender, 0, l.Contention())
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		if c.State == Holding || !c.Dead {
 			queue = append(queue, c)
 		}
-	})
+	}
 	for i := len(l.Holders); i < len(queue); i++ {
 		w := queue[i]
 		for _, h := range queue[:len(l.Holders)] {
@@ -165,23 +165,8 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to found: first those of before that still exist, then a short one through each
-// wait that is in no cycle yet. left has the cycles of before that it did not find again.
-func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
-	keep := func(ring []edge) {
-		found = append(found, ring)
-		for _, e := range ring {
-			covered[e.wait()] = true
-		}
-	}
-	edges := g.keyed(len(before))
-	for _, c := range before {
-		if ring := again(&c, edges); ring != nil {
-			keep(ring)
-		} else {
-			left = append(left, c)
-		}
-	}
+// rings adds cycles to found: a short one through each wait that is in no cycle yet.
+func (g *graph) rings(covered covered, found [][]edge) [][]edge {
 	for _, component := range g.components() {
 		slices.SortFunc(component, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
 		in := make(map[int]bool, len(component))
@@ -191,7 +176,7 @@ func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings []
 		for _, n := range component {
 			for _, e := range g.edges[n] {
 				if len(found) == maxCycles {
-					return found, left
+					return found
 				}
 				if !in[e.to] || covered[e.wait()] {
 					continue
@@ -199,44 +184,15 @@ func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings []
 				covered[e.wait()] = true
 				ring := append([]edge{e}, g.path(e.to, n, in)...)
 				if short := g.shortened(ring); len(short) == len(ring) || !covered.all(short) {
-					keep(short)
+					found = append(found, short)
+					for _, e := range short {
+						covered[e.wait()] = true
+					}
 				}
 			}
 		}
 	}
-	return found, left
-}
-
-// keyed has all edges by their keys; nil where no cycles are sought in them.
-func (g *graph) keyed(cycles int) map[waitKey]edge {
-	if cycles == 0 {
-		return nil
-	}
-	edges := make(map[waitKey]edge)
-	for _, list := range g.edges {
-		for _, e := range list {
-			edges[e.key()] = e
-		}
-	}
-	return edges
-}
-
-// again finds the edges of a cycle; nil when it is broken.
-func again(c *Cycle, edges map[waitKey]edge) []edge {
-	ring := make([]edge, len(c.waits))
-	for i, key := range c.waits {
-		e, ok := edges[key]
-		if !ok {
-			return nil
-		}
-		ring[i] = e
-	}
-	for i := range ring {
-		if ring[i].to != ring[(i+1)%len(ring)].from {
-			return nil
-		}
-	}
-	return ring
+	return found
 }
 
 // components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a

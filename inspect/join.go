@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // clone copies a lock so that its contenders and Observed can be changed.
@@ -17,16 +18,6 @@ func clone(l *Lock) *Lock {
 	c.Waiters = slices.Clone(l.Waiters)
 	c.Observed.Unwatched = maps.Clone(l.Observed.Unwatched)
 	return &c
-}
-
-// everyContender calls f with each contender of l, to be changed in place.
-func everyContender(l *Lock, f func(*Contender)) {
-	for i := range l.Holders {
-		f(&l.Holders[i])
-	}
-	for i := range l.Waiters {
-		f(&l.Waiters[i])
-	}
 }
 
 // same reports whether two versions of a contender are one and the same entry on the server. One that was
@@ -46,7 +37,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		old, ok := before.same(c)
 		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
 	})
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		old, ok := before.same(c)
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok {
@@ -60,7 +51,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		default:
 			c.HeldSince = l.ReadAt.Add(offset).Round(0) // a suspension of this machine is part of it
 		}
-	})
+	}
 }
 
 func (l *Lock) carryRecipe(was *Lock) {
@@ -114,21 +105,23 @@ func misread(was, is *Lock) bool {
 	if len(is.Aliens) == 0 || was.Masters != nil {
 		return false
 	}
-	now, found := indexOf(is), false
-	everyContender(was, func(c *Contender) {
-		found = found || c.Czxid == 0 && now[c.Name] == nil &&
-			(len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name))
-	})
-	return found
+	now := indexOf(is)
+	for c := range was.Contenders() {
+		if c.Czxid == 0 && now[c.Name] == nil &&
+			(len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // seen notes since when each contender is seen as it is.
 func seen(l *Lock, now time.Time) {
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		if c.Seen.IsZero() {
 			c.Seen = now.Round(0) // a step of the wall clock has to show in it
 		}
-	})
+	}
 }
 
 // appeared sets when the holders of a lock that came while we watched were granted: ZooKeeper dates their entering the
@@ -149,16 +142,14 @@ const WatchSettle = 200 * time.Millisecond
 
 // identify fills in the clients behind the sessions.
 func identify(l *Lock, sessions map[int64]Session) {
-	if len(sessions) > 0 {
-		everyContender(l, func(c *Contender) { c.Owner = c.Owner.of(sessions) })
+	for c := range l.Contenders() {
+		c.Owner = c.Owner.of(sessions)
 	}
 }
 
 // outdated reports whether the sessions identify a contender that was unknown.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
-	changed := false
-	everyContender(l, func(c *Contender) { changed = changed || c.Owner != c.Owner.of(sessions) })
-	return changed
+	return each.Any(l.Contenders(), func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
 }
 
 // of is the owner with what the servers report of its session.
@@ -189,9 +180,9 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	if l.Confidence == recipe.Possible && queues(l, t) {
 		l.Confidence, changed = recipe.Likely, true
 	}
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		if c.Watches == "" || c.Owner.Session == 0 || registry && c.Watch == Unconfirmed {
-			return
+			continue
 		}
 		answer, unwatched := c.Watch, false
 		if slices.Contains(t.Sessions[l.Predecessor(c)], c.Owner.Session) {
@@ -202,7 +193,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 		changed = changed || answer != c.Watch || unwatched != l.Observed.Unwatched[c.Name]
 		c.Watch = answer
 		l.setUnwatched(c, unwatched)
-	})
+	}
 	return changed
 }
 
@@ -231,10 +222,13 @@ func isRegistry(l *Lock, t *WatchTable) bool {
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry
 	at := 0
-	everyContender(l, func(c *Contender) { place[c.Owner.Session] = at; at++ })
+	for c := range l.Contenders() {
+		place[c.Owner.Session] = at
+		at++
+	}
 	before, behind := false, false
 	at = 0
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		for _, session := range t.Sessions[l.Node(c)] {
 			if watcher, known := place[session]; known && session != 0 && session != c.Owner.Session {
 				before, behind = before || watcher > at, behind || watcher < at
@@ -244,7 +238,7 @@ func queues(l *Lock, t *WatchTable) bool {
 			before, behind = before || c.Follows(gone), behind || !c.Follows(gone)
 		}
 		at++
-	})
+	}
 	return before && !behind
 }
 
@@ -280,11 +274,11 @@ func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	there := make(map[string]bool, l.Contention())
 	places := make(map[string]bool, 2)
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		node := l.Node(c)
 		there[node] = true
 		places[path.Dir(node)] = true
-	})
+	}
 	gone := make(map[int64]string)
 	for place := range places {
 		for _, p := range t.pathsIn(place) {
@@ -300,14 +294,14 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 		}
 	}
 	settled := t.ReadAt.Sub(l.ReadAt) >= WatchSettle
-	everyContender(l, func(c *Contender) {
+	for c := range l.Contenders() {
 		if c.State == Holding && !settled {
-			return // it may have gone, and been looked for, since the table was read
+			continue // it may have gone, and been looked for, since the table was read
 		}
 		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone && c.Owner.Session != 0 {
 			c.WatchesGone = name
 			changed = true
 		}
-	})
+	}
 	return changed
 }

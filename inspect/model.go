@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -146,13 +147,24 @@ func (l *Lock) agreedAt() time.Time {
 	return read[l.Quorum-1]
 }
 
+// Contenders are the holders, then the waiters in queue order.
+func (l *Lock) Contenders() iter.Seq[*Contender] {
+	return func(yield func(*Contender) bool) {
+		for _, list := range [...][]Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Contender finds a contender by its name on the server.
 func (l *Lock) Contender(name Untrusted) (Contender, bool) {
-	for _, list := range [][]Contender{l.Holders, l.Waiters} {
-		for _, c := range list {
-			if c.Name == name {
-				return c, true
-			}
+	for c := range l.Contenders() {
+		if c.Name == name {
+			return *c, true
 		}
 	}
 	return Contender{}, false

@@ -43,10 +43,10 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 		}
 		at := place{l.ID.Backend, parentOf(l)}
 		there := counts[at]
-		everyContender(l, func(c *Contender) {
+		for c := range l.Contenders() {
 			who, ok := partyOf(l, c)
 			if !ok || c.Dead {
-				return
+				continue
 			}
 			if there == nil {
 				there = make(map[Identity]*Outlier)
@@ -61,7 +61,7 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 			if c.State == Holding {
 				o.Holds++
 			}
-		})
+		}
 	}
 	found := make(map[string][]Outlier)
 	for at, there := range counts {
@@ -82,7 +82,7 @@ func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	if peers < fewPeers {
 		return nil
 	}
-	entries := make([]int, 0, len(there))
+	var entries []int
 	for _, o := range there {
 		entries = append(entries, o.Entries)
 	}

@@ -51,11 +51,11 @@ func (s *Snapshot) Owners() map[Identity][]Entry {
 func entriesOf(s *Snapshot) map[Identity][]Entry {
 	entries := make(map[Identity][]Entry)
 	for l := range s.Locks() {
-		everyContender(l, func(c *Contender) {
+		for c := range l.Contenders() {
 			if who, ok := c.Identity(l.ID.Backend); ok {
 				entries[who] = append(entries[who], Entry{l, c})
 			}
-		})
+		}
 	}
 	return entries
 }

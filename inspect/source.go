@@ -167,11 +167,11 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	c := recipes[i]
 	read := clone(l)
 	known, moded, sure := 0, false, c.Sure(l.ID.Path)
-	everyContender(read, func(entry *Contender) {
+	for entry := range read.Contenders() {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
 			entry.Recipe = cmp.Or(entry.Recipe, l.Recipe)
-			return
+			continue
 		}
 		known++
 		moded = moded || e.HasMode
@@ -184,7 +184,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 			entry.Since = e.Since
 		}
 		entry.Count = max(entry.Count, int32(e.Count))
-	})
+	}
 	if known == 0 && l.Contention() > 0 {
 		read = clone(l)
 		read.Named()

@@ -71,7 +71,7 @@ func findTies(locks iter.Seq[*Lock]) ties {
 	threads := make(map[Identity]Identity) // each identity on Redis with its process
 	for l := range locks {
 		onRedis := len(l.Masters) > 0
-		everyContender(l, func(c *Contender) {
+		for c := range l.Contenders() {
 			who, ok := partyOf(l, c)
 			switch {
 			case !ok:
@@ -81,7 +81,7 @@ func findTies(locks iter.Seq[*Lock]) ties {
 				threads[who] = who.process()
 				add(clients, who.process(), l, c)
 			}
-		})
+		}
 	}
 	if len(sessions) == 0 || len(clients) == 0 {
 		return nil
