@@ -53,14 +53,12 @@ func alienChild() rule {
 // aliensHurt is the library among the lock's that suffers most from other children; empty when none is known to.
 func aliensHurt(l *inspect.Lock) string {
 	worst := ""
-	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			switch libraryOf(l, &list[i]) {
-			case "go-zookeeper":
-				return "go-zookeeper"
-			case "curator":
-				worst = "curator"
-			}
+	for c := range l.Contenders() {
+		switch libraryOf(l, c) {
+		case "go-zookeeper":
+			return "go-zookeeper"
+		case "curator":
+			worst = "curator"
 		}
 	}
 	if worst == "" && (l.Recipe == "go-zookeeper" || l.Recipe == "curator") {

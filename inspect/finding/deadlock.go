@@ -77,10 +77,7 @@ func deadlock() rule {
 
 // circle names the first owners of a cycle, from the first to the first.
 func circle(c *inspect.Cycle) string {
-	names := make([]string, 0, len(c.Owners)+1)
-	for _, o := range c.Owners {
-		names = append(names, inspect.Untrusted(o).Cut(40))
-	}
+	names := each.Of(c.Owners, func(o string) string { return inspect.Untrusted(o).Cut(40) })
 	if len(names) > 4 {
 		names = append(names[:3], "…")
 	}

@@ -48,14 +48,10 @@ func ghostOwner() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
-		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
-			for i := range list {
-				if !ghost(c, &list[i]) {
-					continue
-				}
-				if n++; first == nil {
-					first = &list[i]
-				}
+		for one := range c.Lock.Contenders() {
+			if ghost(c, one) {
+				first = cmp.Or(first, one)
+				n++
 			}
 		}
 		if first == nil {
@@ -124,12 +120,8 @@ const longestUsual = 40 * time.Second
 // each session for its whole timeout. A client that has made its entry since then came back and
 // left again.
 func returning(c *inspect.Case, one *inspect.Contender) bool {
-	at := c.SessionsAt
-	if at.IsZero() {
-		at = c.Now
-	}
-	timeout := one.Owner.SessionTimeout
-	timeout = cmp.Or(timeout, longestUsual)
+	at := cmp.Or(c.SessionsAt, c.Now)
+	timeout := cmp.Or(one.Owner.SessionTimeout, longestUsual)
 	if c.Backend == nil {
 		return false
 	}
@@ -174,10 +166,7 @@ func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 	if reported || c.Backend == nil || readOnce(c) {
 		return time.Time{}
 	}
-	since := c.SessionsAt
-	if since.IsZero() {
-		since = c.Now
-	}
+	since := cmp.Or(c.SessionsAt, c.Now)
 	for _, f := range c.Lock.Findings {
 		if f.Rule != "ghost-owner" || !f.Subject.Is(one) {
 			continue
@@ -186,8 +175,7 @@ func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 			since = at
 		}
 	}
-	timeout := one.Owner.SessionTimeout
-	timeout = cmp.Or(timeout, longestUsual)
+	timeout := cmp.Or(one.Owner.SessionTimeout, longestUsual)
 	by := since.Add(expiry(timeout)).Truncate(time.Second).Add(time.Second)
 	e["missing_since"], e["ends_by"] = stamp(since), stamp(by)
 	return by

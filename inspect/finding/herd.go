@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -37,23 +38,11 @@ func herd() rule {
 			return nil
 		}
 		l := c.Lock
-		key := make([]byte, 0, 256)
-		key = append(key, l.ID.Path...)
 		worst, node, name := herdOn(c, c.Watches.Sessions[l.ID.Path], ""), l.ID.Path, "the lock's directory"
-		if l.ID.Path != "/" {
-			key = append(key, '/')
-		}
-		base := len(key)
-		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				key = append(key[:base], list[i].Name...)
-				at := key
-				if list[i].Place != "" {
-					at = []byte(l.Node(&list[i]))
-				}
-				if on := herdOn(c, c.Watches.Sessions[string(at)], list[i].Name); len(on) > len(worst) {
-					worst, node, name = on, string(at), describe.BriefName(list[i].Name)
-				}
+		for one := range l.Contenders() {
+			at := l.Node(one)
+			if on := herdOn(c, c.Watches.Sessions[at], one.Name); len(on) > len(worst) {
+				worst, node, name = on, at, describe.BriefName(one.Name)
 			}
 		}
 		if len(worst) < herdSize {
@@ -81,18 +70,14 @@ func herdOn(c *inspect.Case, watchers []int64, name inspect.Untrusted) []int64 {
 	if len(watchers) < herdSize {
 		return nil
 	}
-	sessions := make(map[int64]struct{}, len(watchers))
+	sessions := make(map[int64]bool, len(watchers))
 	for _, id := range watchers {
-		sessions[id] = struct{}{}
+		sessions[id] = true
 	}
 	for i := range c.Lock.Waiters {
 		if w := &c.Lock.Waiters[i]; name != "" && w.Watches == name {
 			delete(sessions, w.Owner.Session)
 		}
 	}
-	list := make([]int64, 0, len(sessions))
-	for id := range sessions {
-		list = append(list, id)
-	}
-	return list
+	return slices.Collect(maps.Keys(sessions))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by
@@ -108,12 +109,6 @@ func lostWatch(who *inspect.Contender) inspect.Finding {
 
 // elsewhereToo reports whether a contender's session has another one in the lock, whose watch it may be.
 func elsewhereToo(l *inspect.Lock, c *inspect.Contender) bool {
-	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			if o := &list[i]; o.Owner.Session == c.Owner.Session && o.Name != c.Name {
-				return true
-			}
-		}
-	}
-	return false
+	return each.Any(l.Contenders(),
+		func(o *inspect.Contender) bool { return o.Owner.Session == c.Owner.Session && o.Name != c.Name })
 }

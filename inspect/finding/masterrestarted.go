@@ -68,14 +68,14 @@ const forEver = time.Duration(1<<63 - 1)
 func longestTTL(c *inspect.Case) time.Duration {
 	var ttl time.Duration
 	voted := false
-	eachVote(c.Lock, func(m *inspect.Vote) {
+	for m := range eachVote(c.Lock) {
 		voted = true
 		if m.NoExpiry {
 			ttl = forEver
 		} else if !m.ExpiresAt.IsZero() {
 			ttl = max(ttl, m.ExpiresAt.Sub(c.Now))
 		}
-	})
+	}
 	if voted && c.History != nil {
 		ttl = max(ttl, c.History.LongestTTL)
 	}

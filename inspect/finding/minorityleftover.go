@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -52,11 +51,11 @@ func minorityLeftover() rule {
 }
 
 // firstVote is the first that has a value; nil when none has.
-func firstVote(l *inspect.Lock) (vote *inspect.Vote) {
-	eachVote(l, func(m *inspect.Vote) {
-		vote = cmp.Or(vote, m)
-	})
-	return vote
+func firstVote(l *inspect.Lock) *inspect.Vote {
+	for m := range eachVote(l) {
+		return m
+	}
+	return nil
 }
 
 // partLeftover is the finding about a value that has too few of the keys that its library makes of one lock.

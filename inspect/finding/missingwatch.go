@@ -35,11 +35,9 @@ func missingWatch() rule {
 		if lost != nil && behind.Watch != inspect.Confirmed {
 			lost = nil // none of its entries watches: each is named
 		}
-		if registry(l) {
+		// hive never watches: it takes its node back and tries again (ZooKeeperHiveLockManager.java)
+		if registry(l) || l.Recipe == "hive" {
 			return nil
-		}
-		if l.Recipe == "hive" {
-			return nil // it never watches: it takes its node back and tries again (ZooKeeperHiveLockManager.java)
 		}
 		var found []inspect.Finding
 		for i := range l.Waiters {
@@ -185,11 +183,9 @@ func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
 			awaited[o.Watches] = true
 		}
 	}
-	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			if o := &list[i]; !awaited[o.Name] && slices.Contains(c.Watches.Sessions[l.Node(o)], w.Owner.Session) {
-				return o.Name
-			}
+	for o := range l.Contenders() {
+		if !awaited[o.Name] && slices.Contains(c.Watches.Sessions[l.Node(o)], w.Owner.Session) {
+			return o.Name
 		}
 	}
 	return ""

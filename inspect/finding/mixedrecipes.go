@@ -2,11 +2,13 @@ package finding
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // mixedRecipes reports contenders in one directory whose libraries order them differently, so that
@@ -44,19 +46,16 @@ func mixedRecipes() rule {
 			return nil
 		}
 		counts, heads := map[string]int{}, map[string]string{}
-		var libraries []string
 		shared := false
-		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				library := libraryOf(l, &list[i])
-				if counts[library] == 0 {
-					heads[library] = list[i].Name.String()
-					libraries = append(libraries, library)
-				}
-				counts[library]++
-				shared = shared || list[i].Mode == recipe.Shared
+		for one := range l.Contenders() {
+			library := libraryOf(l, one)
+			if counts[library] == 0 {
+				heads[library] = one.Name.String()
 			}
+			counts[library]++
+			shared = shared || one.Mode == recipe.Shared
 		}
+		libraries := slices.Sorted(maps.Keys(counts))
 		if !shared && len(libraries) == 2 && counts["curator"] > 0 && counts["go-zookeeper"] > 0 {
 			return nil
 		}
@@ -70,7 +69,6 @@ func mixedRecipes() rule {
 			severity, confidence = inspect.Info, recipe.Possible
 			message = "no watch shows that %s queue together: the first client of each may hold"
 		}
-		slices.Sort(libraries)
 		steps := do(configure("stop the clients of all libraries but one, or give each its own path"))
 		if counts["kazoo"] > 0 {
 			steps = append(steps, configure(`kazoo can be made to accept other names: extra_lock_patterns=["-lock-"]`))
@@ -85,8 +83,7 @@ func mixedRecipes() rule {
 }
 
 func mixed(l *inspect.Lock) bool {
-	other := func(c inspect.Contender) bool { return c.Recipe != "" && c.Recipe != l.Recipe }
-	return slices.ContainsFunc(l.Holders, other) || slices.ContainsFunc(l.Waiters, other)
+	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return libraryOf(l, c) != l.Recipe })
 }
 
 // queueApart reports whether a waiter behind another library's contender does not watch it, by the table of

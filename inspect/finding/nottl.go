@@ -56,11 +56,11 @@ func noTTL() rule {
 			f.Steps = do(ttl(c, "give it an end", vote.Argument()))
 		}
 		on := []string{}
-		eachVote(l, func(m *inspect.Vote) {
+		for m := range eachVote(l) {
 			if endless(m) && len(on) < listed {
 				on = append(on, inspect.Escape(m.Addr))
 			}
-		})
+		}
 		e["masters"] = on
 		f.Message = fmt.Sprintf("the key%s never expires: it stays when its client dies", of)
 		if until := untilOf(l); !until.IsZero() && until.Before(c.Now.Add(-written)) {
@@ -89,11 +89,11 @@ const written = time.Minute
 
 // untilOf is the end of the hold as the value of a plain key has it; zero where none does.
 func untilOf(l *inspect.Lock) (until time.Time) {
-	eachVote(l, func(m *inspect.Vote) {
+	for m := range eachVote(l) {
 		if m.Held == nil && endless(m) && m.Digest == "" {
 			until = recipe.DecodeToken(l.ID.Path, m.Value.Raw()).Until
 		}
-	})
+	}
 	return until
 }
 

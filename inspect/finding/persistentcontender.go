@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -26,14 +27,10 @@ func persistentContender() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
-		for _, list := range [2][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
-			for i := range list {
-				if !list[i].Persistent || expiresByItself(&list[i]) || recipe.KeepsNodes(libraryOf(c.Lock, &list[i])) {
-					continue
-				}
-				if n++; first == nil {
-					first = &list[i]
-				}
+		for one := range c.Lock.Contenders() {
+			if one.Persistent && !expiresByItself(one) && !recipe.KeepsNodes(libraryOf(c.Lock, one)) {
+				first = cmp.Or(first, one)
+				n++
 			}
 		}
 		if first == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // rule is all of one rule; its file has it. [Rules], [Passing] and docs/findings.md are made from these.
@@ -85,13 +86,7 @@ var all = []rule{
 }
 
 // Rules are all rules, the worst first.
-func Rules() []inspect.Rule {
-	rules := make([]inspect.Rule, len(all))
-	for i, r := range all {
-		rules[i] = r.rule()
-	}
-	return rules
-}
+func Rules() []inspect.Rule { return each.Of(all, rule.rule) }
 
 // Passing reports whether a rule's finding counts only if a second look, [inspect.SettleFor] later, finds
 // the same.

@@ -6,6 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // semaphoreOvercommit: more leases are granted than the semaphore has permits. Leases that are dead or have
@@ -27,12 +28,9 @@ func semaphoreOvercommit() rule {
 		if l.Kind != inspect.KindSemaphore || l.Limit <= 0 || len(l.Holders) <= l.Limit {
 			return nil
 		}
-		held := 0
-		for i := range l.Holders {
-			if h := &l.Holders[i]; !h.Dead && (h.ExpiresAt.IsZero() || h.ExpiresAt.After(c.Now)) {
-				held++
-			}
-		}
+		held := each.Count(l.Holders, func(h inspect.Contender) bool {
+			return !h.Dead && (h.ExpiresAt.IsZero() || h.ExpiresAt.After(c.Now))
+		})
 		if held <= l.Limit {
 			return nil
 		}

@@ -58,12 +58,11 @@ func sequenceWrap() rule {
 
 // newest returns the contender with the newest number: the last in the queue, which waits if any does.
 func newest(l *inspect.Lock) *inspect.Contender {
-	for _, list := range [2][]inspect.Contender{l.Waiters, l.Holders} {
-		for i := len(list) - 1; i >= 0; i-- {
-			if list[i].Sequential {
-				return &list[i]
-			}
+	var last *inspect.Contender
+	for c := range l.Contenders() {
+		if c.Sequential {
+			last = c
 		}
 	}
-	return nil
+	return last
 }

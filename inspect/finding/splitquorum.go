@@ -67,11 +67,11 @@ func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 }
 
 // forever is the first vote that never expires; nil when all do.
-func forever(l *inspect.Lock) (found *inspect.Vote) {
-	eachVote(l, func(m *inspect.Vote) {
-		if found == nil && endless(m) {
-			found = m
+func forever(l *inspect.Lock) *inspect.Vote {
+	for m := range eachVote(l) {
+		if endless(m) {
+			return m
 		}
-	})
-	return found
+	}
+	return nil
 }

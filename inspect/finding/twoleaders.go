@@ -2,11 +2,11 @@ package finding
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // twoLeaders reports a leader that an operator forced out with this program although its library never looks at
@@ -40,8 +40,7 @@ func twoLeaders() rule {
 
 // candidate reports whether a session has an entry: a client that is in the queue again has noticed.
 func candidate(l *inspect.Lock, session int64) bool {
-	of := func(c inspect.Contender) bool { return c.Owner.Session == session }
-	return slices.ContainsFunc(l.Holders, of) || slices.ContainsFunc(l.Waiters, of)
+	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Session == session })
 }
 
 func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {

@@ -1,16 +1,20 @@
 package finding
 
 import (
+	"iter"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
-// eachVote calls f with every vote that names a holder.
-func eachVote(l *inspect.Lock, f func(*inspect.Vote)) {
-	for i := range l.Masters {
-		if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign && !hidden(m) {
-			f(m)
+// eachVote passes the votes that name a holder.
+func eachVote(l *inspect.Lock) iter.Seq[*inspect.Vote] {
+	return func(yield func(*inspect.Vote) bool) {
+		for i := range l.Masters {
+			if m := &l.Masters[i]; m.Up && m.Present && !m.Foreign && !hidden(m) && !yield(m) {
+				return
+			}
 		}
 	}
 }
@@ -26,21 +30,19 @@ func settling(c *inspect.Case) bool {
 	}
 	ttl := c.History.LongestTTL
 	moment := min(time.Second, ttl/4)
-	young := true
-	eachVote(c.Lock, func(m *inspect.Vote) {
-		young = young && !m.NoExpiry && !m.ExpiresAt.IsZero() && c.Now.Sub(m.ExpiresAt.Add(-ttl)) < moment
+	return !each.Any(eachVote(c.Lock), func(m *inspect.Vote) bool {
+		return m.NoExpiry || m.ExpiresAt.IsZero() || c.Now.Sub(m.ExpiresAt.Add(-ttl)) >= moment
 	})
-	return young
 }
 
 // ending returns the expiry of the last vote, by our clock; never when one does not expire.
 func ending(l *inspect.Lock) (at time.Time, never bool) {
-	eachVote(l, func(m *inspect.Vote) {
+	for m := range eachVote(l) {
 		never = never || endless(m)
 		if m.ExpiresAt.After(at) {
 			at = m.ExpiresAt
 		}
-	})
+	}
 	return at, never
 }
 

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -106,8 +107,5 @@ func escaped(texts []inspect.Untrusted) []string {
 
 // libraryOf is the library that wrote a contender.
 func libraryOf(l *inspect.Lock, c *inspect.Contender) string {
-	if c.Recipe != "" {
-		return c.Recipe
-	}
-	return l.Recipe
+	return cmp.Or(c.Recipe, l.Recipe)
 }
