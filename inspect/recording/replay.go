@@ -26,12 +26,33 @@ type Replay struct {
 	shift bool
 
 	now     func() time.Time
-	mu      sync.Mutex
+	clock                 // without pause; else it stays at the first line's instant
 	offset  time.Duration // from an instant of the recording to the one that is emitted
 	started time.Time     // by now
-	at      time.Time     // the newest line's instant as it is emitted, without pause; else the first one's
 	cut     bool
 }
+
+// clock is the instant of the newest update that was emitted.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+// Now is the recording's clock.
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) setClock(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+}
+
+// Focus does nothing: a recording holds what it holds.
+func (*clock) Focus([]inspect.ID) {}
 
 // Option changes how a recording is played.
 type Option func(*Replay)
@@ -90,9 +111,6 @@ func newReplay(now func() time.Time, name string, open func() (io.ReadCloser, er
 	}
 	return r
 }
-
-// Focus does nothing: a recording holds what it holds.
-func (r *Replay) Focus([]inspect.ID) {}
 
 // Now is the clock of the emitted instants: that of an Observer of this source, and of a screen.
 func (r *Replay) Now() time.Time {
@@ -161,27 +179,11 @@ func (r *Replay) each(begin func(time.Time), next func(time.Time, inspect.Update
 	}
 	begin(in.began)
 	in.decoding = decoding(r.offset)
-	for {
-		at, u, err := in.next()
-		if errors.Is(err, io.EOF) {
-			r.mu.Lock()
-			r.cut = in.cut
-			r.mu.Unlock()
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if more, err := next(at, u); err != nil || !more {
-			return err
-		}
-	}
-}
-
-func (r *Replay) setClock(state time.Time) {
+	err = in.play(next)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.at = state
+	r.cut = in.cut
+	return err
 }
 
 func (r *Replay) begin(recorded time.Time) {
@@ -276,6 +278,22 @@ func (r *reader) scan() ([]byte, error) {
 		return nil, fmt.Errorf("recording: %s, line %d: %w", r.name, r.line+1, err)
 	}
 	return nil, io.EOF
+}
+
+// play passes on update by update until take wants no more.
+func (r *reader) play(take func(time.Time, inspect.Update) (bool, error)) error {
+	for {
+		at, u, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if more, err := take(at, u); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // next is the next update; io.EOF after the last one.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -85,7 +84,7 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 		return nil, err
 	}
 	defer end()
-	m := &Moment{name: f.name, to: from.at, at: from.at}
+	m := &Moment{name: f.name, to: from.at, clock: clock{at: from.at}}
 	in := newLines(f.name, text)
 	if from.offset == 0 {
 		if _, err := in.scan(); err != nil { // its header
@@ -229,48 +228,26 @@ func (f *Finder) partAt(offset int64) (time.Time, bool) {
 // Moment is a source of the state at an instant. It emits the last whole snapshot before it, as a
 // first look would see it, and then the updates recorded since.
 type Moment struct {
+	clock
 	name  string
 	lines [][]byte
 	to    time.Time
-
-	mu sync.Mutex
-	at time.Time
 }
-
-// Now is the recording's clock.
-func (m *Moment) Now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.at
-}
-
-func (m *Moment) setClock(at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.at = at
-}
-
-// Focus does nothing: a recording holds what it holds.
-func (m *Moment) Focus([]inspect.ID) {}
 
 // Run emits all of it without pauses, and leaves the clock at the instant.
 func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	in := newLines(m.name, bytes.NewReader(bytes.Join(m.lines, nil)))
 	in.decoding = decoding(0)
 	in.whole = len(m.lines) > 0 && bytes.HasPrefix(m.lines[0], []byte(wholeBegin))
-	for ctx.Err() == nil {
-		at, u, err := in.next()
-		if errors.Is(err, io.EOF) {
-			m.setClock(m.to)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	err := in.play(func(at time.Time, u inspect.Update) (bool, error) {
 		m.setClock(at)
 		emit(u)
+		return true, ctx.Err()
+	})
+	if err == nil {
+		m.setClock(m.to)
 	}
-	return ctx.Err()
+	return err
 }
 
 // head is what a line begins with.
