@@ -37,11 +37,8 @@ func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 
 func lockChangeJSON(d *inspect.Difference, from, to *inspect.Snapshot) jsonLockChange {
 	contenders := func(s *inspect.Snapshot, list []*inspect.Contender) []jsonContender {
-		all := []jsonContender{}
-		for _, c := range list {
-			all = append(all, contenderJSON(c, s.TakenAt, s.Backend(d.Backend)))
-		}
-		return all
+		b := s.Backend(d.Backend)
+		return each.Of(list, func(c *inspect.Contender) jsonContender { return contenderJSON(c, s.TakenAt, b) })
 	}
 	return jsonLockChange{
 		Lock: d.Lock.String(), State: jsonStates{string(d.From.State), string(d.To.State)},

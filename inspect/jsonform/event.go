@@ -13,16 +13,13 @@ func Event(e inspect.Event, b *inspect.Backend) any {
 		j.Lock = e.Lock.String()
 	}
 	if e.Finding != nil {
-		f := findingJSON(*e.Finding)
-		j.Finding = &f
+		j.Finding = new(findingJSON(*e.Finding))
 	}
 	if e.Contender != nil {
-		c := contenderJSON(e.Contender, e.At, b)
-		j.Contender = &c
+		j.Contender = new(contenderJSON(e.Contender, e.At, b))
 	}
 	if p := e.Previous; p != nil {
-		from, previous := p.Name.String(), contenderJSON(p, e.At, b)
-		j.From, j.Previous = &from, &previous
+		j.From, j.Previous = new(p.Name.String()), new(contenderJSON(p, e.At, b))
 	}
 	if e.Between != (inspect.Interval{}) {
 		j.Between = &jsonInterval{stamp(e.Between.From.Add(offset)), stamp(e.Between.To.Add(offset))}
@@ -31,8 +28,7 @@ func Event(e inspect.Event, b *inspect.Backend) any {
 		j.Change = &jsonChange{c.What, inspect.Escape(c.From), inspect.Escape(c.To)}
 	}
 	if e.Backend != nil {
-		is := backendJSON(e.Backend)
-		j.Backend = &is
+		j.Backend = new(backendJSON(e.Backend))
 	}
 	return j
 }

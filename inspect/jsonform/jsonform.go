@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // SchemaVersion is the version of the JSON that this package writes.
@@ -312,12 +313,11 @@ func masterJSON(m inspect.Vote, at time.Time) jsonMaster {
 		return j
 	}
 	j.State = inspect.ServerUp
-	absent, never := int64(-2), int64(-1)
 	switch {
 	case !m.Present:
-		j.TTLMS = &absent
+		j.TTLMS = new(int64(-2))
 	case m.NoExpiry:
-		j.TTLMS = &never
+		j.TTLMS = new(int64(-1))
 	case !m.ExpiresAt.IsZero():
 		j.TTLMS = whole(max(0, m.ExpiresAt.Sub(at)))
 	}
@@ -360,19 +360,16 @@ func contenderJSON(c *inspect.Contender, at time.Time, b *inspect.Backend) jsonC
 			j.AgeKnown = &age.Known
 		}
 	}
-	never := int64(-1)
 	if c.NoExpiry {
-		j.TTLMS = &never
+		j.TTLMS = new(int64(-1))
 	} else if !c.ExpiresAt.IsZero() {
 		j.TTLMS = whole(max(0, c.ExpiresAt.Sub(at)))
 	}
 	if c.Watches != "" {
-		watches := c.Watches.String()
-		j.Watches = &watches
+		j.Watches = new(c.Watches.String())
 	}
 	if c.Watch != inspect.Unconfirmed {
-		confirmed := c.Watch == inspect.Confirmed
-		j.Confirmed = &confirmed
+		j.Confirmed = new(c.Watch == inspect.Confirmed)
 	}
 	return j
 }
@@ -394,11 +391,7 @@ func findingJSON(f inspect.Finding) jsonFinding {
 }
 
 func findings(fs []inspect.Finding) []jsonFinding {
-	all := make([]jsonFinding, len(fs))
-	for i, f := range fs {
-		all[i] = findingJSON(f)
-	}
-	return all
+	return each.Of(fs, findingJSON)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
@@ -407,19 +400,14 @@ func optionalStamp(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	s := stamp(t)
-	return &s
+	return new(stamp(t))
 }
 
-func whole(d time.Duration) *int64 {
-	ms := d.Milliseconds()
-	return &ms
-}
+func whole(d time.Duration) *int64 { return new(d.Milliseconds()) }
 
 // fraction is milliseconds with three decimals.
 func fraction(d time.Duration) *float64 {
-	ms := math.Round(float64(d)/float64(time.Microsecond)) / 1000
-	return &ms
+	return new(math.Round(float64(d)/float64(time.Microsecond)) / 1000)
 }
 
 // unseen escapes what servers wrote.

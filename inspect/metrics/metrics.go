@@ -249,13 +249,9 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	for aspect := range aspects {
 		t.unknown[aspect]++
 	}
-	for i := range l.Holders {
-		if age, ok := heldFor(s, l, &l.Holders[i], now); ok {
-			t.oldest, t.held = max(t.oldest, age), true
-		} else {
-			t.undated++
-		}
-	}
+	oldest, dated := longestHeld(s, l, now)
+	t.oldest, t.held = max(t.oldest, oldest), t.held || dated > 0
+	t.undated += len(l.Holders) - dated
 	for i := range l.Waiters {
 		if age, ok := s.Age(l, &l.Waiters[i], l.Waiters[i].Since, now); ok && age.Known && !l.Waiters[i].Dead {
 			t.wait, t.waited = max(t.wait, age.Duration), true
@@ -274,11 +270,16 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	}
 }
 
-// heldFor is the age of a hold; false if its beginning is unknown, or was dated by a clock that was
-// not compared with ours.
-func heldFor(s *inspect.Snapshot, l *inspect.Lock, h *inspect.Contender, now time.Time) (time.Duration, bool) {
-	age, ok := s.Age(l, h, h.HeldSince, now)
-	return age.Duration, ok && age.Known
+// longestHeld is the greatest known age of a lock's holds, and how many are known. One is not if its beginning
+// is unknown, or was dated by a clock that was not compared with ours.
+func longestHeld(s *inspect.Snapshot, l *inspect.Lock, now time.Time) (oldest time.Duration, dated int) {
+	for i := range l.Holders {
+		if age, ok := s.Age(l, &l.Holders[i], l.Holders[i].HeldSince, now); ok && age.Known {
+			oldest = max(oldest, age.Duration)
+			dated++
+		}
+	}
+	return oldest, dated
 }
 
 func (o samples) findings(backend string, t *tally) {
@@ -317,14 +318,7 @@ func (o samples) lock(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	if !l.Unknown(inspect.AspectWaiters) && l.State != inspect.StateUnknown {
 		o.gauge(lockWaiters, float64(l.Waiting()), name)
 	}
-	var oldest time.Duration
-	known := false
-	for i := range l.Holders {
-		if age, ok := heldFor(s, l, &l.Holders[i], now); ok {
-			oldest, known = max(oldest, age), true
-		}
-	}
-	if known {
+	if oldest, dated := longestHeld(s, l, now); dated > 0 {
 		o.gauge(lockHeld, oldest.Seconds(), name)
 	}
 }

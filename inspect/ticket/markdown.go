@@ -112,8 +112,7 @@ func (t Ticket) markdown() string {
 // writeFacts writes what and when this is about.
 func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
-		name := l.Recipe
-		name = cmp.Or(name, "no known library")
+		name := cmp.Or(l.Recipe, "no known library")
 		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence,
 			describe.StateWord(l.State))
 		d.line("- seen: %s", stamp(t.View.Now))
@@ -300,13 +299,11 @@ func (t Ticket) writePast(d *document) {
 	d.WriteByte('\n')
 	var rows [][]string
 	for _, s := range h.Recent[max(0, len(h.Recent)-mostHolds):] {
-		name := s.Label
-		name = cmp.Or(name, s.Contender)
 		held := "unknown"
 		if !s.Granted.IsZero() && !s.Ended.IsZero() {
 			held = describe.Span(s.Ended.Sub(s.Granted))
 		}
-		rows = append(rows, []string{cell(name.String()), t.instant(s.Granted), t.instant(s.Ended), held})
+		rows = append(rows, []string{cell(cmp.Or(s.Label, s.Contender).String()), t.instant(s.Granted), t.instant(s.Ended), held})
 	}
 	if len(rows) > 0 {
 		d.table([]string{"held by", "acquired", "ended", "held for"}, rows)
