@@ -3,12 +3,14 @@ package redissource
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed
@@ -146,12 +148,7 @@ func (r *run) mode() inspect.Mode {
 
 // complete reports whether every known key was read on every master.
 func (b *keyTable) complete() bool {
-	for _, e := range b.entries {
-		if e.unread() {
-			return false
-		}
-	}
-	return true
+	return !each.Any(maps.Values(b.entries), (*entry).unread)
 }
 
 // blindness returns what a master that answers refuses to show, apart from its locks.

@@ -16,6 +16,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // slots of a Redis Cluster, over which its keys are spread.
@@ -138,10 +139,7 @@ func (c *cluster) read(ctx context.Context) (*topology, error) {
 
 // masters returns the nodes of a topology, connected with each other.
 func (c *cluster) masters(t *topology) []*node.Master {
-	list := make([]*node.Master, len(t.masters))
-	for i, addr := range t.masters {
-		list[i] = c.node(addr)
-	}
+	list := each.Of(t.masters, c.node)
 	for _, m := range list {
 		m.Join(c.keys, list)
 	}

@@ -1,6 +1,7 @@
 package redissource
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -19,19 +20,14 @@ const (
 // auditSweep audits the masters that push.
 func (r *run) auditSweep() {
 	now := r.cfg.Now()
-	for key, at := range r.held {
-		if !r.dirty[key] && at.Before(now) {
-			delete(r.held, key)
-		}
-	}
+	maps.DeleteFunc(r.held, func(key string, at time.Time) bool { return !r.dirty[key] && at.Before(now) })
 	r.table.sweep(now)
 	sample := r.table.choose(sweepSample, func(string) int { return 1 }, nil)
 	for _, p := range r.masters {
-		p.sweep(now)
-		if !p.pushing || !p.up() {
-			continue
+		maps.DeleteFunc(p.spent, func(_ string, spent time.Time) bool { return spent.Before(now) })
+		if p.pushing && p.up() {
+			r.audit(p, sample, now)
 		}
-		r.audit(p, sample, now)
 	}
 }
 
@@ -53,7 +49,9 @@ func (r *run) counted(c counted) {
 		r.readAll(p)
 		p.goOverAgain(r.cfg.Now()) // others may have come
 	}
-	r.wantAll(c.gone)
+	for _, key := range c.gone {
+		r.wantOf(key, r.cfg.Now())
+	}
 	if c.err == nil {
 		p.countedAt = c.asked
 	}

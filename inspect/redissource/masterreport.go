@@ -107,6 +107,11 @@ func (r *run) down(p *masterState, err error) {
 		r.table.unwatch(p.index, p.heard)
 	}
 	r.table.silence(p.index, err, r.cfg.Now())
+	r.judgeAll()
+}
+
+// judgeAll has every lock made again of its votes.
+func (r *run) judgeAll() {
 	for key := range r.table.entries {
 		r.dirty[key] = true
 	}
@@ -157,9 +162,7 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 	}
 	from := p.ReplacedAfter()
 	if from.IsZero() {
-		for key := range r.table.entries {
-			r.dirty[key] = true
-		}
+		r.judgeAll()
 		return false
 	}
 	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: from, Until: r.cfg.Now()}})
@@ -185,9 +188,7 @@ func (r *run) setReplica(p *masterState, st node.Status) {
 	if r.table.replicas[p.index] = u; (old == nil) == (u == nil) {
 		return
 	}
-	for key := range r.table.entries {
-		r.dirty[key] = true
-	}
+	r.judgeAll()
 }
 
 // pass records the end of a pass over a master's keys.

@@ -163,15 +163,6 @@ func (p *masterState) forgetReads() {
 	p.later.clear()
 }
 
-// sweep forgets the keys that have spent nothing of late.
-func (p *masterState) sweep(now time.Time) {
-	for key, spent := range p.spent {
-		if spent.Before(now) {
-			delete(p.spent, key)
-		}
-	}
-}
-
 // failed notes that the master does not answer, and why.
 func (p *masterState) failed(err error) {
 	if p.up() {

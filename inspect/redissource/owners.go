@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
+	"github.com/lockscope/lockscope/internal/each"
 )
 
 // clientOf returns the address of a contender's client. A client of several masters uses another
@@ -40,10 +41,8 @@ func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 
 // identify fills in the clients of a lock's contenders.
 func (b *keyTable) identify(l *inspect.Lock) {
-	for _, list := range [...][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			list[i].Owner.Client = b.clientOf(l, &list[i])
-		}
+	for c := range l.Contenders() {
+		c.Owner.Client = b.clientOf(l, c)
 	}
 }
 
@@ -72,6 +71,5 @@ func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
 
 // outdated reports whether the client of a contender is not the one that was reported.
 func (b *keyTable) outdated(l *inspect.Lock) bool {
-	other := func(c inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, &c) }
-	return slices.ContainsFunc(l.Holders, other) || slices.ContainsFunc(l.Waiters, other)
+	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, c) })
 }

@@ -25,8 +25,7 @@ func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]
 		chosen, room = append(chosen, key), room-c
 		return true
 	}
-	unknown := func(key string) bool { return b.entries[key] == nil }
-	focused := slices.DeleteFunc(slices.Collect(maps.Keys(focus)), unknown)
+	focused := slices.DeleteFunc(slices.Collect(maps.Keys(focus)), func(key string) bool { return b.entries[key] == nil })
 	slices.SortFunc(focused, func(x, y string) int {
 		return cmp.Or(b.entries[x].readAt.Compare(b.entries[y].readAt), strings.Compare(x, y))
 	})

@@ -63,18 +63,6 @@ func (r *run) wantOf(key string, now time.Time) {
 	r.dirty[key] = r.dirty[key] || r.table.topology != nil
 }
 
-// wantAll has all masters read keys that are known.
-func (r *run) wantAll(keys []string) {
-	now := r.cfg.Now()
-	for _, p := range r.masters {
-		for _, key := range keys {
-			if _, ok := r.table.place(key, p.index); ok {
-				p.want(key, r.perKey, now)
-			}
-		}
-	}
-}
-
 // read takes what the masters pushed.
 func (r *run) read() {
 	now := r.cfg.Now()

@@ -121,7 +121,7 @@ func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
 	r.put(p.query.Key, v)
 	switch {
 	case v.Unknown:
-		r.miss(m, aspectOf(p.query.Feeds), p.failed(), p.query.Key)
+		r.miss(m, aspectOf(p.query.Feeds), p.body, p.query.Key)
 	case v.Type != recipe.TypeNone && p.ttl != nil && faultOf(p.ttl.Err()) != noFault:
 		r.miss(m, inspect.AspectExpiry, p.ttl, p.query.Key)
 	}

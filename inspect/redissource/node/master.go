@@ -129,26 +129,25 @@ func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis
 
 // pipelined sends what fill asks for, if anything, in one round trip. An error means that the server answers nothing.
 func (m *Master) pipelined(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
-	return m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		p := c.Pipeline()
-		if fill(ctx, p); p.Len() == 0 {
-			return nil
-		}
-		cmds, err := p.Exec(ctx)
-		return serverError(err, cmds)
-	})
+	return m.do(ctx, pipeline(fill, serverError))
 }
 
 // pipelinedKeys is pipelined for questions about keys.
 func (m *Master) pipelinedKeys(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
-	return m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) error {
+	return m.doKeys(ctx, pipeline(fill, m.serverError))
+}
+
+func pipeline(
+	fill func(context.Context, redis.Pipeliner), failed func(error, []redis.Cmder) error,
+) func(context.Context, redis.UniversalClient) error {
+	return func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		if fill(ctx, p); p.Len() == 0 {
 			return nil
 		}
 		cmds, err := p.Exec(ctx)
-		return m.serverError(err, cmds)
-	})
+		return failed(err, cmds)
+	}
 }
 
 // inTurn runs a request once a place for it is free, within the time limit.

@@ -49,9 +49,6 @@ func newProbe(ctx context.Context, p redis.Pipeliner, query recipe.Query) probe 
 	return pr
 }
 
-// failed is the command without which it is not known what the key holds.
-func (pr probe) failed() redis.Cmder { return pr.body }
-
 // value decodes the answers; middle is the middle of the round trip. What cannot be known of its expiry is zero.
 func (pr probe) value(middle time.Time) recipe.Value {
 	timed := pr.ttl != nil && pr.ttl.Err() == nil

@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"slices"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -75,12 +73,12 @@ func newRunID(ctx context.Context, m *Master) (string, error) {
 	client := newClient(options, readOnly{&m.sent})
 	defer client.Close()
 	info := client.Info(ctx, "server")
-	return runIDOf(info), info.Err()
+	return runIDOf(info.Val()), info.Err()
 }
 
 // runIDOf is the run id in INFO's text; empty where it has none.
-func runIDOf(info *redis.StringCmd) string {
-	if id := infoField(info.Val(), "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
+func runIDOf(info string) string {
+	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
 		return id
 	}
 	return ""

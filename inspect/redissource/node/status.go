@@ -113,9 +113,7 @@ func (st *Status) readInfo(info string, now time.Time) {
 	if up, ok := infoNumber(info, "uptime_in_seconds"); ok && up < 1e10 {
 		st.StartedAt = now.Add(-time.Duration(up) * time.Second).Round(0)
 	}
-	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
-		st.RunID = id
-	}
+	st.RunID = runIDOf(info)
 	st.Version = versionOf(cmp.Or(infoField(info, "valkey_version"), infoField(info, "redis_version")))
 	st.Reported = info != ""
 	st.MaxMemory, _ = infoNumber(info, "maxmemory")
