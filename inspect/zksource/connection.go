@@ -134,8 +134,7 @@ func (r *run) dropLink() {
 
 // dialReason returns why the last dial failed, with the address where there are several servers.
 func (r *run) dialReason(err error) string {
-	var dial *connect.DialError
-	if errors.As(err, &dial) && len(r.cfg.Servers) > 1 {
+	if dial, ok := errors.AsType[*connect.DialError](err); ok && len(r.cfg.Servers) > 1 {
 		return dial.Addr + ": " + connect.Reason(err)
 	}
 	return connect.Reason(err)
@@ -248,6 +247,6 @@ func (r *run) started() {
 		r.ensemble.Disturb(now) // others may have lost it, too
 	}
 	r.tree.Start(tree.Server{
-		Addr: r.serving(), Connected: true, Many: c.many, Watched: c.watched, Since: now, Lost: c.lost,
+		Addr: r.serving(), Many: c.many, Watched: c.watched, Since: now, Lost: c.lost,
 	})
 }

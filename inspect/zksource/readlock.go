@@ -6,9 +6,9 @@ import (
 	"math"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
@@ -92,20 +92,17 @@ func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tre
 		}
 	}
 	replies := make([]tree.Reply, len(jobs))
-	slots := make(chan struct{}, readAtOnce)
-	var wg sync.WaitGroup
+	var others errgroup.Group
+	others.SetLimit(readAtOnce)
 	for i, j := range jobs {
+		read := func() error { replies[i] = request(ctx, t, cfg, j); return nil }
 		if j.Kind == tree.JobList {
-			replies[i] = request(ctx, t, cfg, j)
-			continue
+			_ = read()
+		} else {
+			others.Go(read)
 		}
-		slots <- struct{}{}
-		wg.Go(func() {
-			replies[i] = request(ctx, t, cfg, j)
-			<-slots
-		})
 	}
-	wg.Wait()
+	_ = others.Wait() // errors are in the replies
 	return replies
 }
 

@@ -39,7 +39,7 @@ func watchedRun(t *testing.T) *watched {
 		w.tasks.Wait()
 	})
 	w.conn.link, w.conn.ready, w.conn.many, w.conn.watched, w.tree.FirstPass = l, true, true, []string{"/l"}, true
-	w.tree.Start(tree.Server{Connected: true, Many: true, Watched: w.conn.watched, Since: noon})
+	w.tree.Start(tree.Server{Many: true, Watched: w.conn.watched, Since: noon})
 	w.list(noon, firstNode, secondNode)
 	w.beat()
 	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 {

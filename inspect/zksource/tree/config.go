@@ -27,8 +27,6 @@ type Config struct {
 type Server struct {
 	// Addr names the server that answers, or all of them while none does.
 	Addr string
-	// Connected: reads can be sent.
-	Connected bool
 	// Many reads can share a request.
 	Many bool
 	// Watched are the roots with a watch of all changes below.

@@ -155,7 +155,7 @@ func (v view) held() map[string]string {
 // grow is a tree that begins to look at the world.
 func (w *world) grow() *Tree {
 	t := grown(Config{Roots: []string{"/"}, Eager: true})
-	t.Start(Server{Addr: "zk", Connected: true, Many: true, Watched: []string{"/"}, Since: w.now})
+	t.Start(Server{Addr: "zk", Many: true, Watched: []string{"/"}, Since: w.now})
 	return t
 }
 

@@ -92,7 +92,6 @@ func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/"}})
-	r.server.Connected = true
 	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
 	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, "gone", "shut", first, second)
 	for _, p := range []string{"/gone", "/shut"} {
@@ -149,7 +148,7 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
-	r.server = Server{Watched: []string{"/l"}, Connected: true}
+	r.server = Server{Watched: []string{"/l"}}
 	r.answer(JobStat, "/l", "", noon, nil, ErrGone)
 	r.Poll(noon.Add(time.Minute))
 	if q := r.Queue.Polls; len(q) != 1 || q[0].Kind != JobStat || q[0].Dir != r.dirs["/l"] {

@@ -62,7 +62,7 @@ func (w *wants) Start(s Server) {
 // Stop forgets the state of the lost connection: outstanding requests and awaited reads. servers
 // names the servers that could be asked next.
 func (w *wants) Stop(servers string) {
-	w.server.Addr, w.server.Connected = servers, false
+	w.server.Addr = servers
 	w.Queue.clear()
 	clear(w.due)
 	w.sweep = sweep{}
