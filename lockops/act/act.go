@@ -219,21 +219,19 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 	return ""
 }
 
-// otherRole reports whether a contender has lost the role that the operator confirmed: one that only waited
-// may hold the lock by now. Pending and waiting are one role.
-func otherRole(confirmed, now *inspect.Contender) (string, bool) {
-	was, is := confirmed.State == inspect.Holding, now.State == inspect.Holding
+// otherRole says that a contender has lost the role that the operator confirmed: one that only waited may hold the
+// lock by now. Pending and waiting are one role. Empty while it has the role, and for a nil one.
+func otherRole(confirmed, now *inspect.Contender) string {
+	was := confirmed.State == inspect.Holding
 	switch {
-	case was == is:
-		return "", false
-	case is:
-		return becameHolder, true
+	case now == nil || was == (now.State == inspect.Holding):
+		return ""
+	case was:
+		return "it held the lock when this was confirmed, and does not any more"
 	default:
-		return "it held the lock when this was confirmed, and does not any more", true
+		return "it did not hold the lock when this was confirmed, and does now"
 	}
 }
-
-const becameHolder = "it did not hold the lock when this was confirmed, and does now"
 
 // nextNow finds the contender that was to be next in the lock as read after the release.
 func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
@@ -254,7 +252,7 @@ func changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
 		return Changed, ""
 	}
-	if detail, other := otherRole(seen, now); other {
+	if detail := otherRole(seen, now); detail != "" {
 		return Changed, detail
 	}
 	return "", ""
@@ -265,11 +263,9 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 	if c, ok := l.Contender(owner); ok && c.Digest == "" {
 		return c, true
 	}
-	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
-		for _, c := range list {
-			if c.Digest != "" && c.Digest == owner.Raw() {
-				return c, true
-			}
+	for c := range l.Contenders() {
+		if c.Digest != "" && c.Digest == owner.Raw() {
+			return *c, true
 		}
 	}
 	return inspect.Contender{}, false
@@ -278,14 +274,12 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 // alike are the contenders of a lock that a text is the label, client, host or session of.
 func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 	var list []inspect.Contender
-	for _, contenders := range [][]inspect.Contender{l.Holders, l.Waiters} {
-		for _, c := range contenders {
-			o := &c.Owner
-			switch text {
-			case "":
-			case o.Label, inspect.Untrusted(o.Client), o.Host, inspect.Untrusted(inspect.SessionID(o.Session)), c.Who():
-				list = append(list, c)
-			}
+	for c := range l.Contenders() {
+		o := &c.Owner
+		switch text {
+		case "":
+		case o.Label, inspect.Untrusted(o.Client), o.Host, inspect.Untrusted(inspect.SessionID(o.Session)), c.Who():
+			list = append(list, *c)
 		}
 	}
 	return list

@@ -96,22 +96,20 @@ func (p *ClientPreview) Consider(s *inspect.Snapshot) {
 		if l.ID.Backend != p.Request.Backend {
 			continue
 		}
-		for at, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				into := &p.Holds
-				switch o := &list[i].Owner; {
-				case o.Client == "":
-					continue
-				case o.Client == host:
-					into = &p.Perhaps
-				case o.Client != p.Request.Client:
-					continue
-				case at == 1:
-					into = &p.Waits
-				}
-				if n := len(*into); n == 0 || (*into)[n-1] != l.ID {
-					*into = append(*into, l.ID)
-				}
+		for c := range l.Contenders() {
+			into := &p.Holds
+			switch client := c.Owner.Client; {
+			case client == "":
+				continue
+			case client == host:
+				into = &p.Perhaps
+			case client != p.Request.Client:
+				continue
+			case c.State != inspect.Holding:
+				into = &p.Waits
+			}
+			if n := len(*into); n == 0 || (*into)[n-1] != l.ID {
+				*into = append(*into, l.ID)
 			}
 		}
 	}
@@ -265,39 +263,35 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 // lets no field have a blank in it.
 func parseConnection(line string) (Connection, bool) {
 	var c Connection
-	var version string
+	var version inspect.Untrusted
 	err := errors.New("no id")
 	seconds := func(text string) time.Duration {
 		n, _ := strconv.Atoi(text)
 		return time.Duration(n) * time.Second
 	}
+	texts := map[string]*inspect.Untrusted{
+		"addr": &c.Addr, "name": &c.Name, "cmd": &c.Command, "lib-name": &c.Library, "lib-ver": &version,
+	}
 	for field := range strings.FieldsSeq(line) {
 		key, value, _ := strings.Cut(field, "=")
+		if text := texts[key]; text != nil {
+			*text = inspect.Untrusted(value)
+		}
 		switch key {
 		case "id":
 			c.ID, err = strconv.ParseInt(value, 10, 64)
-		case "addr":
-			c.Addr = inspect.Untrusted(value)
-		case "name":
-			c.Name = inspect.Untrusted(value)
 		case "db":
 			c.DB, _ = strconv.Atoi(value)
 		case "age":
 			c.Age = seconds(value)
 		case "idle":
 			c.Idle = seconds(value)
-		case "cmd":
-			c.Command = inspect.Untrusted(value)
 		case "flags":
 			c.flags = value
-		case "lib-name":
-			c.Library = inspect.Untrusted(value)
-		case "lib-ver":
-			version = value
 		}
 	}
 	if c.Library != "" && version != "" {
-		c.Library += inspect.Untrusted(" " + version)
+		c.Library += " " + version
 	}
 	return c, err == nil && c.Addr != ""
 }
@@ -348,8 +342,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 				"yes").Int()
 			if err != nil {
 				errs[i] = fmt.Errorf("%w: %w", ErrUnreachable, r.failed(i, "client|kill", "", err))
-				var reply redis.Error
-				unanswered[i] = !errors.As(err, &reply)
+				unanswered[i] = !errors.As(err, new(redis.Error))
 			}
 			ended[i] = n > 0
 		}

@@ -76,9 +76,11 @@ func TestAClientIsEnded(t *testing.T) {
 func TestAClientsLocksAreNamed(t *testing.T) {
 	p := ClientPreview{Request: ClientRequest{Backend: "redis", Client: "10.0.0.1:1"}, Seen: []Connection{{Addr: "10.0.0.1:1"}}}
 	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.0.1:1"}}
+	waits := mine
+	waits.State = inspect.Waiting
 	p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
 		{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{mine}},
-		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{waits}},
 		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
 		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
 	}))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -114,11 +113,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 		warnings = append(warnings,
 			"the quorum is checked again first; each master then deletes on its own (not atomic)")
 	}
-	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings,
-			"not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
-	return warnings
+	return append(warnings, rd.silentWarning()...)
 }
 
 // Execute implements Releaser.
@@ -151,8 +146,9 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		return before, result, fmt.Errorf("%w: %w: %w", ErrUnreachable, errNotSent, context.Cause(ctx))
 	}
 	_, ok := before.value(p.Seen)
-	there, unsure := before.again(p.Seen) != nil, before.lock.State == inspect.StateUnknown
-	switch detail, other := before.otherRole(p.Seen); {
+	now, unsure := before.again(p.Seen), before.lock.State == inspect.StateUnknown
+	there := now != nil
+	switch detail := otherRole(p.Seen, now); {
 	case unsure && (there || before.unanswered() != nil || before.unread() != nil):
 		result.Reason, result.Detail = NoQuorum,
 			"too few masters answer to tell whether it holds the lock; nothing was done"
@@ -166,7 +162,7 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 			return before, result, err
 		}
 		result.Reason = before.missing()
-	case other:
+	case detail != "":
 		result.Reason, result.Detail = Changed, detail
 	}
 	if result.Reason != "" {
@@ -220,7 +216,7 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	}
 	if result.Reason == NoQuorum &&
 		!slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
-		if detail, other := after.otherRole(p.Seen); other { // each master refused it: its turn came right before
+		if detail := otherRole(p.Seen, after.again(p.Seen)); detail != "" { // each master refused it: its turn came right before
 			result.Reason, result.Detail = Changed, detail
 		}
 	}
@@ -273,8 +269,7 @@ func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 		if at, err = r.masters[i].Time(ctx).Result(); err == nil {
 			return at.Add(r.limit).UnixMilli(), unlessOver(ctx)
 		}
-		var reply redis.Error
-		if errors.As(err, &reply) {
+		if errors.As(err, new(redis.Error)) {
 			return 0, unlessOver(ctx)
 		}
 	}

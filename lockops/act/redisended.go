@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
@@ -59,11 +59,11 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 // which it changes nothing. A client of a Cluster sends a request again whose answer was lost, so that a
 // reply may be to the second one. Only a denied client was denied the first time, too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
-	var reply redis.Error
 	if errors.Is(err, errTooLate) {
 		return true
 	}
-	if !errors.As(err, &reply) {
+	reply, ok := errors.AsType[redis.Error](err)
+	if !ok {
 		return false
 	}
 	text := reply.Error()
@@ -117,9 +117,8 @@ func (r *Redis) unanswered(
 // unsent reports whether an error proves that the request did not reach the master; of a Cluster's client it
 // may be that of a second try.
 func (r *Redis) unsent(i int, err error) bool {
-	var op *net.OpError
 	_, cluster := r.masters[i].(*redis.ClusterClient)
-	return errors.Is(err, errNotSent) || !cluster && errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, errNotSent) || !cluster && connect.NotDialled(err)
 }
 
 // unknownEnd is the error of a release that no master has confirmed although one may have done it.

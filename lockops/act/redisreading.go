@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -131,21 +132,15 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 	return "", false
 }
 
-// otherRole reports whether the contender has gained or lost its role, or its quorum, since it was confirmed.
-func (rd reading) otherRole(confirmed *inspect.Contender) (string, bool) {
-	now := rd.again(confirmed)
-	if now == nil {
-		return "", false
-	}
-	return otherRole(confirmed, now)
-}
-
 // again is a contender that was seen before as it is now; nil: it is nowhere.
-func (rd reading) again(was *inspect.Contender) *inspect.Contender {
-	if was.Digest != "" {
-		return rd.seen(inspect.Untrusted(was.Digest))
+func (rd reading) again(was *inspect.Contender) *inspect.Contender { return rd.seen(was.Argument()) }
+
+// silentWarning is about masters that do not answer; nil if all do.
+func (rd reading) silentWarning() []string {
+	if err := errors.Join(rd.errs...); err != nil {
+		return []string{"not every master answers: " + inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; "))}
 	}
-	return rd.seen(was.Name)
+	return nil
 }
 
 // unanswered are the masters that could not be asked.

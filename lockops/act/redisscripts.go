@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -38,18 +37,11 @@ func missing(command string, err error) string {
 // masters.
 func (r *Redis) noScripts(ctx context.Context, l *inspect.Lock) (why string, warnings []string) {
 	said := make([]string, len(r.masters))
-	var asking sync.WaitGroup
-	for i, m := range r.masters {
-		if !l.Masters[i].Up {
-			continue
+	r.each(ctx, func(ctx context.Context, i int) {
+		if l.Masters[i].Up {
+			said[i] = NoScripts(ctx, r.masters[i])
 		}
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, r.limit)
-			defer cancel()
-			said[i] = NoScripts(ctx, m)
-		})
-	}
-	asking.Wait()
+	})
 	for i, text := range said {
 		if text != "" {
 			why = "master " + r.target.Servers[i] + ": " + text

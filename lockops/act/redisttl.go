@@ -92,11 +92,7 @@ func ttlWarnings(rd reading, p Preview) []string {
 	if len(rd.lock.Masters) > 1 {
 		warnings = append(warnings, "each master compares and sets on its own (not atomic)")
 	}
-	if err := errors.Join(rd.errs...); err != nil {
-		warnings = append(warnings,
-			"not every master answers: "+inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	}
-	return warnings
+	return append(warnings, rd.silentWarning()...)
 }
 
 // expire sets the TTL on each master where the contender is unchanged.

@@ -128,19 +128,12 @@ func (z *ZooKeeper) PreviewSweep(ctx context.Context, r SweepRequest) (SweepPrev
 
 // look lists one znode.
 func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
-	type listing struct {
-		names []string
-		stat  *zk.Stat
-	}
 	if within := w.p.Request.Within; within > 0 {
 		limited, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		ctx = limited
 	}
-	l, err := request(ctx, w.z, "list", node, func() (listing, error) {
-		names, stat, err := w.z.conn.Children(node)
-		return listing{names, stat}, err
-	})
+	names, stat, err := w.z.list(ctx, node)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -154,21 +147,21 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 	case err != nil:
 		return w.z.failed("list", node, err)
 	}
-	w.dated = append(w.dated, datedZxid{l.stat.Czxid, l.stat.Ctime}, datedZxid{l.stat.Mzxid, l.stat.Mtime})
-	for _, name := range l.names {
+	w.dated = append(w.dated, datedZxid{stat.Czxid, stat.Ctime}, datedZxid{stat.Mzxid, stat.Mtime})
+	for _, name := range names {
 		if child := path.Join(node, name); child != reserved {
 			w.next = append(w.next, child)
 		}
 	}
 	switch {
 	// containers and nodes with a TTL have an owner, too
-	case root || len(l.names) > 0 || l.stat.EphemeralOwner != 0 || l.stat.Cversion == 0:
-	case l.stat.DataLength > 0:
+	case root || len(names) > 0 || stat.EphemeralOwner != 0 || stat.Cversion == 0:
+	case stat.DataLength > 0:
 		w.p.WithData++
 	default:
 		w.empty = append(w.empty, EmptyDir{
-			Path: w.z.inChroot(node), Made: time.UnixMilli(l.stat.Ctime), czxid: l.stat.Czxid, pzxid: l.stat.Pzxid,
-			version: l.stat.Version, cversion: l.stat.Cversion,
+			Path: w.z.inChroot(node), Made: time.UnixMilli(stat.Ctime), czxid: stat.Czxid, pzxid: stat.Pzxid,
+			version: stat.Version, cversion: stat.Cversion,
 		})
 	}
 	return nil
@@ -237,25 +230,17 @@ func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, con
 	intent.Chroot = &z.target.Chroot
 	return audited(z.audit, intent, func() (Result, error) {
 		node := z.path(dir.Path)
-		type sight struct {
-			exists bool
-			stat   *zk.Stat
-		}
-		now, err := request(ctx, z, "read", node, func() (sight, error) {
-			exists, stat, err := z.conn.Exists(node)
-			return sight{exists, stat}, err
-		})
+		now, err := synced{z}.Exists(ctx, node)
 		switch {
-		case err != nil:
-			return Result{}, z.failed("read", node, err)
-		case !now.exists:
+		case errors.Is(err, zk.ErrNoNode):
 			return Result{Reason: Gone, Detail: "it is gone already"}, nil
-		case now.stat.Czxid != dir.czxid || now.stat.Pzxid != dir.pzxid || now.stat.Cversion != dir.cversion ||
-			now.stat.Version != dir.version:
+		case err != nil:
+			return Result{}, err
+		case now.Czxid != dir.czxid || now.Pzxid != dir.pzxid || now.Cversion != dir.cversion ||
+			now.Version != dir.version:
 			return Result{Reason: Changed, Detail: "it has been used since it was looked at"}, nil
 		}
-		result, err := z.remove(ctx, z.sweeping(node, dir.version), Result{}, intent)
-		return result, err
+		return z.remove(ctx, z.sweeping(node, dir.version), Result{}, intent)
 	})
 }
 

@@ -57,19 +57,24 @@ type synced struct{ z *ZooKeeper }
 
 // Children implements zksource.Transport.
 func (s synced) Children(ctx context.Context, node string) ([]string, *zk.Stat, error) {
-	z := s.z
-	if err := z.sync(ctx, node); err != nil {
+	if err := s.z.sync(ctx, node); err != nil {
 		return nil, nil, err
 	}
-	type list struct {
+	names, stat, err := s.z.list(ctx, node)
+	return names, stat, s.z.unread("list", node, err)
+}
+
+// list returns the children of a znode.
+func (z *ZooKeeper) list(ctx context.Context, node string) ([]string, *zk.Stat, error) {
+	type listing struct {
 		names []string
 		stat  *zk.Stat
 	}
-	l, err := request(ctx, z, "list", node, func() (l list, err error) {
+	l, err := request(ctx, z, "list", node, func() (l listing, err error) {
 		l.names, l.stat, err = z.conn.Children(node)
 		return l, err
 	})
-	return l.names, l.stat, z.unread("list", node, err)
+	return l.names, l.stat, err
 }
 
 // Get implements zksource.Transport.

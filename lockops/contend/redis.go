@@ -192,13 +192,12 @@ const (
 
 func (a *redisTarget) owner(ctx context.Context, c redis.UniversalClient) (owner, error) {
 	value, err := c.Get(ctx, a.Name).Result()
-	var reply redis.Error
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nobody, nil
 	case err == nil && strings.HasPrefix(recipe.DecodeToken(a.Name, value).Label, a.Label+"#"):
 		return ourOwn, nil
-	case err == nil, errors.As(err, &reply): // another type than a lock of ours
+	case err == nil, errors.As(err, new(redis.Error)): // another type than a lock of ours
 		return stranger, nil
 	}
 	return stranger, err
