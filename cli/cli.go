@@ -39,8 +39,7 @@ func Main(ctx context.Context, args []string, env app.Environment) int {
 	root.SetOut(env.ForPeople(env.Stdout)) // for help; completion scripts keep the writer set above
 	err := root.ExecuteContext(ctx)
 	code := app.ExitCode(err)
-	var exit app.ExitError
-	if silent := errors.As(err, &exit) && exit.Err == nil; err != nil && !silent {
+	if exit, ok := errors.AsType[app.ExitError](err); err != nil && !(ok && exit.Err == nil) {
 		a.Complain(err)
 	}
 	return code

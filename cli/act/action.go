@@ -95,9 +95,9 @@ func (r *action) releasers() (*app.Releasers, error) {
 	return all, nil
 }
 
-// agree asks the operator to type the id's path; does says what will be done. In production it also
+// agree asks the operator to type what is expected; does says what will be done. In production it also
 // asks for a reason.
-func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Writer)) (how string, err error) {
+func (r *action) agree(expected, does string, why *string, show func(io.Writer)) (how string, err error) {
 	needs := *why == "" && r.setup.Profile.Environment == "production"
 	_, asks := app.Terminal(r.Stdin)
 	switch {
@@ -117,11 +117,11 @@ func (r *action) agree(id inspect.ID, does string, why *string, show func(io.Wri
 			return "", errors.New("no reason was given")
 		}
 	}
-	fmt.Fprintf(r.Stderr, "type %s to %s: ", inspect.Escape(id.Path), does)
+	fmt.Fprintf(r.Stderr, "type %s to %s: ", inspect.Escape(expected), does)
 	line, _ := in.ReadString('\n')
 	typed, err := inspect.Unescape(strings.TrimRight(line, "\r\n"))
-	if err != nil || typed != id.Path {
-		return "", fmt.Errorf("you did not type %s", inspect.Escape(id.Path))
+	if err != nil || typed != expected {
+		return "", fmt.Errorf("you did not type %s", inspect.Escape(expected))
 	}
 	return "typed", nil
 }

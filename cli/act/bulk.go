@@ -1,7 +1,6 @@
 package act
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -116,7 +114,7 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 		}
 		request := act.Request{ID: l.ID, Lock: l, Why: b.reason}
 		if len(l.Holders) == 1 {
-			request.Owner = ownerName(l.Holders[0].Name, l.Holders[0].Digest)
+			request.Owner = l.Holders[0].Argument()
 		}
 		if b.finding != "" {
 			at := slices.IndexFunc(l.Findings,
@@ -124,9 +122,8 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 			if at < 0 {
 				continue
 			}
-			if about := l.Findings[at].Subject; about.Contender != "" {
-				request.Owner = ownerName(about.Contender, about.Digest)
-			}
+			about := &l.Findings[at].Subject
+			request.Owner = cmp.Or(inspect.Untrusted(about.Digest), about.Contender, request.Owner)
 			request.Waiter = l.State == inspect.StateMinority
 		}
 		switch {
@@ -139,33 +136,14 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 	}
 }
 
-// ownerName names a contender in a request.
-func ownerName(name inspect.Untrusted, digest string) inspect.Untrusted {
-	if digest != "" {
-		return inspect.Untrusted(digest)
-	}
-	return name
-}
-
 // confirm implements guarded. The operator agrees to a number of locks.
 func (b *bulk) confirm() (how string, err error) {
-	production := b.reason == "" && b.setup.Profile.Environment == "production"
-	_, asks := app.Terminal(b.Stdin)
-	switch {
-	case production:
-		return "", errors.New("the profile's environment is production: say why (give --reason)")
-	case b.yes:
-		return "--yes", nil
-	case !asks:
-		return "", errors.New("there is no terminal to ask on (give --yes)")
+	n := len(b.items)
+	how, err = b.agree(strconv.Itoa(n), fmt.Sprintf("release these %d locks, one after the other", n), &b.reason, b.show)
+	for _, item := range b.items {
+		item.Preview.Request.Why = b.reason
 	}
-	b.show(b.Stderr)
-	fmt.Fprintf(b.Stderr, "type %d to release these %d locks, one after the other: ", len(b.items), len(b.items))
-	typed, _ := bufio.NewReader(b.Stdin).ReadString('\n')
-	if strings.TrimSpace(typed) != strconv.Itoa(len(b.items)) {
-		return "", errors.New("the number typed is not the number of locks")
-	}
-	return "typed", nil
+	return how, err
 }
 
 // do implements guarded: it releases one after the other, until one does not go as it was shown.
@@ -225,8 +203,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 		case item.Result.Released && item.Err == nil:
 			j.Released++
 		case failed == nil && reason == "" && err == nil && !b.dryRun:
-			id := one.Lock
-			j.Stopped, failed = &id,
+			j.Stopped, failed = new(one.Lock),
 				b.verdict(item.Preview.Request, item.Result, "not released", b.setup.Explain(item.Err))
 		}
 		if item.Err != nil {

@@ -86,7 +86,7 @@ func (r *killClient) show(to io.Writer) {
 
 // confirm implements guarded.
 func (r *killClient) confirm() (how string, err error) {
-	return r.agree(r.id, "end its connection", &r.seen.Request.Why, r.show)
+	return r.agree(r.id.Path, "end its connection", &r.seen.Request.Why, r.show)
 }
 
 // do implements guarded.

@@ -124,7 +124,7 @@ func (l limitedReleaser) Execute(ctx context.Context, p act.Preview, confirmed s
 
 // agreeTo asks for the operator's agreement, and for why in production.
 func (r *lockAction) agreeTo(does string, show func(io.Writer)) (how string, err error) {
-	return r.agree(r.request.ID, does, &r.seen.Request.Why, show)
+	return r.agree(r.request.ID.Path, does, &r.seen.Request.Why, show)
 }
 
 // answer prints the outcome, as JSON or as text, and returns the exit code. not is the text for an
@@ -166,7 +166,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	}
 	one := &p.Alike[0]
 	does := "holds it"
-	flags := []string{"--owner", ownerName(one.Name, one.Digest).String()}
+	flags := []string{"--owner", one.Argument().String()}
 	if p.Request.TTL > 0 {
 		flags = append(flags, "--set", p.Request.TTL.String())
 	}

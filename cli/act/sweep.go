@@ -154,7 +154,7 @@ func (r *sweep) counts(to io.Writer) {
 
 // confirm implements guarded.
 func (r *sweep) confirm() (how string, err error) {
-	return r.agree(r.id, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)),
+	return r.agree(r.id.Path, fmt.Sprintf("delete these %d directories below it", len(r.seen.Found)),
 		&r.seen.Request.Why, r.show)
 }
 

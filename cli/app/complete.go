@@ -109,8 +109,8 @@ func (a *App) CompleteOwner(
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeOf(cmd.Context(), args[0], args[1:], start, func(l *inspect.Lock, o *offers) {
-		for _, c := range slices.Concat(l.Holders, l.Waiters) {
-			o.add(cmp.Or(c.Digest, c.Name.String()), c.State.String()+", "+c.Who().String())
+		for c := range l.Contenders() {
+			o.add(c.Argument().String(), c.State.String()+", "+c.Who().String())
 		}
 	})
 }

@@ -55,8 +55,7 @@ func (s Setup) Explain(err error) error {
 		return err
 	}
 	code := ExitUnreachable
-	var e ExitError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[ExitError](err); ok {
 		code = e.Code
 	}
 	text += " (server " + strings.Join(servers(concerned), ",") + ", as user " + user

@@ -47,12 +47,12 @@ func Usagef(format string, args ...any) error { return Exitf(ExitUsage, format, 
 // ExitCode returns the contract's code for an error. Anything but bad use is a failure to look or
 // act.
 func ExitCode(err error) int {
-	var e ExitError
+	if e, ok := errors.AsType[ExitError](err); ok {
+		return e.Code
+	}
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &e):
-		return e.Code
 	case errors.Is(err, connect.ErrTarget), errors.Is(err, inspect.ErrSyntax), errors.Is(err, config.ErrInvalid):
 		return ExitUsage
 	default:

@@ -294,8 +294,7 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 	}
 	e.At, e.Lock, e.Token = q.Now().UTC().Format(time.RFC3339Nano), q.id.String(), token
 	if deadline != nil {
-		text := deadline.UTC().Format(time.RFC3339Nano)
-		e.Deadline = &text
+		e.Deadline = new(deadline.UTC().Format(time.RFC3339Nano))
 	}
 	line, _ := json.Marshal(e) // strings and numbers only: it cannot fail
 	fmt.Fprintf(q.Stdout, "%s\n", line)
@@ -304,8 +303,7 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 // notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to
 // this account, else 3. A login that fails is no such answer.
 func notTaken(err error) int {
-	var refused *lockops.DeniedError
-	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, &refused) || redis.HasErrorPrefix(err, "NOPERM") {
+	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, new(*lockops.DeniedError)) || redis.HasErrorPrefix(err, "NOPERM") {
 		return app.ExitNo // by the type of the reply: the text may have NOPERM in a lock's name
 	}
 	return app.ExitUnreachable

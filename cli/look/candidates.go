@@ -84,10 +84,8 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 		}
 	}
 	answer := candidatesJSON{Lock: id.String(), Connections: len(list)}
-	for _, group := range [2][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range group {
-			answer.Contenders = append(answer.Contenders, candidatesFor(view, l, &group[i], target.DB, list))
-		}
+	for c := range l.Contenders() {
+		answer.Contenders = append(answer.Contenders, candidatesFor(view, l, c, target.DB, list))
 	}
 	if output == "json" {
 		err = a.PrintJSON(answer)

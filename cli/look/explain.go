@@ -192,10 +192,7 @@ func paragraphs(title string, pairs ...string) string {
 
 // explained is a rule in words, wrapped; the Markdown of the page is left out.
 func explained(e finding.Explanation) string {
-	var rests []string
-	for _, aspect := range e.RestsOn {
-		rests = append(rests, describe.Aspect(aspect))
-	}
+	rests := each.Of(e.RestsOn, describe.Aspect)
 	pairs := []string{
 		"means", e.Means, "be sure", e.Sure, "what to do", e.Do, "what not", e.Not,
 		"evidence", e.Evidence, "based on", strings.Join(rests, "; "),

@@ -287,13 +287,12 @@ func (n *notifying) runOnce(ctx context.Context, m message) error {
 	}
 	c.WaitDelay = afterHook
 	err := c.Run()
-	var failed *exec.ExitError
 	switch {
 	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; its child processes are its own
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("COMMAND: not done in %v", oneAttempt)
-	case errors.As(err, &failed):
+	case errors.As(err, new(*exec.ExitError)):
 		return fmt.Errorf("COMMAND: %w", err)
 	default:
 		return fmt.Errorf("COMMAND cannot be run: %w", err)

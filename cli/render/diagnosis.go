@@ -102,12 +102,11 @@ func Report(s *inspect.Snapshot, found []Complaint) string {
 	if mutes > 0 {
 		apart = fmt.Sprintf(" (and %d muted)", mutes)
 	}
-	switch {
-	case unseen.Len() > 0:
-		fmt.Fprintf(&b, "%s in %s, partial view\n", Tally(counts)+apart, describe.Count(s.Len(), "lock"))
-	default:
-		fmt.Fprintf(&b, "%s in %s\n", Tally(counts)+apart, describe.Count(s.Len(), "lock"))
+	view := ""
+	if unseen.Len() > 0 {
+		view = ", partial view"
 	}
+	fmt.Fprintf(&b, "%s%s in %s%s\n", Tally(counts), apart, describe.Count(s.Len(), "lock"), view)
 	if s.Len() == 0 {
 		b.WriteString(sought(s))
 	}

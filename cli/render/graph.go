@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -37,20 +39,15 @@ func LockGraph(l *inspect.Lock, language string) string {
 	b.WriteString(form.head)
 	fmt.Fprintf(&b, form.node, "lock", form.quote.Replace(l.ID.String()+" · "+describe.StateWord(l.State)))
 	nodes := make(map[inspect.Untrusted]string)
-	everyone := append(append([]inspect.Contender(nil), l.Holders...), l.Waiters...)
-	for i := range everyone {
-		c := &everyone[i]
+	everyone := slices.Collect(l.Contenders())
+	for i, c := range everyone {
 		nodes[c.Name] = fmt.Sprintf("c%d", i)
 		fmt.Fprintf(&b, form.node, nodes[c.Name], form.quote.Replace(fmt.Sprintf("%s %s", c.State, c.Who())))
 	}
-	for i := range everyone {
-		c := &everyone[i]
+	for _, c := range everyone {
 		to, label := "lock", "holds"
 		if c.State != inspect.Holding {
-			to, label = nodes[c.Watches], "waits for"
-		}
-		if to == "" {
-			to = "lock"
+			to, label = cmp.Or(nodes[c.Watches], "lock"), "waits for"
 		}
 		fmt.Fprintf(&b, form.edge, nodes[c.Name], to, label)
 	}

@@ -14,7 +14,7 @@ import (
 // was not compared with ours counts as the least it can be.
 type lockOrder struct {
 	name string
-	of   func(*inspect.Snapshot, *inspect.Lock) (most int64, known bool)
+	of   func(*inspect.Snapshot, *inspect.Lock) int64 // negative: unknown
 }
 
 // ByGrants is the order that needs a recording.
@@ -22,36 +22,39 @@ const ByGrants = "grants"
 
 func lockOrders() []lockOrder {
 	return []lockOrder{
-		{"finding", func(_ *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			f := describe.Worst(l.Findings)
-			if f == nil {
-				return 0, false
+		{"finding", func(_ *inspect.Snapshot, l *inspect.Lock) int64 {
+			if f := describe.Worst(l.Findings); f != nil {
+				return int64(f.Severity.Rank())
 			}
-			return int64(f.Severity.Rank()), true
+			return -1
 		}},
-		{"held", func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
+		{"held", func(s *inspect.Snapshot, l *inspect.Lock) int64 {
 			if len(l.Holders) == 0 {
-				return 0, false
+				return -1
 			}
-			d, ok := viewOf(s).Since(l, &l.Holders[0])
-			return int64(d.Least), ok
+			return leastOf(viewOf(s).Since(l, &l.Holders[0]))
 		}},
-		{"queue", func(_ *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			n := l.Waiting()
-			return int64(n), n > 0 || describe.QueueLength(l) != "?"
-		}},
-		{"wait", func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			d, ok := viewOf(s).LongestWait(l)
-			return int64(d.Least), ok
-		}},
-		{ByGrants, func(s *inspect.Snapshot, l *inspect.Lock) (int64, bool) {
-			h := s.History(l.ID)
-			if h == nil {
-				return 0, false
+		{"queue", func(_ *inspect.Snapshot, l *inspect.Lock) int64 {
+			if n := l.Waiting(); n > 0 || describe.QueueLength(l) != "?" {
+				return int64(n)
 			}
-			return int64(h.Grants), true
+			return -1
+		}},
+		{"wait", func(s *inspect.Snapshot, l *inspect.Lock) int64 { return leastOf(viewOf(s).LongestWait(l)) }},
+		{ByGrants, func(s *inspect.Snapshot, l *inspect.Lock) int64 {
+			if h := s.History(l.ID); h != nil {
+				return int64(h.Grants)
+			}
+			return -1
 		}},
 	}
+}
+
+func leastOf(age inspect.Age, known bool) int64 {
+	if !known {
+		return -1
+	}
+	return int64(age.Least)
 }
 
 // OrderNames returns the orders of ls.
@@ -64,29 +67,8 @@ func InOrder(s *inspect.Snapshot, order string) []*inspect.Lock {
 	if at < 0 {
 		return locks
 	}
-	type ranked struct {
-		lock  *inspect.Lock
-		most  int64
-		known bool
-	}
 	by := lockOrders()[at].of
-	list := make([]ranked, len(locks))
-	for i, l := range locks {
-		most, known := by(s, l)
-		list[i] = ranked{l, most, known}
-	}
-	slices.SortStableFunc(list, func(a, b ranked) int {
-		if a.known != b.known {
-			if a.known {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.most, a.most)
-	})
-	for i := range list {
-		locks[i] = list[i].lock
-	}
+	slices.SortStableFunc(locks, func(a, b *inspect.Lock) int { return cmp.Compare(by(s, b), by(s, a)) })
 	return locks
 }
 

@@ -63,27 +63,24 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
 	}
 	depth := 0
-	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
-		for i := range list {
-			c := &list[i]
-			state := "● holds"
-			if c.State != inspect.Holding {
-				word := "└─○ waits"
-				if c.State == inspect.Pending {
-					word = "└─◐ pending"
-				}
-				state = strings.Repeat("  ", min(depth, 8)) + word
-				depth++
+	for c := range l.Contenders() {
+		state := "● holds"
+		if c.State != inspect.Holding {
+			word := "└─○ waits"
+			if c.State == inspect.Pending {
+				word = "└─◐ pending"
 			}
-			if c.Mode == recipe.Shared {
-				state += " (shared)"
-			}
-			row := []string{
-				sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-				age(view, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
-			}
-			t.rows = append(t.rows, row[:len(t.columns)])
+			state = strings.Repeat("  ", min(depth, 8)) + word
+			depth++
 		}
+		if c.Mode == recipe.Shared {
+			state += " (shared)"
+		}
+		row := []string{
+			sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
+			age(view, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
+		}
+		t.rows = append(t.rows, row[:len(t.columns)])
 	}
 	return t
 }

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +216,7 @@ func (l *linear) release(k *inspect.Lock) error {
 	}
 	for i := range k.Holders {
 		c := &k.Holders[i]
-		command := l.setup.Command("release", k.ID, "--owner", cmp.Or(c.Digest, c.Name.String()))
+		command := l.setup.Command("release", k.ID, "--owner", c.Argument().String())
 		if err := l.line("%s", command); err != nil {
 			return err
 		}
