@@ -350,3 +350,38 @@ func TestFilterOfManyFindings(t *testing.T) {
 	send(m, answers(fourth)...)
 	wantText(t, m, "on 2,000 locks")
 }
+
+// A hold has the age in the details that its row has, with its bound, and no other.
+func TestAHoldHasOneFigure(t *testing.T) {
+	t.Parallel()
+	f := fixture.Stuck()
+	delete(f.Evidence, "held_since")
+	f.Evidence["known"], f.Evidence["held_over"] = "at-least", "2m"
+	l := fixture.Sick("zk:/locks/orders", f)
+	h := &l.Holders[0]
+	h.Since, h.HeldSince, h.Seen = fixture.Ago(8*time.Minute+36*time.Second), time.Time{}, fixture.Ago(3*time.Minute)
+	m := withFindings(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	wantText(t, m, "held       for up to 8m36s (already held at ")
+	wantNoText(t, m, "hold age", "held over", "entered")
+}
+
+// What is below the list and below a finding's message stays in place while these get shorter for a moment.
+func TestTheDetailsOfAFindingStandStill(t *testing.T) {
+	t.Parallel()
+	now := fixture.Noon
+	m := model(t, Options{Now: func() time.Time { return now }}, 80, 30, nil)
+	long, short := fixture.Stuck(), fixture.Stuck()
+	short.Message = "short"
+	show := func(after time.Duration, list ...inspect.Finding) int {
+		now = now.Add(after)
+		l := fixture.Sick("zk:/locks/orders", list...)
+		s := inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{l})
+		s.Changed = []inspect.ID{l.ID}
+		send(m, snapshotArrivedMsg{snapshot: s}, tickedMsg{m.ticking})
+		return lineAt(m, "do   see")
+	}
+	press(m, "f")
+	at := show(0, long, fixture.Trouble("herd", inspect.Info, "x"))
+	must.Equal(t, show(time.Second, short), at, "shorter")
+	must.True(t, show(time.Minute, short) < at, "for long")
+}
