@@ -151,8 +151,9 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 func TestIndependentMastersAreNamedOnTop(t *testing.T) {
 	b := fixture.Backends()
 	b[1].State, b[1].Spread = inspect.Connected, inspect.Spread{Masters: 3, Locks: 11, OnOne: 11, Used: 3}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, b, nil))
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{fixture.Minority()}))
 	wantText(t, m, "redis: most likely 3 independent servers  give each its own target")
+	must.Contain(t, lineWith(t, m, "redis:lock:left"), " unknown ")
 }
 
 // Several masters that do not answer are all named, each with its own error.

@@ -51,7 +51,7 @@ func (v View) minority(l *inspect.Lock) string {
 	switch t := Tally(l); {
 	case len(t.Counts) == 0:
 		return "no holder: a client has some of the lock's keys, but too few"
-	case v.suspect(l):
+	case v.Suspect(l):
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, which are most likely not masters of one lock",
 			t.Counts[0], len(l.Masters))
 	case l.OneServer():
@@ -268,8 +268,8 @@ func Tally(l *inspect.Lock) Votes {
 	return t
 }
 
-// suspect reports whether the masters of a lock are most likely independent servers.
-func (v View) suspect(l *inspect.Lock) bool {
+// Suspect reports whether the masters of a lock are most likely independent servers.
+func (v View) Suspect(l *inspect.Lock) bool {
 	if v.Snapshot == nil {
 		return false
 	}

@@ -107,6 +107,9 @@ func holderCell(c cell) widget.Line {
 func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)
+	if len(l.Holders) == 0 && l.State != inspect.StateFree && screen.Ages(host).Suspect(l) {
+		brief = string(inspect.StateUnknown) // its masters are not those of one lock
+	}
 	style, muted := screen.LevelSign(t, describe.StateLevel(l)).Style, t.Muted
 	if screen.Muted(l) {
 		style = t.Muted
