@@ -33,8 +33,8 @@ func newRedsync(masters []*servertest.Redis, clients *[]*redis.Client) *redsync.
 
 const deleteScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
 
-// rawFloor is the least that the wire needs: SET NX PX and a compare-and-delete by digest, written to all
-// masters before their replies are read.
+// rawFloor is the minimum on the wire: SET NX PX and a compare-and-delete by digest, sent to all
+// masters before reading replies.
 func rawFloor() peer {
 	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {
 		var conns []net.Conn
@@ -73,9 +73,9 @@ func rawFloor() peer {
 
 var batons sync.Map // by key
 
-// inTurns is the floor of a lock on all masters under contention: the clients pass the turn to each other inside
-// the program, first come, first served, and the one that has it writes the requests of rawFloor. No client has
-// to hear of a release over the wire.
+// inTurns is the floor of a contended lock on all masters: clients pass the turn on inside the
+// program, first come, first served, and the one in turn sends the requests of rawFloor. Nothing
+// about releases goes over the wire.
 func inTurns() peer {
 	floor := rawFloor()
 	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {

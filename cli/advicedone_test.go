@@ -92,7 +92,7 @@ func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
 	carryOut(t, troubles)
 }
 
-// wrongInQueues are queues in which entries are wrong, next to others that do not belong there.
+// wrongInQueues are queues with wrong entries.
 func (w *brokenServer) wrongInQueues(root string) []trouble {
 	kept := w.conns[0]
 	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
@@ -128,7 +128,7 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 	}
 }
 
-// leftInQueue is a queue in which an entry is that no session owns.
+// leftInQueue is a queue with an entry that no session owns.
 func (w *brokenServer) leftInQueue(root string) []trouble {
 	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
 	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
@@ -153,7 +153,7 @@ func (w *brokenServer) hear(client *zk.Conn, node string) {
 	}
 }
 
-// wrongClients are queues in which clients wait, or take locks, in a wrong way.
+// wrongClients are queues with misbehaving clients.
 func (w *brokenServer) wrongClients(root string) []trouble {
 	kept := w.conns[0]
 	dir := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
@@ -195,7 +195,7 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 			next.Close()
 			writeLock(w.session())
 		}},
-		{rule: "outlier-client", on: "backend zk", advice: "restart its program, which gives back what it leaked", do: func(reportedFinding) { hoarder.Close() }},
+		{rule: "outlier-client", on: "backend zk", advice: "restart its program, which frees what it leaked", do: func(reportedFinding) { hoarder.Close() }},
 		{rule: "herd", on: "zk:" + crowd, advice: "each waiter should watch only the contender before it", do: func(reportedFinding) {
 			for _, s := range many {
 				s.Close()

@@ -153,10 +153,10 @@ func commands(a *app.App) []*cobra.Command {
 
 func checkOptions(a *app.App) error {
 	if a.Timeout <= 0 {
-		return app.Usagef("--timeout %v: give a time above 0, such as 10s", a.Timeout)
+		return app.Usagef("--timeout %v: use a time above 0, such as 10s", a.Timeout)
 	}
 	if a.Budget != "default" && a.Budget != "gentle" && a.Budget != "off" {
-		return app.Usagef("--budget %q: give default, gentle or off", a.Budget)
+		return app.Usagef("--budget %q: use default, gentle or off", a.Budget)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func configCommand(a *app.App) *cobra.Command {
 	}
 	command.AddCommand(
 		&cobra.Command{
-			Use: "check", Short: "Check that the configuration can be used", Args: app.NoArguments,
+			Use: "check", Short: "Check the configuration", Args: app.NoArguments,
 			RunE: func(*cobra.Command, []string) error {
 				path, err := a.ConfigPath()
 				if err != nil {
@@ -35,7 +35,7 @@ func configCommand(a *app.App) *cobra.Command {
 				if err != nil {
 					return app.Usagef("%w (see: lockscope config example)", err)
 				}
-				fmt.Fprintf(a.Stdout, "%s is fine; profiles: %s\n", path, cfg.Names())
+				fmt.Fprintf(a.Stdout, "%s is valid; profiles: %s\n", path, cfg.Names())
 				return nil
 			},
 		},

@@ -40,7 +40,7 @@ func TestEveryCommandInATextIsOne(t *testing.T) {
 	must.True(t, commands >= 20, "only", commands, "commands")
 }
 
-// placeholders are words of the pages that stand for a value.
+// placeholders are the words of the pages that stand for values.
 var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
 
 // parses reads a command line without the program's name as the program does, and does nothing. A command

@@ -60,8 +60,8 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	return addr
 }
 
-// tool is the path of a program that only tests need; its absence is reported, and a failure where real
-// servers are required.
+// tool is the path of a program that only tests need. If it is missing the test skips, or fails if
+// real servers are required.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -78,7 +78,6 @@ func tool(t *testing.T, name string) string {
 
 var metricName = regexp.MustCompile(`lockscope_[a-z_]+`)
 
-// Alerts, dashboard and page name metrics that there are, and the page all of them.
 func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 	known := map[string]bool{"lockscope_build_info": true}
 	descriptions := make(chan *prometheus.Desc, 100)
@@ -95,7 +94,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 			}
 		}
 		if strings.HasSuffix(file, ".json") && !json.Valid(text) {
-			t.Errorf("%s is no JSON", file)
+			t.Errorf("%s is not JSON", file)
 		}
 		for name := range known {
 			if strings.HasSuffix(file, ".md") && !strings.Contains(string(text), fmt.Sprintf("`%s`", name)) {
@@ -105,7 +104,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 	}
 }
 
-// The alert rules are right by Prometheus' own checker, and fire as their tests say.
+// promtool checks the alert rules and runs their tests.
 func TestTheAlertRulesFire(t *testing.T) {
 	t.Parallel()
 	promtool := tool(t, "promtool")

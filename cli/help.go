@@ -32,7 +32,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 				return app.Usagef("%w (see lockscope --help)", err)
 			}
 			if len(rest) > 0 {
-				return app.Usagef("there is no command %q (%ssee %s --help)",
+				return app.Usagef("unknown command %q (%ssee %s --help)",
 					rest[0], meant(on, rest[0]), on.CommandPath())
 			}
 			on.InitDefaultHelpFlag()

@@ -12,12 +12,12 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// openCommands are let run by every connection, whatever its user may do (Redis, "ACL": commands without
-// authentication).
+// openCommands are allowed on every connection, whatever its user's rights (Redis, "ACL": commands
+// without authentication).
 var openCommands = []string{"auth", "hello", "quit", "reset"}
 
-// refusedCommands counts the commands that a server refuses a user: all but those that the line granted. It
-// asks of each (ACL DRYRUN) and runs none.
+// refusedCommands counts the commands that a server refuses a user: all that were not granted. It
+// asks (ACL DRYRUN) and runs none.
 func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []string) (refused int) {
 	t.Helper()
 	names, err := admin.Do(t.Context(), "COMMAND", "LIST").StringSlice()
@@ -35,7 +35,7 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 			words = append(words, sub)
 		}
 		var said string
-		for range 8 { // as many arguments as it needs
+		for range 8 { // as many arguments as needed
 			if said, err = admin.Do(t.Context(), words...).Text(); err == nil {
 				break
 			}
@@ -51,8 +51,8 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 	return refused
 }
 
-// What the page of permissions says that an account cannot do, the server refuses: every command that is not
-// in its line, and every key that is not a lock's.
+// The server enforces what permissions.md says that an account cannot do: commands outside its
+// line, and keys outside its pattern.
 func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -96,7 +96,7 @@ func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 	}
 }
 
-// Of a Sentinel the account for it learns where the master is, and can do nothing else.
+// The Sentinel account can find the master, and nothing else.
 func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
 	t.Parallel()
 	sentinel, _, _ := servertest.StartRedisSentinel(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// await runs a command line again and again until its output is as wanted.
+// await runs a command line repeatedly until its output is as wanted.
 func await(t *testing.T, what string, ok func(outcome) bool, args ...string) outcome {
 	t.Helper()
 	deadline := time.Now().Add(60 * time.Second)

@@ -33,7 +33,8 @@ func manCommand(a *app.App) *cobra.Command {
 	}
 }
 
-// plainOptions adds the defaults to the options' texts, and removes the marks that name a value.
+// plainOptions adds the defaults to the options' texts, and removes the backquotes around value
+// names.
 func plainOptions(c *cobra.Command) {
 	mend := func(f *pflag.Flag) {
 		f.Usage = strings.ReplaceAll(f.Usage, "`", "")
@@ -48,7 +49,7 @@ func plainOptions(c *cobra.Command) {
 	}
 }
 
-// paragraphed ends a paragraph after each line.
+// paragraphed puts an empty line after each line.
 func paragraphed(lines string) string { return strings.ReplaceAll(lines, "\n", "\n\n") }
 
 func exitStatus() string {
@@ -79,8 +80,8 @@ var (
 	shortOption    = regexp.MustCompile(`\\fB--(\w) (--[\w-]+)\\fP`)
 )
 
-// corrected fixes the libraries' manual page: an empty paragraph behind a section's title, a
-// paragraph for each line of a text, and two dashes before an option of one letter.
+// corrected fixes the generated page: an empty paragraph after a section's title, one paragraph per
+// line of text, and two dashes before one-letter options.
 func corrected(page string) string {
 	page = heading.ReplaceAllString(page, `$1 "Lockscope Manual"`)
 	page = emptyParagraph.ReplaceAllString(page, "$1")

@@ -36,7 +36,7 @@ func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...strin
 	return runIn(t, ctx, env, append(args, m.target, "--timeout", "60s")...)
 }
 
-// answered is reach, again and again while the servers do not answer: one look gives up after two dials of a
+// answered is reach, repeatedly while the servers do not answer: one look gives up after two dials of a
 // second, in which a busy machine may not get through a TLS handshake.
 func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcome {
 	t.Helper()
@@ -78,7 +78,7 @@ func (m mode) check(t *testing.T) {
 	}
 }
 
-// holderOf is the name of a lock's holder in a snapshot's JSON; empty where no client holds it.
+// holderOf is the name of a lock's holder in a snapshot's JSON; empty if no client holds it.
 func holderOf(t *testing.T, text, id string) string {
 	t.Helper()
 	var s struct {
@@ -154,7 +154,7 @@ func TestASentinelWithCertificatesAndAccounts(t *testing.T) {
 	c := servertest.NewCertificates(t)
 	sentinel, secure, master := servertest.StartRedisSentinelTLS(t, c)
 	target := "rediss+sentinel://" + secure + "/" + servertest.SentinelMaster + "?" + withCertificate(c)
-	sentinelWords := line(t, run(t, "doctor", "--access", target).stdout, "on each sentinel, where they have accounts:")
+	sentinelWords := line(t, run(t, "doctor", "--access", target).stdout, "on each sentinel, if they have accounts:")
 	env := operator(t, target, master)
 	redisDo(t, sentinel.Addr, sentinelWords...)
 	redisDo(t, sentinel.Addr, "ACL", "SETUSER", "default", "off")

@@ -32,7 +32,7 @@ func (d diagnosis) noQuorum() reportedFinding {
 	return d.all[i]
 }
 
-// An ensemble of which one member is left says itself that it has no quorum.
+// The last member of an ensemble reports itself that it has no quorum.
 func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -14,12 +14,12 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// home is its own empty home.
+// home is an environment with its own empty home.
 func home(t *testing.T) map[string]string {
 	return map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 }
 
-// untilLong looks for longer and longer until it sees the expected state: a busy machine needs more time.
+// untilLong looks for longer and longer until it sees the expected state, for busy machines.
 func untilLong(t *testing.T, span time.Duration, what string, look func(span string) bool) {
 	t.Helper()
 	for ; !look(span.String()); span *= 2 {
@@ -29,7 +29,7 @@ func untilLong(t *testing.T, span time.Duration, what string, look func(span str
 	}
 }
 
-// recordUntil records until the recording has a lock, and returns how that ended.
+// recordUntil records until the recording has a lock.
 func recordUntil(t *testing.T, env map[string]string, lock string, args ...string) outcome {
 	t.Helper()
 	ctx, end := context.WithCancel(t.Context())
@@ -50,14 +50,14 @@ func recordUntil(t *testing.T, env map[string]string, lock string, args ...strin
 	return <-ended
 }
 
-// hasAll reports whether a recording has a lock and a first look that ended: without one nothing is compared.
+// hasAll reports whether a recording has a lock and a complete first pass, without which nothing is
+// compared.
 func hasAll(t *testing.T, file, lock string) bool {
 	t.Helper()
 	return strings.Contains(run(t, "ls", file).stdout, lock) &&
 		strings.Contains(run(t, "diff", file, file).stdout, "nothing changed")
 }
 
-// A recording that is never ended does not fill the disk: it ends at a limit, and is complete.
 func TestARecordingEndsAtItsBound(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

@@ -22,9 +22,9 @@ import (
 // tour is a recording of the demonstration.
 const tour = "../screenshots/tour.jsonl.gz"
 
-// Each page of testdata/script is a session at a shell; the README next to them lists the commands. All pages run on
-// embedded servers. Those that start servers run again on real ones where these are installed, and only there where
-// they are required: `make test-all` has run them on embedded ones before.
+// Each page of testdata/script is a shell session; the README next to them lists the commands. All
+// pages run on embedded servers. Those that start servers run again on real ones if they are
+// installed; with `require` only there, since `make test-all` runs the others separately.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("testdata/script/*.txtar"))(t)
@@ -67,7 +67,7 @@ func pageParams(server *servertest.ZooKeeper, pages []string) testscript.Params 
 	return params
 }
 
-// page is the state of a running page: all that its commands have started, by the names that it uses.
+// page is a running page, with everything that its commands have started.
 type page struct {
 	ts       *testscript.TestScript
 	tb       testing.TB
@@ -89,11 +89,11 @@ func newPage(tb testing.TB, server *servertest.ZooKeeper) *page {
 	}
 }
 
-// pageCommands are what a page may use besides testscript's own commands. Those of pageOutcomes print something.
+// pageCommands are our own commands. Those of pageOutcomes print something.
 func pageCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	commands := map[string]func(ts *testscript.TestScript, neg bool, args []string){}
 	for name, do := range map[string]struct {
-		least int // arguments
+		least int // minimum number of arguments
 		run   func(p *page, args []string)
 	}{
 		"zookeeper": {0, (*page).zookeeper}, "redis": {0, (*page).redis}, "cluster": {0, (*page).cluster},
@@ -136,7 +136,7 @@ func onPage(run func(p *page, neg bool, args []string)) func(ts *testscript.Test
 	}
 }
 
-// pageOutcomes are commands that print and end with an exit code, for exits and until.
+// pageOutcomes are commands with output and an exit code, for exits and until.
 func pageOutcomes() map[string]func(p *page, args []string) outcome {
 	return map[string]func(p *page, args []string) outcome{
 		"lockscope": (*page).lockscope, "advised": (*page).advised, "redis-cli": (*page).redisCLI,
@@ -154,7 +154,7 @@ func (p *page) lockscope(args []string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// advised runs the last command of the program that was printed, as a shell reads it, with more arguments.
+// advised runs the last lockscope command that was printed, as a shell would, with more arguments.
 func (p *page) advised(more []string) outcome {
 	commands := advisedCommand.FindAllString(p.ts.ReadFile("stdout")+p.ts.ReadFile("stderr"), -1)
 	if len(commands) == 0 {
@@ -187,7 +187,7 @@ func (p *page) exits(args []string) {
 	}
 }
 
-// until PATTERN COMMAND… runs it again and again until it prints the pattern.
+// until PATTERN COMMAND… repeats the command until it prints the pattern.
 func (p *page) until(args []string) {
 	wanted := p.pattern(args[0])
 	for limit := time.Now().Add(pageLimit); ; time.Sleep(2 * time.Millisecond) {
@@ -203,7 +203,7 @@ func (p *page) until(args []string) {
 	}
 }
 
-// pageLimit of each wait, for a machine with much else to do.
+// pageLimit bounds each wait, with room for a busy machine.
 const pageLimit = time.Minute
 
 func (p *page) pattern(text string) *regexp.Regexp {
@@ -212,7 +212,6 @@ func (p *page) pattern(text string) *regexp.Regexp {
 	return pattern
 }
 
-// cat prints a file that another program is writing, or nothing.
 func (p *page) cat(args []string) outcome {
 	text, err := os.ReadFile(p.ts.MkAbs(args[0]))
 	if err != nil {
@@ -221,7 +220,7 @@ func (p *page) cat(args []string) outcome {
 	return outcome{0, string(text), ""}
 }
 
-// expand FILE… puts the values of variables into files of the page.
+// expand FILE… replaces variables in files of the page.
 func (p *page) expand(files []string) {
 	for _, file := range files {
 		text := os.Expand(p.ts.ReadFile(file), p.ts.Getenv)
@@ -229,8 +228,8 @@ func (p *page) expand(files []string) {
 	}
 }
 
-// refused FILE [CODE] runs the command line of each line, ARGUMENTS => TEXT: it ends with code 2, or the other one,
-// and one line with the text.
+// refused FILE [CODE] runs each line ARGUMENTS => TEXT: it must exit with code 2, or CODE, and
+// print one line with the text.
 func (p *page) refused(args []string) {
 	code := app.ExitUsage
 	if len(args) > 1 {

@@ -18,7 +18,7 @@ type event struct {
 	Backend         *struct{ Name, State string }
 }
 
-// checkEvent checks a line of watch against the contract's schema.
+// checkEvent checks a line of watch against the schema.
 func checkEvent(t *testing.T, line string) event {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()

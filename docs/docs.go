@@ -19,7 +19,7 @@ type Word struct{ Name, Where, Means, Do string }
 // any, names programs that write nearly the same.
 type Recipe struct{ Library, Name, Certainty, Writes, Alike string }
 
-// Columns are those of ls and of the screens.
+// Columns are the columns of ls and of the screens.
 func Columns() []Word { return section(words, "Columns") }
 
 // States are the words for a lock's state.

@@ -189,7 +189,7 @@ func (l *Lock) movedBy(by time.Duration) *Lock {
 // from the servers'.
 func (c *Contender) grantSeen() bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 
-// endFirstPass notes that all of a backend was looked at once.
+// endFirstPass notes that a backend has been read completely once.
 func (o *Observer) endFirstPass(p *backendState, now time.Time) {
 	if p.firstPassDone {
 		return
@@ -205,7 +205,7 @@ type hiddenLock struct {
 }
 
 // known is the newest version of a lock that could be read, and the time, by our clock, since when none
-// could; zero where it can.
+// could; zero if it can.
 func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {

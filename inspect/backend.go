@@ -64,7 +64,8 @@ type Backend struct {
 	// Reading describes how the backend is read: the contents of a request, and what reports changes. Empty:
 	// unknown.
 	Reading string
-	// FirstPass is true once everything has been looked at once; Scanned counts the directories or keys so far.
+	// FirstPass is true once everything has been read once; Scanned counts the directories or keys
+	// so far.
 	FirstPass bool
 	Scanned   int
 	Sought    Sought
@@ -93,7 +94,7 @@ type Backend struct {
 type Sought struct {
 	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one named lock.
 	For []string
-	// Among is the number of keys or nodes that were looked at, if Counted.
+	// Among is the number of keys or nodes that were checked, if Counted.
 	Among   int
 	Counted bool
 	// Database of a Redis backend, and the others of its servers that hold keys.
@@ -161,7 +162,7 @@ type Server struct {
 	Role string
 	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
 	Cluster bool
-	// Version of its software; empty when unknown.
+	// Version of its software; empty if unknown.
 	Version string
 	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last
 	// seconds. Zero where they are counted for the backend only.
@@ -189,15 +190,15 @@ type Server struct {
 	// LeadsFor is the time from the first to the newest of the consecutive answers in which a ZooKeeper server
 	// said that it leads in one and the same election; zero if it said so once, or never.
 	LeadsFor time.Duration
-	// RunID changes when a Redis server restarts; empty when unknown. Several: connections to its address reach
+	// RunID changes when a Redis server restarts; empty if unknown. Several: connections to its address reach
 	// different servers in turn.
 	RunID   string
 	Several bool
 	// MaxMemory in bytes, 0 if unlimited or unknown, and the eviction policy of a full Redis server;
-	// empty when unknown.
+	// empty if unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty when unknown. INFO reports neither the fsync
+	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty if unknown. INFO reports neither the fsync
 	// policy nor whether snapshots are configured, only whether there was one.
 	Persistence string
 	// Replicas that a Redis master has connected. NeedsReplicas: it takes writes only while enough of them keep up
@@ -251,7 +252,7 @@ type Session struct {
 	Client, Server string
 	Timeout        time.Duration
 	// LastContact is the time, by our clock, at which the server last heard of the client; Established is by the
-	// server's. Both zero when unknown.
+	// server's. Both zero if unknown.
 	LastContact, Established time.Time
 }
 

@@ -11,7 +11,7 @@ import (
 type backendState struct {
 	source int
 	name   string
-	// state is nil until it was reported; shown is that with what the rules found.
+	// state is nil until it was reported; shown includes the rules' findings.
 	state *Backend
 	shown *shownBackend
 	// since when, by our clock, all of it is watched; zero before that.
@@ -20,7 +20,7 @@ type backendState struct {
 	offset time.Duration
 	// quiet is the history of a lock that has not changed since.
 	quiet *History
-	// firstPassDone: everything was looked at once, so that what comes now is new.
+	// firstPassDone: everything has been read once, so anything that appears now is new.
 	firstPassDone bool
 	// sessions as last reported, former the time before.
 	sessions, former map[int64]Session
@@ -156,7 +156,7 @@ func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 }
 
 // loseSight records an interval in which the whole backend was not watched; a zero end means that
-// it still is.
+// it is still.
 func (p *backendState) loseSight(i Interval, count int) {
 	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}),
 		func(b Interval) bool {

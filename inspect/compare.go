@@ -22,7 +22,7 @@ type view struct {
 	// where we could.
 	blindFrom time.Time
 	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
-	// change; zero where it was reported.
+	// change; zero if it was reported.
 	unseenSince time.Time
 	// withdrawn is set if the lock that is gone was not a lock. Its holds and waits have not ended.
 	withdrawn bool
@@ -92,7 +92,7 @@ func compare(was, is *Lock, v view) []Event {
 	return events
 }
 
-// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may be no lock but the queue
+// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may not be a lock but the queue
 // of a semaphore.
 func (l *Lock) mayQueueForPermits() bool {
 	return l != nil && l.Kind == KindMutex && l.KindConfidence == recipe.Possible && mayQueueForPermits(l.ID, l.Recipe)

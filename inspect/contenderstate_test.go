@@ -9,7 +9,7 @@ func TestContenderStateIsItsWord(t *testing.T) {
 			t.Errorf("%q is %d, and %d is %q: %v", word, read, state, state.String(), err)
 		}
 	}
-	if err := new(ContenderState).UnmarshalText([]byte("dreaming\x1b")); err == nil || err.Error() != `dreaming\u{1b} is no state of a contender` {
-		t.Errorf("a word that is no state: %v", err)
+	if err := new(ContenderState).UnmarshalText([]byte("dreaming\x1b")); err == nil || err.Error() != `dreaming\u{1b} is not a state of a contender` {
+		t.Errorf("a word that is not a state: %v", err)
 	}
 }

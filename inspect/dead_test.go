@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// queuedKey is a Redis lock with these processes, the first of which holds; "x:gone" is one that
-// is most likely gone.
+// queuedKey is a Redis lock with these processes, the first of which holds; "x:gone" is most likely
+// gone.
 func queuedKey(path string, subscribers int, words ...string) *Lock {
 	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
 	for i, w := range words {
@@ -24,19 +24,18 @@ func queuedKey(path string, subscribers int, words ...string) *Lock {
 	return KeyLock(ID{"redis", path}, []Vote{{Addr: "r1", Up: true, Present: true, Held: r}}, now)
 }
 
-// A contender that is most likely gone does not wait: the library's queue has its entry, but no client is behind it.
 func TestTheDeadDoNotWait(t *testing.T) {
 	for _, tt := range []struct {
 		lock    *Lock
 		state   State
 		waiting int
-		blocked []int32 // below the holder, and below each in the queue
+		blocked []int32 // for the holder, and each in the queue
 	}{
 		{queuedKey("a", 0, "1", "2", "3"), StateContended, 2, []int32{2, 1, 0}},
 		{queuedKey("a", 0, "1", "2:gone", "3"), StateContended, 1, []int32{1, 1, 0}},
 		{queuedKey("a", 0, "1", "2", "3:gone"), StateContended, 1, []int32{1, 0, 0}},
 		{queuedKey("a", 0, "1", "2:gone", "3:gone"), StateHeld, 0, []int32{0, 0, 0}},
-		{queuedKey("a", 2, "1", "2:gone", "3"), StateContended, 2, []int32{1, 1, 0}}, // two listen, one of whom is in sight
+		{queuedKey("a", 2, "1", "2:gone", "3"), StateContended, 2, []int32{1, 1, 0}}, // two listen, one of them listed
 	} {
 		l := tt.lock
 		got := []int32{l.Holders[0].BlockedBelow}
@@ -49,7 +48,7 @@ func TestTheDeadDoNotWait(t *testing.T) {
 	}
 }
 
-// A holder is dead where so many masters say so that the others are no quorum.
+// A holder is dead if a quorum of masters is certain of it.
 func TestAHolderIsDeadByAQuorum(t *testing.T) {
 	for dead, want := range []bool{false, false, true, true} {
 		var votes []Vote
@@ -82,14 +81,13 @@ func TestTheDeadAreInNoDeadlock(t *testing.T) {
 	if e, ok := s.Culprit(a); !ok || e.Lock != a {
 		t.Errorf("the culprit of a is found at %v", e.Lock.ID)
 	}
-	// Without 1 it is not the dead one that holds next.
+	// Without 1 the live one holds next.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
 	if len(b.Holders) != 1 || b.Holders[0].Name != "2" || len(b.Waiters) != 0 {
 		t.Errorf("next hold %+v", b.Holders)
 	}
 }
 
-// The entries that a client's dead threads left are no sign that it hoards locks, nor is who is gone overtaken.
 func TestTheDeadAreNeitherOutliersNorOvertaken(t *testing.T) {
 	var locks []*Lock
 	for i := range 80 {

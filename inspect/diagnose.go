@@ -96,7 +96,7 @@ func (o *Observer) diagnoseAll(p *backendState, now time.Time) {
 	o.diagnoseBackend(p, now)
 }
 
-// diagnoseBackend puts what the rules find in a backend behind what its source found.
+// diagnoseBackend adds the rules' findings on a backend to its source's.
 func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 	if p.state == nil {
 		return

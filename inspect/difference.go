@@ -9,7 +9,7 @@ import (
 type Difference struct {
 	Lock    ID
 	Backend string
-	// From and To are the lock as it was and as it is; nil where there was none.
+	// From and To are the lock as it was and as it is; nil if there was none.
 	From, To *Lock
 	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left
 	// waited and are not there. Contenders of a lock whose state is unknown at either moment are not
@@ -73,7 +73,7 @@ func notComparable(was, is *Backend) string {
 		case side.Backend == nil:
 			return "it is not in the " + side.name
 		case !side.FirstPass:
-			return "it was not looked at in full before the moment of the " + side.name
+			return "it had not been read completely by the moment of the " + side.name
 		}
 	}
 	return ""

@@ -12,7 +12,7 @@ type EventKind string
 // The kinds of events, as in the JSON of watch.
 const (
 	// EventAppeared is a new lock, and EventGone one that no longer exists. EventGone with a
-	// contender is a waiter that left the queue and was not seen to hold. It gave up or, on a hot
+	// contender is a waiter that left the queue and was not seen to hold. It gave up or, on a busy
 	// lock, held and released between two looks. Locks and contenders found in the first pass over
 	// a backend cause no events.
 	EventAppeared EventKind = "appeared"
@@ -23,23 +23,22 @@ const (
 	// same change. The end of that holder's hold is reported first.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
-	// The end of a hold. EventExpired: its key was gone at or after the time it had to live, or its session
-	// is gone. EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not
-	// look (Between), or its Redis master evicts keys, deleted all of them, restarted or did not push it.
-	// EventReleased: any other; its entry was deleted before its time. Who deleted it does not show: an
-	// operator's delete by another tool looks the same, and so does, where that is only likely, the end of a
-	// ZooKeeper session.
+	// The end of a hold. EventExpired: its key's TTL had passed, or its session is gone.
+	// EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not
+	// look (Between), or its Redis master evicts keys, deleted all of them, restarted or did not
+	// push it. EventReleased: any other; its entry was deleted before its time. We cannot see who
+	// deleted it: an operator's delete with another tool looks the same, and so does, if it is only
+	// likely, the end of a ZooKeeper session.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
 	EventForced   EventKind = "forced"
 	EventEnded    EventKind = "ended"
-	// EventFinding: a finding that was not there, or was less severe; EventCleared: one that has not been
-	// there for 5 s.
+	// EventFinding: a new or more severe finding. EventCleared: one that has been gone for 5 s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
-	// EventBackend: the state or mode of a backend changed, or the first one that it reported is not connected.
+	// EventBackend: a backend's state or mode changed, or its first state is not connected.
 	EventBackend EventKind = "backend"
-	// EventBlind: a backend could be looked at again; what happened Between was not seen.
+	// EventBlind: a backend can be read again; what happened Between was not seen.
 	EventBlind EventKind = "blind"
 	// EventChanged is a new master or leader of a backend, or a restart of a Redis server. See Change.
 	EventChanged EventKind = "changed"
@@ -56,50 +55,50 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	// ChangedMaster: another server is the master now; ChangedLeader: another one leads the ensemble.
+	// ChangedMaster: there is a new master. ChangedLeader: the ensemble has a new leader.
 	ChangedMaster ChangeKind = "master"
 	ChangedLeader ChangeKind = "leader"
 	// Restarted is the restart of a Redis server, which lost all data that it had not persisted.
 	Restarted ChangeKind = "restarted"
 )
 
-// Change of a backend's servers. From and To are addresses, as of a target; equal for Restarted.
+// Change of a backend's servers. From and To are addresses, as in a target; equal for Restarted.
 type Change struct {
 	What     ChangeKind
 	From, To string
 }
 
-// Event is one observed change. The values that it points to must not be modified.
+// Event is one observed change. Its pointers lead to shared values, which must not be modified.
 type Event struct {
 	Kind EventKind
-	// At is the time, by our clock, at which it was seen.
+	// At is when it was seen, by our clock.
 	At time.Time
-	// Lock it is about; zero for a backend's.
+	// Lock is its lock; zero for a backend's event.
 	Lock ID
-	// Contender of the event, as it was when it left or as it is; nil for an event of the lock or a backend.
+	// Contender is its contender, after the event or as it was when it left; nil if it has none.
 	Contender *Contender
 	// Certainty of Kind. An EventReleased of a znode is only likely if its session may have expired
 	// instead: the servers report no sessions, or last reported this one too long ago. For a Redis
 	// key it is always only likely: no server reports which command removed a key, and it may have
 	// been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
-	// Between are the bounds of the instant where it was not seen, or the time of an EventBlind; zero where it was seen
-	// at At.
+	// Between bounds the time of an unobserved event, or is the time of an EventBlind; zero if it
+	// was seen at At.
 	Between Interval
-	// Previous is the previous holder at a handover; else nil.
+	// Previous is the previous holder of a handover; else nil.
 	Previous *Contender
-	// Finding that came or was cleared.
+	// Finding is the finding that came or was cleared.
 	Finding *Finding
-	// Backend whose state changed, or whose finding it is.
+	// Backend is the backend whose state changed, or that has the finding.
 	Backend *Backend
-	// Change of an EventChanged; else nil.
+	// Change is set for EventChanged; else nil.
 	Change *Change
 }
 
 // Unseen reports whether the event happened at some time before At, while we did not look.
 func (e *Event) Unseen() bool { return e.Kind != EventBlind && !e.Between.From.IsZero() }
 
-// From is the name of the holder before, of a handover; else empty.
+// From is the name of a handover's previous holder; else empty.
 func (e *Event) From() Untrusted {
 	if e.Previous == nil {
 		return ""

@@ -78,7 +78,7 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	expect(t, "still", a.reports(t), "")
 }
 
-// What reading shows of contenders that were only listed is no event, and no grant that was seen.
+// What reading shows of contenders that were only listed is not an event, and no grant that was seen.
 func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 	listed := func(names ...string) (nodes []Znode) {
 		for _, n := range names {

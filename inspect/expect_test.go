@@ -20,7 +20,7 @@ func TestWhatTheConfigurationExpectsOfALock(t *testing.T) {
 		hold time.Duration
 	}{
 		"/app/leader-a":   {KindElection, recipe.Certain, time.Hour},
-		"/app/jobs/night": {KindMutex, "", time.Hour}, // the first that says something
+		"/app/jobs/night": {KindMutex, "", time.Hour}, // the first match decides
 		"/other":          {KindMutex, "", 0},
 	} {
 		l := &Lock{ID: ID{"zk", path}, Kind: KindMutex}

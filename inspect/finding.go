@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Rule diagnoses locks or backends. Package finding has one a file.
+// Rule diagnoses locks or backends. Package finding has one per file.
 type Rule struct {
-	// Name as the command line's contract lists it.
+	// Name is the one in the command line's contract.
 	Name string
-	// NeedsHistory: one-shot commands do not ask it.
+	// NeedsHistory: one-shot commands skip it.
 	NeedsHistory bool
-	// AsOf: one look may see halfway what it finds (an acquisition that asks one master after the other), so
-	// that it is reported only when two looks SettleFor apart have found it. AsOf is the time, by our clock,
-	// at which what it rests on was last seen. A rule without is believed at once.
+	// AsOf is for findings that one look may catch halfway, such as an acquisition that asks one
+	// master after the other: they are reported once two looks SettleFor apart agree. AsOf is the
+	// time, by our clock, of the newest evidence. Without AsOf a finding is reported at once.
 	AsOf func(*Case) time.Time
-	// Lock diagnoses one lock, Backend one backend; either may be nil. Nothing found is nil. Neither Lock nor AsOf
-	// may keep the Case: that of the next lock takes its place.
+	// Lock diagnoses one lock, Backend one backend; either may be nil. They return nil if nothing
+	// is wrong. Neither Lock nor AsOf may keep the Case, which is reused.
 	Lock    func(*Case) []Finding
 	Backend func(*Backend, time.Time) []Finding
 }
@@ -40,56 +40,56 @@ type Case struct {
 	// Now is by our clock. Offset is the backend's clock minus ours.
 	Now    time.Time
 	Offset time.Duration
-	// Sessions of the lock's backend; nil when no server reported. All of them only when AllSessions.
+	// Sessions of the lock's backend; nil if no server reported any. Complete only with
+	// AllSessions.
 	Sessions    map[int64]Session
 	AllSessions bool
-	// SessionsAt is the time, by our clock, at which Sessions were read; zero when unknown.
+	// SessionsAt is the time, by our clock, at which Sessions were read; zero if unknown.
 	SessionsAt time.Time
 	// Watches is the newest watch table that covers the lock; nil if none was read.
 	Watches *WatchTable
-	// WatchesAre is TableOfNow unless they were read a minute ago, or before clients may have set
-	// theirs again.
+	// WatchesAre is the age of Watches.
 	WatchesAre TableAge
 	// History of the lock so far; nil in a one-shot command.
 	History *History
 	// Spread of the backend's locks over its masters.
 	Spread Spread
-	// Cycle are the locks of a wait-for cycle that this one is in, and the owners between them; nil when in none.
+	// Cycle is the wait-for cycle that includes this lock; nil for none.
 	Cycle *Cycle
 	// Led are former leaders of the lock that most likely still lead while their sessions live.
 	Led []Led
-	// StuckAfter is how long a holder may hold while others wait before that is reported.
+	// StuckAfter is how long a lock may be held while others wait before that is reported.
 	StuckAfter time.Duration
 	// Reach of each backend from a command line, by the backend's name.
 	Reach map[string]Reach
 }
 
-// History of one lock while we watched.
+// History is one lock's history while we watched it.
 type History struct {
-	// Since when, by our clock, it was watched.
+	// Since is when we began to watch it, by our clock.
 	Since time.Time
-	// Grants, and of these the ones that followed another holder at once.
+	// Grants, and how many of them directly followed another holder.
 	Grants, Handovers int
 	// Holds and Waits are complete spans, from grant to end and from entering the queue to grant.
 	Holds, Waits Spans
-	// Overtaken counts for each waiter now in the queue the grants to contenders that came after it.
+	// Overtaken counts, for each waiter, the grants to contenders that came later.
 	Overtaken map[Untrusted]int
 	// Renewal of the present holder's key.
 	Renewal Renewal
-	// LongestTTL is the longest time to live that was seen on a Redis lock.
+	// LongestTTL is the longest TTL seen on a Redis lock.
 	LongestTTL time.Duration
-	// Recent are the last holds that have ended, the oldest first; at most 32.
+	// Recent are the last holds that ended, oldest first; at most 32.
 	Recent []Span
 }
 
-// Span is one contender's time with a lock, by the backend's clock. Granted is zero when it held before we
-// looked, Ended when it ended while we could not.
+// Span is one contender's time with a lock, by the backend's clock. Granted is zero if it already
+// held when we began to watch, Ended if its end was missed.
 type Span struct {
 	Contender, Label       Untrusted
 	Queued, Granted, Ended time.Time
 }
 
-// Spans summarise many durations of one kind; the percentiles are those of the last hundred.
+// Spans summarise durations of one kind; the percentiles are those of the last hundred.
 type Spans struct {
 	Count         int
 	P50, P99, Max time.Duration
@@ -97,36 +97,36 @@ type Spans struct {
 
 // Renewal of a holder's key, read from its times to live.
 type Renewal struct {
-	// Count of renewals that were seen, Every is the usual time between two, Last the newest.
+	// Count is the number of renewals seen, Every the usual interval, Last the newest.
 	Count int
 	Every time.Duration
 	Last  time.Time
-	// TTL that a renewal sets.
+	// TTL is what a renewal sets.
 	TTL time.Duration
-	// Skipped counts the renewals that should have been between two others and were not. Those that are
-	// missing since the last one are not among them: the finding renewal-stopped is about these.
+	// Skipped counts the missing renewals between others. Those missing since the last one are in
+	// the finding renewal-stopped.
 	Skipped int
 }
 
-// Subject of a finding within its lock or backend, which distinguishes it from others of its rule. The zero
-// value is the lock or backend as a whole.
+// Subject of a finding within its lock or backend, which tells findings of one rule apart. The zero
+// value is the lock or backend itself.
 type Subject struct {
-	// Contender by its name on the server, and Digest where that is cut. See [Contender].
+	// Contender by its name on the server, with the Digest of a cut one. See [Contender].
 	Contender Untrusted `json:"contender,omitzero"`
 	Digest    string    `json:"value_digest,omitzero"`
-	// Server is a master or server, by its address.
+	// Server is a server's address.
 	Server Untrusted `json:"server,omitzero"`
 	// Node is the path of a znode.
 	Node Untrusted `json:"node,omitzero"`
-	// Locks of a finding that is about several: each of them has it.
+	// Locks of a finding about several: each of them has it.
 	Locks []ID `json:"locks,omitzero"`
-	// Unseen are the aspects that a blind finding speaks of.
+	// Unseen are the aspects of a blind finding.
 	Unseen []Aspect `json:"unseen,omitzero"`
-	// Reason distinguishes findings of one rule, such as a [WriteRefusal]: another reason is another finding.
+	// Reason distinguishes findings of one rule, such as a [WriteRefusal].
 	Reason string `json:"reason,omitzero"`
 }
 
-// Subject is a contender as what a finding is about.
+// Subject returns a contender as a finding's subject.
 func (c *Contender) Subject() Subject { return Subject{Contender: c.Name, Digest: c.Digest} }
 
 // Is reports whether the finding is about a contender.
@@ -134,8 +134,8 @@ func (s *Subject) Is(c *Contender) bool {
 	return s.Contender != "" && s.Contender == c.Name && s.Digest == c.Digest
 }
 
-// Key distinguishes a finding from the others on the same lock or backend. It leaves out the locks
-// of a deadlock, each with the finding once.
+// Key distinguishes a finding from others on the same lock or backend. It leaves out the locks of a
+// deadlock, each of which has the finding.
 func (f *Finding) Key() string {
 	s := &f.Subject
 	var b strings.Builder
@@ -151,7 +151,7 @@ func (f *Finding) Key() string {
 	return b.String()
 }
 
-// Verb is what a step does.
+// Verb is the kind of a step.
 type Verb string
 
 // The verbs, as in the JSON. The first five are commands of the command line.
@@ -169,25 +169,26 @@ const (
 	VerbConfigure Verb = "configure"
 )
 
-// Step is one thing that a finding advises to do.
+// Step is one piece of a finding's advice.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// Lock and Owner are what it acts on. Owner is the [Contender.Argument] of a contender or vote. Either
-	// may be empty.
+	// Lock and Owner are what it acts on. Owner is the [Contender.Argument] of a contender or vote.
+	// Both may be empty.
 	Lock  ID        `json:"lock"`
 	Owner Untrusted `json:"owner"`
 	// Waiter allows the removal of an owner that does not hold the lock.
 	Waiter bool `json:"waiter"`
-	// Why has the words for people: what to do, when or why. Names in it are escaped.
+	// Why says what to do, when or why. Names in it are escaped.
 	Why string `json:"why"`
-	// Command is a line for a shell that does it; empty where none does.
+	// Command is a shell command that does it; empty if there is none.
 	Command string `json:"command,omitempty"`
 }
 
-// Argument names a contender to a command: by the digest of its value where that was cut, else by its name.
+// Argument names a contender in a command: by its value's digest if the value was cut, else by its
+// name.
 func (c *Contender) Argument() Untrusted { return cmp.Or(Untrusted(c.Digest), c.Name) }
 
-// Argument names a master's value to a command, as for a contender.
+// Argument names a master's value in a command, as for a contender.
 func (v *Vote) Argument() Untrusted { return cmp.Or(Untrusted(v.Digest), v.Value) }
 
 // Step returns the first step of a kind that a finding advises.
@@ -200,13 +201,13 @@ func (f *Finding) Step(v Verb) (Step, bool) {
 	return Step{}, false
 }
 
-// Phrase is a part of an advice: words, or a command for a shell.
+// Phrase is part of an advice: text, or a shell command.
 type Phrase struct {
 	Text    string
 	Command bool
 }
 
-// Phrases are the steps as sentences and commands, so that each command can be shown alone and copied.
+// Phrases are the steps as sentences and commands, so that each command can be copied.
 func (f *Finding) Phrases() []Phrase {
 	var list []Phrase
 	words := ""

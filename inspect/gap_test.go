@@ -261,7 +261,7 @@ func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 	}
 }
 
-// A server that serves again has forgotten who was connected, also where neither clock nor sessions are known.
+// A restarted server has forgotten who was connected, even if neither clock nor sessions are known.
 func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 	restarted := *zkUp
 	restarted.DisturbedAt = now.Add(5 * time.Second)

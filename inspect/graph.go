@@ -17,7 +17,7 @@ type Identity struct {
 	library, host, pid, thread Untrusted
 }
 
-// Identity returns the identity behind a contender of a backend's lock; false when that is unknown.
+// Identity returns the identity behind a contender of a backend's lock; false if that is unknown.
 func (c *Contender) Identity(backend string) (Identity, bool) {
 	o := &c.Owner
 	switch {

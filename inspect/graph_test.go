@@ -145,7 +145,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}
 }
 
-// The same session id on another ensemble is another session, and a label alone is no owner.
+// The same session id on another ensemble is another session, and a label alone is not an owner.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")
 	two.ID.Backend = "other"

@@ -173,7 +173,7 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	}
 }
 
-// A reading that took long is off by as much: that is no renewal, and a true one is dated by its key.
+// A reading that took long is off by as much: that is not a renewal, and a true one is dated by its key.
 func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -229,7 +229,7 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 	}
 }
 
-// The longest time to live is that of the first look also where a key is read again and again and nothing
+// The longest time to live is that of the first look also where a key is read repeatedly and nothing
 // happens to it: a split vote that is taken for a fresh one each time is never reported.
 func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 	a := applying(t)
@@ -246,7 +246,7 @@ func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 	}
 }
 
-// A master that comes and goes changes for how long a quorum lasts, and is no renewal.
+// A master that comes and goes changes for how long a quorum lasts, and is not a renewal.
 func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}

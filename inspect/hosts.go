@@ -25,7 +25,7 @@ type HostRule struct {
 func NewHostRule(address, host, name string) (HostRule, error) {
 	r := HostRule{name: name}
 	if name == "" || (address == "") == (host == "") {
-		return r, errors.New("give a name, and either address or host")
+		return r, errors.New("set name, and either address or host")
 	}
 	var groups []string
 	if address != "" {
@@ -73,7 +73,7 @@ type Hosts struct {
 // Name sets the names of hosts. Call it before Run.
 func (o *Observer) Name(hosts *Hosts) { o.hosts = hosts }
 
-// HostName is the name of the host of an owner; false where no rule has one.
+// HostName is the name of the host of an owner; false if no rule has one.
 func (s *Snapshot) HostName(o *Owner) (Untrusted, bool) { return s.hosts.of(o) }
 
 func (h *Hosts) of(o *Owner) (Untrusted, bool) {

@@ -38,7 +38,7 @@ func TestHostsHaveNames(t *testing.T) {
 		{name: "a pod behind an address", client: "10.9.9.9:1", host: "orders-7d9f8b6c54-x2kqz", want: "pod orders/x2kqz"},
 		{name: "all of it is matched", host: "x orders-7d9f8b6c54-x2kqz", nobodyIsAsked: true},
 		{name: "this host", client: "127.0.0.1:1", nobodyIsAsked: true},
-		{name: "a name that is no address", host: "web-1", nobodyIsAsked: true},
+		{name: "a name that is not an address", host: "web-1", nobodyIsAsked: true},
 		{name: "nobody known", nobodyIsAsked: true},
 	} {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{

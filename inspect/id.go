@@ -78,7 +78,7 @@ type Untrusted string
 // String is the text escaped by Escape.
 func (u Untrusted) String() string { return Escape(string(u)) }
 
-// Raw is the text as the server has it. Never print it.
+// Raw is the unescaped text of the server. Never print it.
 func (u Untrusted) Raw() string { return string(u) }
 
 // Cut is the escaped text in at most cells terminal cells, the last an ellipsis where something was cut off.
@@ -96,7 +96,7 @@ func (u Untrusted) Cut(cells int) string {
 
 // Escape makes text from a server safe and unambiguous to print: printable UTF-8 stays, a backslash is doubled,
 // characters that are invisible or steer a terminal (control, C1, bidi, zero-width and other format characters,
-// line separators, private use, unassigned) become \u{HEX}, and bytes that are no UTF-8 become \xNN. Unescape reads
+// line separators, private use, unassigned) become \u{HEX}, and bytes that are not UTF-8 become \xNN. Unescape reads
 // it back.
 func Escape(s string) string { return text.Escape(s) }
 

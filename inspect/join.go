@@ -64,7 +64,8 @@ func (l *Lock) carryRecipe(was *Lock) {
 	}
 }
 
-// carry copies what the previous version of the same entry knew. unwatched: a table of watches lacked its watch.
+// carry copies facts from the previous version of the same entry. unwatched: a table of watches
+// lacked its watch.
 func (c *Contender) carry(old *Contender, unwatched bool) {
 	if old.Watches == c.Watches {
 		c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
@@ -152,7 +153,7 @@ func (l *Lock) outdated(sessions map[int64]Session) bool {
 	return each.Any(l.Contenders(), func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
 }
 
-// of is the owner with what the servers report of its session.
+// of adds to an owner what the servers report about its session.
 func (o Owner) of(sessions map[int64]Session) Owner {
 	s, ok := sessions[o.Session]
 	if !ok || o.Session == 0 {

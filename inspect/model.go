@@ -81,11 +81,11 @@ type Lock struct {
 	// Custom is the recipe of the configuration that read it (ReadBy); nil for other locks.
 	Custom *recipe.Custom `json:"-"`
 
-	// Observed is what an Observer adds; sources leave it empty.
+	// Observed is filled in by an Observer; sources leave it empty.
 	Observed Observed
 }
 
-// Observed is what an Observer keeps of a lock from one version to the next.
+// Observed is what an Observer remembers about a lock.
 type Observed struct {
 	// History is nil before something happened.
 	History *History
@@ -194,11 +194,11 @@ func (s ContenderState) String() string {
 // MarshalText implements encoding.TextMarshaler by the word of the JSON.
 func (s ContenderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; its error names a word that is no state.
+// UnmarshalText implements encoding.TextUnmarshaler; its error names a word that is not a state.
 func (s *ContenderState) UnmarshalText(text []byte) error {
 	i := slices.Index(contenderStates[:], string(text))
 	if i < 0 {
-		return fmt.Errorf("%s is no state of a contender", Escape(string(text)))
+		return fmt.Errorf("%s is not a state of a contender", Escape(string(text)))
 	}
 	*s = ContenderState(i)
 	return nil
@@ -248,7 +248,7 @@ type Contender struct {
 	Since, HeldSince time.Time
 	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
 	Seen time.Time
-	// ExpiresAt is the expiry of a Redis key, by our clock; zero when it never expires (NoExpiry) or there is no TTL.
+	// ExpiresAt is the expiry of a Redis key, by our clock; zero if it never expires (NoExpiry) or there is no TTL.
 	ExpiresAt time.Time
 	// Watches is the predecessor that a waiter should watch by its recipe's rule.
 	Watches Untrusted
@@ -315,22 +315,22 @@ func (o *Owner) HostIsMAC() bool {
 // Vote of one Redis master about a key.
 type Vote struct {
 	Addr string
-	// Up is false when the master did not answer, for the reason in Error.
+	// Up is false if the master did not answer, for the reason in Error.
 	Up    bool
 	Error string
-	// ReadAt is the time, by our clock, at which the master last answered for the key; zero when that is not known.
+	// ReadAt is the time, by our clock, at which the master last answered for the key; zero if that is not known.
 	ReadAt time.Time
-	// LastPresent is the time, by our clock, at which the key was last seen on the master; zero when it was not, or is
+	// LastPresent is the time, by our clock, at which the key was last seen on the master; zero if it was not, or is
 	// there.
 	LastPresent time.Time
-	// Present: the key exists. Foreign: it holds something that is no lock (Value then names the type).
+	// Present: the key exists. Foreign: it holds something that is not a lock (Value then names the type).
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
 	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts
 	// keys, has deleted all of them, or did not push the end.
 	Unsure bool
-	// ExpiresAt by our clock; zero when absent, down or without expiry (NoExpiry).
+	// ExpiresAt by our clock; zero if absent, down or without expiry (NoExpiry).
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Agrees: the value is the one that most masters hold.

@@ -8,14 +8,14 @@ import (
 // Mute is an operator's statement that a finding is known. Until its end the finding is reported as
 // muted, and never as a lock's worst one.
 type Mute struct {
-	// Lock that has the finding; with an empty Path, the backend has it.
+	// Lock is the lock with the finding; with an empty Path, the backend has it.
 	Lock ID
 	// Rule of the finding.
 	Rule string
 	Muted
 }
 
-// Muted is a mute as its finding has it.
+// Muted is the mute of a finding.
 type Muted struct {
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason"`
@@ -30,7 +30,7 @@ func (o *Observer) Mute(list []Mute) {
 	o.mutes, o.remute = slices.Clone(list), true
 }
 
-// muted marks the findings of a lock, or of a backend, that are muted now. What it is given is not changed.
+// muted returns the findings with their mutes. Its arguments are not changed.
 func (o *Observer) muted(on ID, found []Finding, now time.Time) []Finding {
 	if len(found) == 0 {
 		return found

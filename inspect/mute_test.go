@@ -25,5 +25,5 @@ func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
 	must.True(t, found[0].Muted == nil, "what was given was changed")
 	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's")
 	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "its time is up")
-	must.True(t, !sameFindings(found, got), "a mute is no change")
+	must.True(t, !sameFindings(found, got), "a mute is not a change")
 }

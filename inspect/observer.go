@@ -72,7 +72,7 @@ type reports struct {
 	led    map[ID][]Led     // see Remember
 }
 
-// cycling is the search for deadlocks, and what it found. Of the goroutine of Run.
+// cycling is the search for deadlocks, and its results. Owned by the goroutine of Run.
 type cycling struct {
 	cycles      []Cycle
 	cycleOf     map[ID]*Cycle
@@ -244,7 +244,7 @@ func (p *pulse) steady(now time.Time) bool {
 
 func (o *Observer) pending() bool { return o.dirty || len(o.changed) > 0 }
 
-// publish makes a snapshot of what changed, when something did, and wakes the subscribers.
+// publish makes a snapshot if something changed, and wakes the subscribers.
 func (o *Observer) publish() { o.publishAsOf(o.now()) }
 
 func (o *Observer) publishAsOf(now time.Time) {

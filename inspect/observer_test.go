@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a Source that emits what a test sends it.
+// script is a Source that emits the test's updates.
 type script struct{ updates chan Update }
 
 func (s script) Run(ctx context.Context, emit func(Update)) error {
@@ -32,7 +32,8 @@ func (s script) Run(ctx context.Context, emit func(Update)) error {
 
 func (script) Focus([]ID) {}
 
-// watched runs an observer of one scripted source and returns functions that send an update and await a snapshot.
+// watched observes a scripted source. It returns functions that send an update and await a
+// snapshot.
 func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 	t.Helper()
 	s := script{make(chan Update)}
@@ -105,8 +106,8 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
-	// The same waiter behind the same predecessor after the table: its watch is missing. One that came since
-	// is not known.
+	// The same waiter behind the same predecessor after the table: its watch is missing. A newer
+	// waiter's is unknown.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
 	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
@@ -116,7 +117,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	}
 }
 
-// A table of watches is of then, and of nothing once clients may have set them again.
+// A watch table no longer counts once clients may have set their watches again.
 func TestATableOfWatchesGrowsOld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		readAgo, disturbedAgo time.Duration
@@ -142,7 +143,7 @@ func TestATableOfWatchesGrowsOld(t *testing.T) {
 	}
 }
 
-// What the servers' silence hid is not taken for a new grant, and what appears while we watch was not there before.
+// Grants hidden by the servers' silence are not reported as new.
 func TestObserverKnowsWhatItDidNotSee(t *testing.T) {
 	send, next := watched(t)
 	id := ID{"redis", "k"}
@@ -179,7 +180,7 @@ func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
 	}
 }
 
-// dying is a source that reports its backend down when it is made to end, as if its servers had failed.
+// dying is a source that reports its backend down while it ends, as if its servers had failed.
 type dying struct{}
 
 func (dying) Run(ctx context.Context, emit func(Update)) error {
@@ -193,7 +194,7 @@ func (dying) Run(ctx context.Context, emit func(Update)) error {
 
 func (dying) Focus([]ID) {}
 
-// Failures because we are ending do not count, neither in the last snapshot nor as an error.
+// Failures while we are ending do not count, neither in the last snapshot nor as errors.
 func TestOurOwnEndIsNoFailure(t *testing.T) {
 	for range 50 {
 		o := NewObserver(func() time.Time { return now }, dying{})

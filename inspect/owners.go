@@ -12,7 +12,7 @@ import (
 // 250 ms. An owner is a ZooKeeper session, or a process or its thread on Redis.
 func (s *Snapshot) Cycles() []Cycle { return s.cycles }
 
-// History of a lock while it was watched; nil when nothing happened to it.
+// History of a lock while it was watched; nil if nothing happened to it.
 func (s *Snapshot) History(id ID) *History {
 	if l := s.Lock(id); l != nil {
 		return l.Observed.History
@@ -32,7 +32,7 @@ type owners struct {
 	entries map[Identity][]Entry
 }
 
-// Of are all entries of the owner of l's contender c, this one among them, in the order of the locks; nil when it is
+// Of are all entries of the owner of l's contender c, this one among them, in the order of the locks; nil if it is
 // not known who that is.
 func (s *Snapshot) Of(l *Lock, c *Contender) []Entry {
 	who, ok := c.Identity(l.ID.Backend)

@@ -25,7 +25,7 @@ func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return ctx.Err()
 }
 
-// A panic of a source ends the observer with an error that has the stack, so that the screen can restore the terminal.
+// A source's panic becomes an error with the stack, so that the screen can restore the terminal.
 func TestPanicOfASourceIsAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -20,7 +20,7 @@ const (
 const statesKept = 1000
 
 // sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and
-// read again and again.
+// read repeatedly.
 const sessionsKept = 500
 
 // Past keeps, lock by lock, the states before the newest snapshot, so that any moment can be

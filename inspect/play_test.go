@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A long time in which nothing happened is played in few steps, and its end as if all of it had been.
+// A long idle time is played in few steps, with the same result at its end.
 func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	at := now
 	asked := 0

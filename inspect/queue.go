@@ -14,7 +14,7 @@ import (
 const (
 	// maxValue limits the bytes of a value that are shown and decoded.
 	maxValue = 1 << 10
-	// maxAliens limits the children that are no contenders in a lock's list.
+	// maxAliens limits the children that are not contenders in a lock's list.
 	maxAliens = 16
 )
 
@@ -38,15 +38,15 @@ type Directory struct {
 	// Created counts the children ever created in it, which is the number that the server gives next: half of
 	// the sum of a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
 	Created int64
-	// Data of the directory itself; nil when it was not read.
+	// Data of the directory itself; nil if it was not read.
 	Data []byte
 	// Parts are the children of those directories of recipe.Parts that exist, by place.
 	Parts map[string][]Znode
 }
 
-// Lock makes the lock of the directory; nil when no recipe recognises any of its children as a contender. Names alone
+// Lock makes the lock of the directory; nil if no recipe recognises any of its children as a contender. Names alone
 // prove a lock only for libraries with unique names; of other nodes at least one must be known to be ephemeral.
-// folded: it is a semaphore that has its Parts folded in, so that they are no locks themselves.
+// folded: it is a semaphore that has its Parts folded in, so that they are not locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	own := readQueue(d.Children, d.Created)
 	if l = curatorSemaphore(id, own, d); l == nil {
@@ -133,7 +133,7 @@ func (q *queue) named(name string) *Znode {
 	return nil
 }
 
-// leaveOut takes nodes out that are no contenders, and nothing strange either.
+// leaveOut takes nodes out that are not contenders, and nothing strange either.
 func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
@@ -232,7 +232,7 @@ func (q *queue) unread(e recipe.Entry) bool {
 
 // queueLock makes a lock of the contenders in one directory; nil if there are no contenders.
 func queueLock(id ID, q queue) *Lock {
-	// They look like permits, but the directory is no semaphore's.
+	// They look like permits, but the directory is not a semaphore's.
 	q.entries = slices.DeleteFunc(q.entries, func(e recipe.Entry) bool { return e.Unnumbered })
 	if !q.proven() {
 		return nil
@@ -330,7 +330,7 @@ func (d *Directory) keptLock(id ID, own queue, readAt time.Time) *Lock {
 }
 
 // Vacant is the lock of a directory without contenders. It is free where it is empty, and where it is known as a
-// lock of some library. Who holds it is unknown where it has children that are no contenders of a known
+// lock of some library. Who holds it is unknown where it has children that are not contenders of a known
 // library, or a kazoo lease. was, the lock as it was last seen, may be nil.
 func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
 	l := FreeDirectory(id, was, readAt)

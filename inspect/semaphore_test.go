@@ -76,7 +76,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 		t.Errorf("waiter %+v", w)
 	}
 	if l, folded := (Directory{Parts: map[string][]Znode{"locks": locks}}).Lock(id, now); l != nil || folded {
-		t.Errorf("a place of locks is no semaphore: %+v", l)
+		t.Errorf("a place of locks is not a semaphore: %+v", l)
 	}
 	if l, folded := (Directory{Children: locks, Parts: map[string][]Znode{"leases": leases}}).Lock(id, now); folded || l.Kind != KindMutex {
 		t.Errorf("a mutex with another lock below: %+v", l)
@@ -114,7 +114,7 @@ func TestKazooSemaphoreIsOneLock(t *testing.T) {
 	}
 	d.Data = nil
 	if l, _ := d.Lock(id, now); l != nil {
-		t.Errorf("ephemeral nodes with GUIDs alone are no semaphore: %+v", l)
+		t.Errorf("ephemeral nodes with GUIDs alone are not a semaphore: %+v", l)
 	}
 }
 
@@ -191,7 +191,7 @@ func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
 	return l
 }
 
-// A client of a semaphore is in its queue by one entry and holds by another: that is no coming and going.
+// A client of a semaphore is in its queue by one entry and holds by another: that is not coming and going.
 func TestASemaphoresClientsAreFollowed(t *testing.T) {
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)

@@ -29,7 +29,7 @@ type looks struct {
 	read     float64
 }
 
-// see has the source read a lock, in which there is that to be seen.
+// see makes the source report a lock with these facts.
 func (s *looks) see(a *applied, l *Lock, at float64, what string) {
 	s.evidence, s.read = what, at
 	l.ReadAt = secondsOn(at)
@@ -124,7 +124,7 @@ func TestWhatMayPassIsReportedAtOnceByOneLook(t *testing.T) {
 	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "halfway")
 }
 
-// Nothing is kept of locks that are gone, or of which nothing is found any more.
+// Nothing is kept about locks without findings.
 func TestSuspicionsAreForgotten(t *testing.T) {
 	a := applying(t)
 	evidence, read := "x", 0.0

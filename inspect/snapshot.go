@@ -79,16 +79,16 @@ func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 // Lock finds a lock by its id; nil if it does not exist.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
 
-// Session of a contender, as the servers of l's backend last reported it; false when they did not.
+// Session of a contender, as the servers of l's backend last reported it; false if they did not.
 func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 	session, ok := s.sessions[l.ID.Backend][c.Owner.Session]
 	return session, ok && c.Owner.Session != 0
 }
 
-// Sessions of a backend by its servers' last report, by id; nil when none did. Do not change it.
+// Sessions of a backend by its servers' last report, by id; nil if none did. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
-// Watched is since when, by our clock, all of a backend is watched; zero where it is not, or not known.
+// Watched is since when, by our clock, all of a backend is watched; zero if it is not, or not known.
 func (s *Snapshot) Watched(backend string) time.Time { return s.watched[backend] }
 
 // Backend finds a backend by its name; nil if it does not exist.
@@ -127,7 +127,7 @@ func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
 }
 
-// Established is how long a session's client has been connected; false where that is not known. It was
+// Established is how long a session's client has been connected; false if that is not known. It was
 // dated by the server that the client is connected to, not by the leader.
 func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
 	if session.Established.IsZero() {
@@ -237,7 +237,7 @@ func sameTable(a, b map[int64]Session) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// asReported is the lock without what the rules found.
+// asReported is the lock without the rules' findings.
 func (l *Lock) asReported() *Lock {
 	if l.Observed.Reported == len(l.Findings) {
 		return l

@@ -11,50 +11,48 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Source reads one backend. zksource and redissource are Sources, and so is a recording.
+// Source reads one backend or recording.
 type Source interface {
-	// Run reads until ctx ends or, if it was made for one pass, until that is done, and emits what it
-	// finds. A server that cannot be reached is no error of Run: it is reported in the Backend of an Update.
-	// emit must not be called concurrently nor after Run has returned.
+	// Run emits updates until ctx ends or, for a single pass, until that is done. An unreachable
+	// server is not an error of Run: it is reported in the Backend of an Update. emit is never
+	// called concurrently, nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
 	// Focus names the locks that a viewer has open. They are read first and in full; the rest may
-	// be only counted and watched. It replaces the previous focus and does not block. Ids of other
-	// backends are ignored.
+	// be only counted and watched. It replaces the previous focus and does not block. Other
+	// backends' ids are ignored.
 	Focus(ids []ID)
 }
 
-// Update of a source, in whole values, never as deltas. Neither the source, after emitting it, nor
-// the receiver may modify the values that it points to.
+// Update has whole values, never deltas. Neither the source, after emitting it, nor the receiver
+// may modify the values that it points to.
 type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock
 	Gone []ID
-	// Withdrawn lists those of Gone that turned out to be no locks, or parts of another. Their
+	// Withdrawn lists those of Gone that turned out not to be locks, or parts of another. Their
 	// holds and waits have not ended.
 	Withdrawn []ID
-	// Sessions is the whole table of sessions, by id, when it was read again; nil otherwise.
+	// Sessions is the whole table of sessions, by id; nil if it was not read again.
 	Sessions map[int64]Session
-	// AllSessions: every server of the ensemble reported its sessions, so that one that is not in the table is gone.
+	// AllSessions: every server of the ensemble reported its sessions, so a session that is not in
+	// the table is gone.
 	AllSessions bool
-	// SessionsAt is the time, by our clock, at which the first of the servers was asked for them: a server
-	// that hangs delays the update. Zero: they are as of the update.
+	// SessionsAt is the time, by our clock, at which the first server was asked for them; a hanging
+	// server delays the update. Zero: at the time of the update.
 	SessionsAt time.Time
-	// Watches is the server's watch table, when it was read again; nil otherwise. It holds the paths below the
-	// locks it was asked for.
+	// Watches is the servers' watch table for the focused locks; nil if it was not read again.
 	Watches *WatchTable
-	// Backend is the backend's state when it changed; nil otherwise.
+	// Backend is the backend's state; nil if it has not changed.
 	Backend *Backend
-	// At is the time, by our clock, at which the source knew it. The observer dates its
-	// observations by it, so that a pause of this process before the update is handled does no
-	// harm. Zero: it is handled at once.
+	// At is the time, by our clock, at which the source learnt it. The observer dates its
+	// observations by it, so that a pause of this process does no harm. Zero: now.
 	At time.Time
-	// Gap is a time during which the source did not look, such as while this process was stopped; else
-	// nil. It comes before the updates read after it. (A backend that was down has a state for
-	// that.)
+	// Gap is a time during which the source did not look, for example while this process was
+	// stopped; else nil. It comes before the updates read after it. (A backend that was down has a
+	// state for that.)
 	Gap *Gap
 }
 
-// sessionsAsked dates the table of sessions of the update that is being applied.
 func (u *Update) sessionsAsked(now time.Time) time.Time {
 	if u.SessionsAt.IsZero() || u.SessionsAt.After(now) {
 		return now
@@ -62,15 +60,15 @@ func (u *Update) sessionsAsked(now time.Time) time.Time {
 	return u.SessionsAt
 }
 
-// Gap is a time, by our clock, in which we did not look at a backend. We know what changed in it,
-// but not when.
+// Gap is a time, by our clock, during which we did not look at a backend. We know what changed in
+// it, but not when.
 type Gap struct {
 	Backend     string
 	From, Until time.Time
 }
 
-// WatchTable lists the sessions that watch a path: data and exists watches only, child watches are not in the servers'
-// tables.
+// WatchTable lists the sessions that watch a path: only data and exists watches, since servers do
+// not list child watches.
 type WatchTable struct {
 	Backend string
 	// ReadAt is the time, by our clock, at which the servers were asked.
@@ -105,7 +103,7 @@ func (t *WatchTable) hears(session int64) bool {
 	return !unheard
 }
 
-// Lacks counts the waiters of a lock whose watches the table does not have; 0 when there is no table.
+// Lacks counts a lock's waiters whose watches are not in the table; 0 without a table.
 func (t *WatchTable) Lacks(l *Lock) int {
 	n := 0
 	for i := range l.Waiters {
@@ -116,13 +114,13 @@ func (t *WatchTable) Lacks(l *Lock) int {
 	return n
 }
 
-// Reach holds the words of a shell that commands need to reach a backend: quoted, and never with a
-// secret. Empty fields are unknown, as in a recording.
+// Reach has the shell words that reach a backend: quoted, and without secrets. Empty fields are
+// unknown, as in a recording.
 type Reach struct {
-	// Target names it to lockscope: a target or a profile.
+	// Target is lockscope's: a target or a profile.
 	Target string
-	// Client arguments of the service's own client: all of them for zkCli.sh, those besides host and port for
-	// redis-cli.
+	// Client has the arguments of the service's own client: all for zkCli.sh, those besides host and
+	// port for redis-cli.
 	Client string
 }
 
@@ -130,8 +128,8 @@ type Reach struct {
 // Call it before Run.
 func (o *Observer) Advise(reach map[string]Reach) { o.reach = reach }
 
-// Recognise is a source whose locks are also read by these recipes; the first that owns a lock's path or
-// key counts.
+// Recognise returns a source whose locks are also read by these recipes; the first that owns a
+// lock's path or key decides.
 func Recognise(s Source, recipes []recipe.Custom) Source {
 	if len(recipes) == 0 {
 		return s
@@ -144,7 +142,7 @@ type recogniser struct {
 	recipes []recipe.Custom
 }
 
-// Run is the source's, with other locks in its updates.
+// Run implements Source.
 func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 	return r.Source.Run(ctx, func(u Update) {
 		u.Put = each.Of(u.Put, func(l *Lock) *Lock { return ReadBy(l, r.recipes) })

@@ -88,7 +88,7 @@ func TestASuspectTargetStaysOne(t *testing.T) {
 }
 
 // A leftover is reported while another lock is on one master for a moment, as it is acquired, and again at once
-// after the target was suspect for longer: its votes are not read anew.
+// after the target was suspect for longer: its votes are not read again.
 func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(func(c *Case) time.Time { return c.Lock.ReadAt }), 0)
@@ -126,7 +126,7 @@ func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
 		{map[string]int{"x - -": 1, "- y -": 1, "z z z": 1}, false},
 		{map[string]int{"x - -": 1, "z z z": 1}, false},
 		{map[string]int{"x - -": 1}, false},
-		{map[string]int{"x - -": 3}, false}, // of one client that fails again and again
+		{map[string]int{"x - -": 3}, false}, // of one client that fails repeatedly
 		{map[string]int{"x - -": 9, "z z z": 1}, true},
 	} {
 		var s spread

@@ -8,8 +8,8 @@ import (
 // pageSize bounds how much a change of one lock copies.
 const pageSize = 1024
 
-// table is a list of locks sorted by id, in pages. What share gave away never changes: after that a page is
-// copied before it is changed for the first time, and so is the list of pages.
+// table is a list of locks sorted by id, in pages. A shared table never changes: after share, a
+// page is copied before its first change, and so is the list of pages.
 type table struct {
 	pages   []page
 	count   int
@@ -22,7 +22,7 @@ type page struct {
 	edition int // that locks was copied for
 }
 
-// share is the table as it is now, for others to keep.
+// share returns the table as it is now.
 func (t *table) share() table {
 	t.edition++
 	return *t
@@ -42,7 +42,7 @@ func (t *table) all() iter.Seq[*Lock] {
 	}
 }
 
-// from are the locks from id on.
+// from iterates over the locks from id on.
 func (t *table) from(id ID) iter.Seq[*Lock] {
 	return func(yield func(*Lock) bool) {
 		if t.count == 0 {
@@ -61,7 +61,7 @@ func (t *table) from(id ID) iter.Seq[*Lock] {
 
 func compareLock(l *Lock, id ID) int { return l.ID.Compare(id) }
 
-// find is the page that holds id or where it belongs, and the place in it.
+// find returns the page that has id or would have it, and the place in it.
 func (t *table) find(id ID) (i, at int, found bool) {
 	i, found = slices.BinarySearchFunc(t.pages, id, func(p page, id ID) int { return p.locks[0].ID.Compare(id) })
 	if !found && i > 0 {
@@ -81,7 +81,7 @@ func (t *table) get(id ID) *Lock {
 	return nil
 }
 
-// own makes the list of pages and one of them fit to be changed, and returns that.
+// own copies the list of pages and one page if they are shared, and returns that page.
 func (t *table) own(i int) *page {
 	if t.listed != t.edition {
 		t.pages, t.listed = slices.Clone(t.pages), t.edition
@@ -114,7 +114,6 @@ func (t *table) put(l *Lock) {
 	}
 }
 
-// remove takes out the lock of that id.
 func (t *table) remove(id ID) {
 	i, at, found := t.find(id)
 	if !found {

@@ -12,34 +12,35 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Tie is a reason to take a ZooKeeper session and a client of Redis for one program. No server says so: it is
-// at most likely.
+// Tie is a reason to take a ZooKeeper session and a Redis client for one program. It is at most
+// likely, since no server confirms it.
 type Tie struct {
-	// Owner is the number of its owner in the cycle.
+	// Owner is its owner's number in the cycle.
 	Owner int
-	// Session and its backend; Client is the other's own name for itself, as its entries have it.
+	// Session and its backend; Client is the other's name for itself, as in its entries.
 	Session int64
 	Backend string
 	Client  Untrusted
-	// By what both have in common ("process web-1:4711", "name worker-a", "host 10.0.0.7"), escaped.
+	// By is what both have in common ("process web-1:4711", "name worker-a", "host 10.0.0.7"),
+	// escaped.
 	By string
-	// Certainty is likely for a process, an id that is unique by its nature, or a name on one host; possible for a name
-	// alone, and for a host alone.
+	// Certainty is likely for a process, a unique id, or a name on one host; possible for a name
+	// alone or a host alone.
 	Certainty recipe.Confidence
 }
 
-// party is a session, or a process on Redis, with all that it says of itself.
+// party is a session, or a process on Redis, with all that its entries say about it.
 type party struct {
 	backend              string
 	session              int64
 	client               Untrusted
 	names, processes     []string
 	addresses, hostnames []string
-	unclear              bool // two have its name
+	unclear              bool // two have this name
 	seenIn               *Lock
 }
 
-// ties has for each identity on Redis the session that it is tied to.
+// ties maps each identity on Redis to its session.
 type ties map[Identity]tied
 
 type tied struct {
@@ -47,8 +48,8 @@ type tied struct {
 	tie     Tie
 }
 
-// partyOf is the identity of a contender, or on Redis its label where it has none: lockscope's own waiters
-// have no more.
+// partyOf is the identity of a contender or, on Redis, its label if it has none, as for lockscope's
+// own waiters.
 func partyOf(l *Lock, c *Contender) (Identity, bool) {
 	if who, ok := c.Identity(l.ID.Backend); ok {
 		return who, true
@@ -56,7 +57,6 @@ func partyOf(l *Lock, c *Contender) (Identity, bool) {
 	return Identity{backend: l.ID.Backend, thread: c.Owner.Label}, len(l.Masters) > 0 && c.Owner.Label != ""
 }
 
-// process is an identity without its thread.
 func (i Identity) process() Identity {
 	if i.backend == "" {
 		i.thread = ""
@@ -64,11 +64,11 @@ func (i Identity) process() Identity {
 	return i
 }
 
-// findTies ties the sessions and the clients of Redis in these locks. Ambiguous ones are not tied:
-// a name, a process or a host must have exactly one session and one client.
+// findTies ties the sessions and the Redis clients in these locks. Ambiguous ones are not tied: a
+// name, process or host must have exactly one session and one client.
 func findTies(locks iter.Seq[*Lock]) ties {
 	sessions, clients := make(map[Identity]*party), make(map[Identity]*party)
-	threads := make(map[Identity]Identity) // each identity on Redis with its process
+	threads := make(map[Identity]Identity) // each identity on Redis, to its process
 	for l := range locks {
 		onRedis := len(l.Masters) > 0
 		for c := range l.Contenders() {
@@ -102,14 +102,14 @@ func add(to map[Identity]*party, who Identity, l *Lock, c *Contender) {
 		p = &party{backend: l.ID.Backend, session: c.Owner.Session, client: c.Who()}
 		to[who] = p
 	}
-	if who.backend != "" && who.session == 0 { // a label: one program is once in a queue
+	if who.backend != "" && who.session == 0 { // a label: a program is in a queue only once
 		p.unclear = p.unclear || p.seenIn == l
 		p.seenIn = l
 	}
 	p.learn(&c.Owner)
 }
 
-// learn adds the facts in an entry about its owner.
+// learn adds what an entry says about its owner.
 func (p *party) learn(o *Owner) {
 	addOnce := func(list *[]string, text string) {
 		if text != "" && !slices.Contains(*list, text) {
@@ -123,7 +123,7 @@ func (p *party) learn(o *Owner) {
 	for _, h := range []string{host, o.Host.Raw()} {
 		at, err := netip.ParseAddr(h)
 		switch {
-		case err == nil && !at.IsLoopback(): // the loopback address of two servers need not be one host
+		case err == nil && !at.IsLoopback(): // loopback addresses on two servers need not be one host
 			addOnce(&p.addresses, at.Unmap().String())
 		case err != nil && h != "localhost":
 			addOnce(&p.hostnames, h)
@@ -144,7 +144,7 @@ var (
 	isUUID  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$`)
 )
 
-// processOf reads the two usual ways to name a process, as HOST:PID; empty where a name is neither.
+// processOf reads the two usual forms of a process name as HOST:PID; empty for any other name.
 func processOf(name string) string {
 	if m := pidHost.FindStringSubmatch(name); m != nil {
 		return m[2] + ":" + m[1]
@@ -155,7 +155,7 @@ func processOf(name string) string {
 	return ""
 }
 
-// matches finds for each client the one session that it has the most in common with.
+// matches finds each client's best matching session, if there is exactly one.
 func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 	type key struct {
 		rank int
@@ -170,7 +170,7 @@ func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 		return keys
 	}
 	index := make(map[key][]Identity)
-	claimed := make(map[key]int) // how many clients there are of a key
+	claimed := make(map[key]int) // how many clients have a key
 	for who, p := range sessions {
 		for _, k := range keysOf(p) {
 			index[k] = append(index[k], who)
@@ -193,13 +193,14 @@ func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 					found[who] = tied{session, t}
 				}
 			}
-			break // what names it best decides, also against it
+			break // the most specific name decides, even against a match
 		}
 	}
 	return found
 }
 
-// tiedTo grades what a session and a client have in common; false where something else sets them apart.
+// tiedTo grades what a session and a client have in common; false if something else distinguishes
+// them.
 func (p *party) tiedTo(client *party, rank int, text string) (Tie, bool) {
 	t := Tie{Session: p.session, Backend: p.backend, Client: client.client, Certainty: recipe.Likely}
 	apart := func(a, b []string) bool {
@@ -227,7 +228,8 @@ func (p *party) tiedTo(client *party, rank int, text string) (Tie, bool) {
 	return t, true
 }
 
-// tiesUsed are those without which a cycle would not close: of owners who wait as one identity and hold as another.
+// tiesUsed are the ties that close the cycle: of owners that wait as one identity and hold as
+// another.
 func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	var used []Tie
 	for i := range c.Owners {
@@ -265,7 +267,8 @@ func (c *Cycle) Certainty() recipe.Confidence {
 	return recipe.Likely
 }
 
-// TiedBy puts a cycle's ties into words: "process web-1:4711 (likely), host 10.0.0.7 (possible)"; empty without any.
+// TiedBy describes a cycle's ties: "process web-1:4711 (likely), host 10.0.0.7 (possible)"; empty
+// for none.
 func (c *Cycle) TiedBy() string {
 	parts := each.Of(c.Ties, func(t Tie) string { return t.By + " (" + string(t.Certainty) + ")" })
 	return strings.Join(slices.Compact(parts), ", ")

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// someone is the owner of a contender in short: "s1" a session; "L=x" a label, "P=web-1:7" host and process,
-// "I=x" a library's id, "@10.0.0.1:5" the client's address.
+// someone is a contender's owner: "s1" a session; "L=x" a label; "P=web-1:7" host and process;
+// "I=x" a library's id; "@10.0.0.1:5" the client's address.
 func someone(words string) Owner {
 	var o Owner
 	for _, w := range strings.Fields(words) {
@@ -33,7 +33,8 @@ func someone(words string) Owner {
 	return o
 }
 
-// between are two locks, one in ZooKeeper and one on Redis: of each the first holds and the other waits.
+// between are two locks, one in ZooKeeper and one on Redis; the first owner of each holds, the
+// other waits.
 func between(zk, redis [2]string) []*Lock {
 	make := func(id ID, masters []Vote, who [2]string) *Lock {
 		l := &Lock{ID: id, Kind: KindMutex, Masters: masters}
@@ -50,10 +51,10 @@ const (
 	tillID = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
 )
 
-// tiedCases are pairs of locks whose holders wait for each other if each is who waits for the other: want
-// says by what that is known.
+// tiedCases are pairs of locks that form a cycle if each holder is the other's waiter. want says
+// how that is known.
 var tiedCases = map[string]struct {
-	zk, redis [2]string // holder, waiter: the holder of one is to be the waiter of the other
+	zk, redis [2]string // holder, waiter: each holder may be the other lock's waiter
 	more      []*Lock
 	want      string
 }{
@@ -73,7 +74,7 @@ var tiedCases = map[string]struct {
 		zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=till", "L=cart"},
 		want: "name cart (possible), name till (possible)",
 	},
-	"loopback is no host": {
+	"loopback is not a host": {
 		zk:    [2]string{"s1 L=cart @127.0.0.1:5", "s2 L=till @127.0.0.1:6"},
 		redis: [2]string{"L=till @127.0.0.1:7", "L=cart @127.0.0.1:8"}, want: "name cart (possible), name till (possible)",
 	},
@@ -116,8 +117,7 @@ var tiedCases = map[string]struct {
 	"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
 }
 
-// A cycle over ZooKeeper and Redis closes where a session and a client are one program, and says by what, and
-// how surely.
+// A cycle over both needs a session and a client of the same program.
 func TestCyclesOverBothBackends(t *testing.T) {
 	for name, tt := range tiedCases {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestCyclesOverBothBackends(t *testing.T) {
 	}
 }
 
-// Cycles within a backend are found as ever next to one over both, and none is found twice.
+// A cycle over both does not affect those within a backend.
 func TestTiesAddNothingWithinABackend(t *testing.T) {
 	locks := append(between([2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=web-1:7"}), chain("1", "a", "b"), chain("2", "b", "a"))
 	var got []string
@@ -155,8 +155,8 @@ func TestTiesAddNothingWithinABackend(t *testing.T) {
 	expect(t, "cycles", strings.Join(got, "; "), "[redis:r zk:/z] 2; [zk:/1 zk:/2] 0")
 }
 
-// A release's preview knows what its owner has on the other backend, where it likely is the same, and that
-// the deadlock ends.
+// A release's preview knows what its owner likely has on the other backend, and that the deadlock
+// ends.
 func TestElsewhereOnTheOtherBackend(t *testing.T) {
 	for label, holds := range map[string]string{"web-1:7": "[redis:r]", "cart": "[]"} {
 		locks := between([2]string{"s1 L=" + label, "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=" + label})

@@ -46,7 +46,7 @@ func newMeans(from time.Time, step time.Duration, n int) *means {
 
 func (m *means) end() time.Time { return m.from.Add(m.step * time.Duration(len(m.sums))) }
 
-// add says what the number was between two instants.
+// add records the number between two instants.
 func (m *means) add(value float64, since, until time.Time) {
 	for at := since; at.Before(until); {
 		i := int(at.Sub(m.from) / m.step)
@@ -151,5 +151,5 @@ func (p *Past) eachState(name string, give func(b *Backend, since, until time.Ti
 	}
 }
 
-// farFuture is later than any time that is looked at.
+// farFuture is later than any requested time.
 var farFuture = time.Unix(1<<40, 0)

@@ -60,7 +60,7 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
 // admitUnknown makes a free lock unknown if its holders could not be seen: on so many masters that
-// the others are no quorum, or on ZooKeeper at all.
+// the others are not a quorum, or on ZooKeeper at all.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
 		return

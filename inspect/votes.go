@@ -121,7 +121,7 @@ type tally struct {
 	tie    bool
 	values int  // different values
 	shared bool // each counts alone: they are permits
-	// masters that did not answer, have no such key, hold something that is no lock, or hide its holder or
+	// masters that did not answer, have no such key, hold something that is not a lock, or hide its holder or
 	// the key itself
 	silent, absent, foreign, opaque int
 }

@@ -87,7 +87,7 @@ func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
 	}
 }
 
-// Permits of a semaphore are no rivals: two clients whose attempts failed half-way do not split a quorum.
+// Permits of a semaphore are not rivals: two clients whose attempts failed half-way do not split a quorum.
 func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 	semaphore := func(members ...string) Vote {
 		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}

@@ -95,7 +95,7 @@ func (c *closing) nothing(t *testing.T, held bool) {
 	})
 }
 
-// closeStates are those in which a session is closed. Each returns whether a hold of it was not given back.
+// closeStates are session states at its closing. Each returns whether a hold was left unreleased.
 var closeStates = []struct {
 	name string
 	run  func(t *testing.T, c *closing) (held bool)

@@ -1,4 +1,4 @@
-// Package lockops takes, holds and gives back distributed locks in ZooKeeper and Redis.
+// Package lockops acquires, holds and releases distributed locks in ZooKeeper and Redis.
 //
 // A session owns what locks need from a connection (NewZKSession, NewRedisSession). Lockers use it and are
 // cheap values: NewZKMutex is a fair queue that can share its directory with Curator, kazoo or go-zookeeper;

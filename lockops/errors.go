@@ -22,18 +22,18 @@ var (
 	// ErrReleased ends a Hold's context when it was released.
 	ErrReleased = errors.New("lock was released")
 	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
-	ErrNotHeld = errors.New("lock is not held any more")
+	ErrNotHeld = errors.New("lock is no longer held")
 	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock,
 	// which was made without WithReentry: it could only wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
 	// ErrOption is returned by Check, and by every Acquire, of a lock that cannot work as it was made: an option
 	// that its kind cannot keep, or a bad path, key, TTL, recipe, prefix or number of permits.
-	ErrOption = errors.New("option that this kind of lock cannot keep")
+	ErrOption = errors.New("option not supported by this kind of lock")
 	// ErrMasters is returned likewise where the session has more masters, or fewer, than the kind of lock needs.
 	ErrMasters = errors.New("wrong number of masters")
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
 	// side: the write would wait for that forever. Release the read first.
-	ErrUpgrade = errors.New("a lock that is held for reading cannot be taken for writing as well")
+	ErrUpgrade = errors.New("a lock held for reading cannot also be taken for writing")
 	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis
 	// by now: it was given back and taken since, or had been lost before. Nothing of ours is left.
 	ErrUnknownRelease = errors.New("the release got no answer, and another client has the lock now: whether it was still ours is unknown")

@@ -28,7 +28,8 @@ func exampleRedis() (server *miniredis.Miniredis, session *lockops.RedisSession,
 	}
 }
 
-// A function under a lock in Redis: who comes meanwhile does not get it, and nothing is left behind.
+// A function under a lock in Redis: a second client does not get it meanwhile, and nothing is left
+// behind.
 func ExampleDo_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()

@@ -70,7 +70,7 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 	return fn(inside)
 }
 
-// Release gives the lock back; with re-entered holds, the last one does. It returns nil when the servers
+// Release gives the lock back; with re-entered holds, the last one does. It returns nil if the servers
 // confirmed it, an error that wraps ErrLost when the lock had been lost before, ErrUnknownRelease when that
 // is unknown, ErrNotHeld when this Hold was released before, and ctx's error when ctx ended first: the
 // release is then completed in the background while the session lives. With an ended hold there is nothing
@@ -218,7 +218,7 @@ func (g *grant) lose(reason error) {
 	g.end(fmt.Errorf("%s: %w: %w", g.lock.name, ErrLost, reason))
 }
 
-// lost is the error with which the grant was lost, nil when it was not.
+// lost is the error with which the grant was lost, nil if it was not.
 func (g *grant) lost() error {
 	if err := context.Cause(g.ctx); errors.Is(err, ErrLost) {
 		return err
@@ -240,7 +240,7 @@ func (c valuesOf) Value(key any) any {
 }
 
 // begin opens every Acquire: it re-enters, or fails, if ctx comes from a hold of this lock, and it fails when
-// ctx has ended or the options are wrong. Both results are nil when there is work to do.
+// ctx has ended or the options are wrong. Both results are nil if there is work to do.
 func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 	if err := ready(ctx, lock, opts); err != nil {
 		return nil, err

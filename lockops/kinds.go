@@ -89,13 +89,13 @@ func KindNamed(servers Servers, name string) (Kind, error) {
 		}
 		permits, err := strconv.ParseInt(number, 10, 32)
 		if err != nil || permits < 1 {
-			return Kind{}, fmt.Errorf("a semaphore of %q permits: give 1 or more", number)
+			return Kind{}, fmt.Errorf("a semaphore of %q permits: use 1 or more", number)
 		}
 		k = semaphore(int(permits))
 		k.Name += "=" + number
 		return k, nil
 	}
-	return Kind{}, fmt.Errorf("no kind of lock is called %q here", name)
+	return Kind{}, fmt.Errorf("unknown kind of lock %q", name)
 }
 
 // KindsOn are the kinds of locks that can live on such servers, the usual one first.

@@ -122,7 +122,7 @@ func (l *lease) deadline() (time.Time, bool) {
 	return l.certain(), true
 }
 
-// stop ends the keeping, when the lock is given back or lost.
+// stop ends the renewal, when the lock is released or lost.
 func (l *lease) stop() {
 	l.mu.Lock()
 	ended := l.ended
@@ -314,7 +314,7 @@ func (l *lease) prolonged(sent time.Time) {
 	}
 }
 
-// leases are those of a session.
+// leases of a session.
 type leases struct {
 	mu     sync.Mutex
 	all    map[*lease]struct{}

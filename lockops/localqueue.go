@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// localQueue lets one contender of a session at a time ask the servers for a lock, first come first served; the others
-// wait here, where it costs nothing.
+// localQueue lets one contender of a session at a time ask the servers for a lock, first come,
+// first served. The others wait here at no cost.
 type localQueue struct {
 	mu    sync.Mutex
 	locks map[lockKey]*place

@@ -135,7 +135,7 @@ func WithRecipe(name string) Option {
 		o.given |= optRecipe
 		queue, ok := recipe.QueueByName(name)
 		if !ok {
-			o.refuse("recipe %q cannot be queued with", name)
+			o.refuse("unsupported recipe %q", name)
 			return
 		}
 		o.queue = queue
@@ -202,7 +202,7 @@ func WithoutToken() Option {
 	}
 }
 
-// WithReentry lets Acquire with the context of a hold, or one derived from it, take the lock once more, at once and
+// WithReentry lets Acquire with the context of a hold, or one derived from it, take the lock again, at once and
 // counted. Without it such a call fails with ErrReentry, since it could only wait for itself. All goroutines that have
 // the context are inside together: with an errgroup's, the lock does not keep its goroutines from each other.
 func WithReentry() Option {

@@ -2,5 +2,5 @@
 
 package lockops_test
 
-// underRaceDetector lets tests leave out what makes go-zookeeper race.
+// underRaceDetector lets tests skip code in which go-zookeeper races.
 const underRaceDetector = true

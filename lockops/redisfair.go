@@ -26,7 +26,7 @@ import (
 // out, RedisMutex too. A lock that such a client frees goes to the first waiter at its next heartbeat.
 type RedisFairMutex struct{ redisKey }
 
-// beatMost is the longest time between two signs of life of a waiter.
+// beatMost is the longest time between two heartbeats of a waiter.
 const beatMost = time.Second
 
 // NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of NewRedisMutex;
@@ -39,7 +39,7 @@ func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMu
 		m.keys = append(m.keys, recipe.FenceKey(key))
 	}
 	if m.opts.ttl < fairMinTTL {
-		m.opts.refuse("TTL %v is under %v, the least of a fair mutex", m.opts.ttl, fairMinTTL)
+		m.opts.refuse("TTL %v is under %v, the minimum for a fair mutex", m.opts.ttl, fairMinTTL)
 	}
 	m.beat = min(beatMost, m.opts.ttl/3)
 	m.acquire, m.releaseKeys = fairAcquireScript, m.keys
@@ -214,7 +214,7 @@ func (w *waiter) poke() {
 	}
 }
 
-// take is the message since the last time, nil when there was none.
+// take is the message since the last time, nil if there was none.
 func (w *waiter) take() *turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()

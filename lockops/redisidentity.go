@@ -19,12 +19,13 @@ var ErrSameServer = errors.New("is the same server as another of the masters")
 // have forgotten a lock that is still held.
 var ErrRestarted = errors.New("master was restarted within the TTL, and does not vote yet")
 
-// identity is a master's run id and start, from INFO server. A server that hides them (ACL, proxies,
-// imitations) was at least shown to be distinct from the other masters; its restarts go unnoticed.
+// identity is a master's run id and start, from INFO server. A server that hides them (ACL,
+// proxies, imitations) is at least shown to be distinct from the other masters; its restarts go
+// unnoticed.
 type identity struct {
 	known bool
 	runID string // empty: hidden
-	// started is the latest instant at which it can have been started: INFO reports whole seconds.
+	// started is the latest time at which it can have started: INFO reports whole seconds.
 	started time.Time
 	dials   uint64 // connections made before it was read
 	asked   time.Time
@@ -36,12 +37,12 @@ type identities struct {
 	owner map[string]*master // by run id
 }
 
-// lentIdentity is how long the identity of an adopted client's server is good for a vote. We do not see that
-// client's reconnects, so we ask again after each vote.
+// lentIdentity is how long an adopted client's identity is good for a vote. We do not see that
+// client reconnect, so we ask again after each vote.
 const lentIdentity = time.Second
 
-// identify reads a master's identity, unless it was asked since the newest connection was made; an adopted
-// client's, unless it was asked since then.
+// identify reads a master's identity, unless it was read since the newest connection was made or,
+// for an adopted client, since then.
 func (m *master) identify(since time.Time, limit time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {
@@ -71,7 +72,7 @@ func (m *master) identify(since time.Time, limit time.Duration) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.identity.asked.After(id.asked) { // we know something newer
+	if m.identity.asked.After(id.asked) { // ours is newer
 		return nil
 	}
 	m.replaced = m.replaced || before.runID != "" && before.runID != id.runID
@@ -99,7 +100,8 @@ func (m *master) askIdentity(limit time.Duration) (identity, error) {
 // probeTTL is how long a probe's key lasts.
 const probeTTL = 10 * time.Second
 
-// probe sets a key of the session on a master. A master that already has another master's key is the same server.
+// probe sets one of the session's keys on a master. A master that already has another master's key
+// is the same server.
 func (m *master) probe(limit time.Duration) error {
 	keys := []string{recipe.ProbePrefix + m.session.id}
 	m.mu.Lock()
@@ -125,7 +127,7 @@ func (m *master) probe(limit time.Duration) error {
 	return nil
 }
 
-// claim replaces the run id of a master; other is the master that has it already.
+// claim replaces a master's run id; other is the master that already has it.
 func (i *identities) claim(runID, before string, m *master) (other *master) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -152,8 +154,8 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// mayVote returns ErrRestarted for a master that was restarted within the lock's TTL, that is
-// when it was another server before, or when it is younger than the TTL and a majority of the masters is not.
+// mayVote returns ErrRestarted for a master that was restarted within the lock's TTL: it had
+// another run id before, or is younger than the TTL while a majority of the masters is not.
 func (m *master) mayVote(ttl time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {
@@ -176,7 +178,8 @@ func (m *master) mayVote(ttl time.Duration) error {
 	return m.failed(fmt.Errorf("%w, until %s", ErrRestarted, until.Format(time.TimeOnly)))
 }
 
-// young reports whether no majority of the masters is known to be older than a TTL: all were started together.
+// young reports whether no majority of the masters is known to be older than a TTL: all were
+// started together.
 func (s *RedisSession) young(ttl time.Duration) bool {
 	old := 0
 	for _, m := range s.masters {

@@ -44,7 +44,7 @@ func TestTransientReplies(t *testing.T) {
 		}
 	}
 	if transient(os.ErrDeadlineExceeded) || refused(os.ErrDeadlineExceeded) || refused(nil) || refused(redis.ErrClosed) {
-		t.Error("what is no reply is taken for one")
+		t.Error("what is not a reply is taken for one")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestHandedDeadline(t *testing.T) {
 	}
 }
 
-// TestVotesAreCounted: error replies, refusals and silence are no votes, half of the masters is no quorum,
+// TestVotesAreCounted: error replies, refusals and silence are not votes, half of the masters is not a quorum,
 // and a majority does not wait for the others.
 func TestVotesAreCounted(t *testing.T) {
 	t.Parallel()
@@ -219,7 +219,7 @@ func TestVotesAreCounted(t *testing.T) {
 	}
 }
 
-// electionOf makes an election in which votes were cast: y yes, n no, e error, - none yet.
+// electionOf makes an election with these votes: y yes, n no, e error, - none yet.
 func electionOf(votes string) *election {
 	s := newRedisSession(nil)
 	for range votes {
@@ -361,7 +361,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 	})
 }
 
-// What a server refuses to everybody is no missing right of the user; what it refuses to the user is named as
+// What a server refuses to everybody is not a missing right of the user; what it refuses to the user is named as
 // a command or as keys.
 func TestOnlyDenialsAreDenials(t *testing.T) {
 	t.Parallel()

@@ -295,7 +295,7 @@ func (m *master) judge(reply, key string, asked clockReading) (verdict, error) {
 	return verdict{err: m.failed(errLate)}, nil
 }
 
-var errLate = errors.New("the request came too late to the master, or its clock was set")
+var errLate = errors.New("the request reached the master too late, or its clock was set")
 
 // timeByKey asks the server of a Cluster that has a key for its time, in µs since 1970.
 func (m *master) timeByKey(r *reach, key string) (int64, error) {
@@ -312,14 +312,14 @@ func (m *master) timeByKey(r *reach, key string) (int64, error) {
 	return s*1e6 + us, nil
 }
 
-// compare runs a script that acts on a key if it has our value: nil when it did, otherwise a *NodeError with ErrGone,
+// compare runs a script that acts on a key if it has our value: nil if it did, otherwise a *NodeError with ErrGone,
 // ErrOther, or why there was no answer.
 func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
 	_, err := m.compareReply(ctx, sc, keys, limit, args...)
 	return err
 }
 
-// compareReply is compare, and what the script has said.
+// compareReply is compare with the script's reply.
 func (m *master) compareReply(
 	ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any,
 ) (string, error) {

@@ -9,10 +9,9 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestAServerWithoutMemory: a master that takes nothing more (maxmemory, noeviction) refuses a lock with its
-// own words and keeps nothing of it; what is held can be prolonged and given back all the same. A fair mutex
-// may be granted: its script begins with a command that needs no memory, and servers let a script that has
-// written go on.
+// TestAServerWithoutMemory: a full master (maxmemory, noeviction) refuses a lock with its own error
+// and keeps nothing of it. Held locks can be extended and released. A fair mutex may be granted:
+// its script begins with a command that needs no memory, after which servers let it write.
 func TestAServerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

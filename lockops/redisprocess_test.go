@@ -19,8 +19,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestHolderProcess is no test but the process that the tests of a paused client start. It takes a lock and prints what
-// happens.
+// TestHolderProcess is not a test, but the process of a client to be paused. It takes a lock and
+// reports events.
 func TestHolderProcess(t *testing.T) {
 	config := os.Getenv(holderEnv)
 	if config == "" {
@@ -98,8 +98,8 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	must.Succeed(t, servertest.Signal(p.cmd.Process, s))
 }
 
-// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder that is stopped beyond its TTL cannot know that another
-// holds the lock; its hold ends as soon as it goes on, and its late release does the other no harm.
+// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder paused beyond its TTL loses its hold as soon
+// as it continues, and its late release does not harm the next holder.
 func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -130,7 +130,7 @@ func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
 		}
 		p.in.Close()
 		must.Contain(t, p.expect(t, "release:"), "lost", kind, "its late release")
-		if err := p.cmd.Wait(); err != nil { // its session is closed, and what went on behind the release has ended
+		if err := p.cmd.Wait(); err != nil { // its session is closed, and late work behind the release has ended
 			t.Error(err)
 		}
 		must.Be(t, h.Extend(within(t)), nil, kind, "the other's lock")

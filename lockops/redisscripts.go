@@ -87,13 +87,13 @@ func refused(err error) bool { return err != nil && answered(err) && !transient(
 func foreignReply(reply string) error {
 	return fmt.Errorf("it answered %.40q, which this program's script never does (is there a proxy, "+
 		"or another script in its place?): "+
-		"what came of the request is unknown", reply)
+		"the outcome of the request is unknown", reply)
 }
 
-// DeniedError is the reply of a server whose user may not do what a lock needs.
+// DeniedError is the reply of a server whose user lacks a right that the lock needs.
 type DeniedError struct {
 	Command string // the command that was denied
-	Right   string // missing one, as ACL SETUSER takes it; empty when the reply does not name it
+	Right   string // missing one, as ACL SETUSER takes it; empty if the reply does not name it
 	Err     error  // the server's reply
 }
 

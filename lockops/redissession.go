@@ -24,26 +24,27 @@ type redisOptions struct {
 	clock     clock
 }
 
-// WithRequestLimit sets how long connecting to a master may take, by way of Sentinels too, and the session's first
-// request to it after that; default 5 s. The limit of a lock's requests (WithMasterLimit) does not include connecting.
+// WithRequestLimit limits connecting to a master, through Sentinels too, and then the session's
+// first request to it; default 5 s. The limit of a lock's requests (WithMasterLimit) does not
+// include connecting.
 func WithRequestLimit(limit time.Duration) RedisOption {
 	return func(o *redisOptions) { o.limit = limit }
 }
 
-// WithUncheckedMasters lets a Redlock use masters that may not be independent: any number of them, also
-// two or an even one, also the same server under several names, also just restarted. It is for sandboxes and tests:
-// without a majority of an odd number of distinct masters two clients can hold the lock.
+// WithUncheckedMasters lets a Redlock use masters that may not be independent: any number of them,
+// the same server under several names, or one that was just restarted. It is for sandboxes and
+// tests: without a majority of an odd number of distinct masters two clients can hold the lock.
 func WithUncheckedMasters() RedisOption { return func(o *redisOptions) { o.unchecked = true } }
 
-// OnRestart is called, where the user may run INFO, when a master of several was found to have been restarted
-// within a lock's TTL: what it had forgotten it may give away a second time, so that its votes do not count
-// before until (redis.io, "Distributed locks", delayed restarts). It must not block.
+// OnRestart is called, if the user may run INFO, when one of several masters was restarted within a
+// lock's TTL. It may grant forgotten locks again, so its votes do not count before until (redis.io,
+// "Distributed locks", delayed restarts). f must not block.
 func OnRestart(f func(master string, until time.Time)) RedisOption {
 	return func(o *redisOptions) { o.onRestart = f }
 }
 
-// RedisSession is the connections to one Redis (also a Sentinel or Cluster deployment) or to N independent masters. It
-// may be shared by any number of locks and goroutines; a lock never closes it.
+// RedisSession has the connections to one Redis (also a Sentinel or Cluster deployment) or to N
+// independent masters. Locks and goroutines may share it; a lock never closes it.
 type RedisSession struct {
 	id         string // the first characters of every value
 	random     [sessionBytes]byte
@@ -51,7 +52,7 @@ type RedisSession struct {
 	masters    []*master
 	clock      clock
 	sleepClock *sleepClock
-	lent       bool            // the clients are the caller's
+	lent       bool            // the clients belong to the caller
 	ctx        context.Context // ends with ErrClosed
 	end        context.CancelCauseFunc
 
@@ -66,7 +67,7 @@ type RedisSession struct {
 	work   sync.WaitGroup // with mu: no caller enters after closed
 }
 
-// sessionBytes of a value's sixteen random bytes are the session's.
+// sessionBytes is how many of a value's sixteen random bytes are the session's.
 const sessionBytes = 9
 
 // NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3
@@ -88,10 +89,10 @@ func NewRedisSession(
 	return s.start(ctx)
 }
 
-// AdoptRedis makes a session of clients that the program has, one for one Redis (also a Sentinel or Cluster deployment)
-// or N for the independent masters of a Redlock; otherwise it is as NewRedisSession. Their options must have
-// ContextTimeoutEnabled and MaxRetries -1: a program whose client retries makes a second one for its locks. Close
-// leaves them open.
+// AdoptRedis makes a session from the program's clients: one for one Redis (also a Sentinel or
+// Cluster deployment), or N for the independent masters of a Redlock. Otherwise it is like
+// NewRedisSession. Their options must have ContextTimeoutEnabled and MaxRetries -1; a program whose
+// client retries makes a second one for its locks. Close leaves them open.
 func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...RedisOption) (*RedisSession, error) {
 	s := newRedisSession(opts)
 	s.lent = true
@@ -142,7 +143,8 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 	return s, nil
 }
 
-// meet asks all masters at once for their time and, where there are several, their identities. It waits for a majority.
+// meet asks all masters at once for their time and, if there are several, their identities. It
+// waits for a majority.
 func (s *RedisSession) meet(ctx context.Context) error {
 	if !s.enter() {
 		return ErrClosed
@@ -183,9 +185,9 @@ func (s *RedisSession) meet(ctx context.Context) error {
 
 func (s *RedisSession) quorum() int { return len(s.masters)/2 + 1 }
 
-// Close waits for what still runs in the background (at most a few request limits) and closes the
-// connections, unless they were adopted. Holds that were not released are lost: their keys stay until their
-// TTL runs out. An Acquire that has not returned leaves none. A second call does nothing.
+// Close waits for background work (at most a few request limits) and closes the connections, unless
+// they were adopted. Holds that were not released are lost: their keys stay until their TTL ends.
+// An Acquire that has not returned leaves none. A second call does nothing.
 func (s *RedisSession) Close() {
 	s.mu.Lock()
 	closed := s.closed
@@ -208,8 +210,8 @@ func (s *RedisSession) closeClients() {
 	}
 }
 
-// begin begins an Acquire: with a hold to re-enter, an error, or what is to be called at its end. That is nil unless
-// the session is open and servers are near enough for the lock.
+// begin begins an Acquire. It returns a hold to re-enter, an error, or a function to call at its
+// end, which is nil unless the session is open and the servers are near enough for the lock.
 func (s *RedisSession) begin(ctx context.Context, lock lockKey, opts *options) (h *Hold, end func(), err error) {
 	if h, err = begin(ctx, lock, opts); h != nil || err != nil {
 		return h, nil, err
@@ -224,7 +226,8 @@ func (s *RedisSession) begin(ctx context.Context, lock lockKey, opts *options) (
 	return nil, s.leave, nil
 }
 
-// enter counts a caller, so that Close waits for it and what it starts; false after Close. It must leave.
+// enter counts a caller, so that Close waits for it and for what it starts; false after Close. The
+// caller must leave.
 func (s *RedisSession) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,12 +242,11 @@ func (s *RedisSession) leave() { s.work.Done() }
 // goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
 func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
 
-// pause is the package's, of a session.
 func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {
 	return pause(ctx, s.ctx, wait, news)
 }
 
-// sleep waits, or less when the session is closed; it returns an error then.
+// sleep waits; it returns an error as soon as the session is closed.
 func (s *RedisSession) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -252,8 +254,8 @@ func (s *RedisSession) sleep(wait time.Duration) error {
 	return s.pause(context.Background(), wait, nil)
 }
 
-// Requests counts the commands that the session has sent to its masters, a script as one, subscriptions too. What
-// go-redis sends to set a connection up is left out.
+// Requests counts the commands that the session has sent to its masters, a script as one, including
+// subscriptions but not go-redis' connection set-up.
 func (s *RedisSession) Requests() uint64 {
 	var sum uint64
 	for _, m := range s.masters {

@@ -15,9 +15,9 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// subscriber is a session's one subscription on a master: the channel on which the session's waiters hear that they
-// are next, and those of locks that are held or waited for. Messages get lost (a subscription is no queue): waiters
-// also poll.
+// subscriber is a session's subscription on a master: the channel that wakes the session's waiters,
+// and those of locks that are held or waited for. Messages get lost (a subscription is not a
+// queue), so waiters also poll.
 type subscriber struct {
 	session  *RedisSession
 	master   *master
@@ -31,10 +31,11 @@ type subscriber struct {
 	locks   map[string]*listeners // by channel
 	stands  bool                  // the server has confirmed the own channel
 	failed  error                 // its last failure; nil while it is connected or connecting
-	changed chan struct{}         // closed when one of the two above changes
+	changed chan struct{}         // closed when stands or failed changes
 }
 
-// listeners of one lock's channel. The subscription outlives the last for a while: locks are taken again and again.
+// listeners of one lock's channel. The subscription outlives the last one for a while, since locks
+// are often taken again.
 type listeners struct {
 	n    int
 	left time.Time
@@ -45,7 +46,7 @@ const (
 	lingers = 30 * time.Second
 	// subscriberBeat is the silence after which a subscription is pinged.
 	subscriberBeat = 3 * time.Second
-	// subscriberRest is the least time between two attempts to make a subscription work.
+	// subscriberRest is the minimum time between two attempts to subscribe.
 	subscriberRest = 50 * time.Millisecond
 )
 
@@ -56,7 +57,6 @@ func newSubscriber(s *RedisSession, m *master) *subscriber {
 	}
 }
 
-// start subscribes to the session's channel, once.
 func (w *subscriber) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +66,7 @@ func (w *subscriber) start() {
 	}
 }
 
-// ready waits, at most limit, until messages come; false: they do not.
+// ready waits, at most limit, until messages arrive; false: they do not.
 func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, error) {
 	w.start()
 	var late <-chan time.Time
@@ -92,7 +92,7 @@ func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, erro
 	}
 }
 
-// listen notices a lock that was taken away by force: its waiters and holders in this session look again.
+// listen wakes this session's waiters and holders of a lock when it is forced.
 func (w *subscriber) listen(lock string) (stop func()) {
 	w.start()
 	channel := recipe.LockscopeChannel(lock)
@@ -121,7 +121,7 @@ func (w *subscriber) listen(lock string) (stop func()) {
 
 func (w *subscriber) request(do func(context.Context, ...string) error, channels ...string) {
 	w.requests.Add(1)
-	// An error is left to go-redis: it reconnects and subscribes to what it was asked for.
+	// go-redis handles the error: it reconnects and subscribes again.
 	_ = do(w.master.reach(w.session.ctx, subscriberBeat), channels...)
 }
 
@@ -151,12 +151,12 @@ func (w *subscriber) run() {
 		case transient(err): // it has not subscribed us
 			_ = w.session.sleep(subscriberRest)
 			w.request(pubsub.Subscribe, w.channels()...)
-		case answered(err): // a channel that we may not hear
+		case answered(err): // a forbidden channel
 			w.set(false, explain(err, nil, nil))
 			_ = w.session.sleep(subscriberRest)
 		default:
 			w.set(false, nil)
-			if asked { // hung: go-redis would wait on
+			if asked { // it hangs: go-redis would wait on
 				asked = false
 				stop()
 				_ = pubsub.Close()
@@ -168,7 +168,7 @@ func (w *subscriber) run() {
 	}
 }
 
-// closeWithSession ends what waits for a message when the session ends.
+// closeWithSession stops waiting for messages when the session ends.
 func (w *subscriber) closeWithSession(pubsub *redis.PubSub) (stop func() bool) {
 	return context.AfterFunc(w.session.ctx, func() { pubsub.Close() })
 }
@@ -184,7 +184,7 @@ func (w *subscriber) renew() *redis.PubSub {
 	return pubsub
 }
 
-// channels are all that must be heard.
+// channels are those to subscribe to.
 func (w *subscriber) channels() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +195,7 @@ func (w *subscriber) channels() []string {
 	return channels
 }
 
-// prune gives up channels that had no listener for a while.
+// prune unsubscribes from channels that have had no listener for a while.
 func (w *subscriber) prune() {
 	w.requestMu.Lock()
 	defer w.requestMu.Unlock()
@@ -224,7 +224,7 @@ func (w *subscriber) receive(m any) {
 			w.session.look(lock)
 		}
 	case *redis.Subscription:
-		// Once a connection: messages to the one before may have been missed.
+		// Once per connection: messages to the previous one may have been missed.
 		if m.Channel == w.own && m.Kind == "subscribe" {
 			w.master.record(nil)
 			w.set(true, nil)
@@ -233,7 +233,7 @@ func (w *subscriber) receive(m any) {
 	}
 }
 
-// set notes whether messages come.
+// set notes whether messages arrive.
 func (w *subscriber) set(stands bool, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +245,8 @@ func (w *subscriber) set(stands bool, failed error) {
 	w.changed = make(chan struct{})
 }
 
-// look lets the session's waiters and holders of a lock look at it again; all of them when it is not named.
+// look makes the session's waiters and holders of a lock check it again; an empty name means every
+// lock.
 func (s *RedisSession) look(lock string) {
 	s.waiters.look(lock)
 	s.leases.check(lock)

@@ -44,7 +44,7 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 		l.opts.refuse("a lock in Redis needs a key")
 	}
 	if n := len(s.masters); l.opts.err == nil && !s.opts.unchecked && (n < 3 || n%2 == 0) {
-		l.opts.err = fmt.Errorf("%w: a Redlock needs an odd number of masters, at least 3, and has %d", ErrMasters, n)
+		l.opts.err = fmt.Errorf("%w: a Redlock needs an odd number of masters, at least 3, but has %d", ErrMasters, n)
 	}
 	return l
 }

@@ -114,7 +114,7 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 	}
 }
 
-// TestL5_PauseDuringAcquire: answers that took longer than the TTL are no lock.
+// TestL5_PauseDuringAcquire: answers that took longer than the TTL are not a lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -110,7 +110,7 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 	})
 }
 
-// TestL11_MastersAreDistinctAndOdd: one server by several names is no quorum, nor are two or four; for a
+// TestL11_MastersAreDistinctAndOdd: one server by several names is not a quorum, nor are two or four; for a
 // sandbox they may be.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func TestThePageNamesTestsThatAreThere(t *testing.T) {
 		for name := range names {
 			found = found || m[2] != "" && strings.HasPrefix(name, m[1])
 		}
-		must.True(t, found, "docs/locks.md names", m[0], "which is no test")
+		must.True(t, found, "docs/locks.md names", m[0], "which is not a test")
 	}
 	must.True(t, named >= 8, "the page names", named, "tests: are they still looked for in the right way?")
 }

@@ -53,7 +53,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	})
 }
 
-// TestADirectoryWithoutNumbersIsRefused: its last number comes again and again, so that it orders no contender.
+// TestADirectoryWithoutNumbersIsRefused: its last number comes repeatedly, so that it orders no contender.
 func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Numbers: map[string]int32{"/q": math.MaxInt32 - 1, "/s": math.MaxInt32 - 1}})

@@ -87,7 +87,7 @@ func (w wire) Write(p []byte) (int, error) {
 }
 
 // errNoACL prevents a node that is open to more users than its directory, or to none.
-var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: give the ACL (WithACL, "+
+var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: set one (WithACL, "+
 	"--acl): %w", zk.ErrNoAuth)
 
 // ACL is the access list that locks of this session give to what they create below a directory, whose path

@@ -30,7 +30,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 	})
 }
 
-// TestZ16_ForeignChildrenDoNotHurt: nodes that are no library's contenders are ignored.
+// TestZ16_ForeignChildrenDoNotHurt: nodes that are not contenders of any library are ignored.
 func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

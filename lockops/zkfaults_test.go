@@ -185,7 +185,7 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 }
 
 // TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter
-// looks again at once: the watch that is no watch would hold it up for three session timeouts.
+// looks again at once: the watch that is not a watch would hold it up for three session timeouts.
 func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

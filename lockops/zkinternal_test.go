@@ -16,7 +16,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// TestZ15_OrderIsByNumber, never by name. It ends with the numbers; an unlisted node is not first.
+// TestZ15_OrderIsByNumber: by number, never by name, while numbers last; an unlisted node is not
+// first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
 	t.Parallel()
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
@@ -58,7 +59,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 }
 
-// TestSuspensionCounts: the time that the machine slept is subtracted from earlier deadlines only.
+// TestSuspensionCounts: suspended time is subtracted from earlier deadlines only.
 func TestSuspensionCounts(t *testing.T) {
 	t.Parallel()
 	total := time.Duration(0)
@@ -86,7 +87,7 @@ func TestSuspensionCounts(t *testing.T) {
 	total += 10 * time.Second
 	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept twice … in all … early")
 	must.Equal(t, deadline.Sub(c.correct(after, deadline)), total-40*time.Second, "slept once since, for … early")
-	for range 2 * sleepsKept { // more than are remembered one by one
+	for range 2 * sleepsKept { // more than are remembered
 		now = now.Add(time.Second)
 		total += time.Minute
 		c.look()
@@ -94,7 +95,7 @@ func TestSuspensionCounts(t *testing.T) {
 	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept often … in all … early")
 }
 
-// TestTheLeaseHasAMargin for clocks that run at different rates, and belongs to one session.
+// TestTheLeaseHasAMargin for clocks that run at different rates.
 func TestTheLeaseHasAMargin(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -105,7 +106,6 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 	}
 }
 
-// TestALeaseIsOfItsSession: another session's lease does not count.
 func TestALeaseIsOfItsSession(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -153,7 +153,7 @@ func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	}
 }
 
-// TestAWatchIsOfOneConnection: it ends with its connection, even long after the next one was made.
+// TestAWatchIsOfOneConnection: it ends with its connection, even if the next one exists for long.
 func TestAWatchIsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -174,7 +174,7 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByTheSessionsClock: a clock that is ahead means that the process was stopped. No server is
+// TestAHoldEndsByTheSessionsClock: if that clock is ahead, the process was stopped. No server is
 // asked.
 func TestAHoldEndsByTheSessionsClock(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func TestDeadlineCountsFromTheSending(t *testing.T) {
 	release(t, h)
 }
 
-// TestHeartbeatsKeepAHold beyond the session timeout, few of them, and none when nothing is held.
+// TestHeartbeatsKeepAHold beyond the session timeout, few of them, and none if nothing is held.
 func TestHeartbeatsKeepAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

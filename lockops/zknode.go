@@ -175,7 +175,7 @@ func (s *ZKSession) deleteNow(session int64, path string) error {
 	return f.replies[0].Err
 }
 
-// removeOnce returns nil when the node was deleted, zk.ErrNoNode when it does not exist.
+// removeOnce returns nil if the node was deleted, zk.ErrNoNode when it does not exist.
 func (s *ZKSession) removeOnce(session int64, n *node) error {
 	switch {
 	case n.path == "" && !n.maybe:

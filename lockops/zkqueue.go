@@ -23,7 +23,7 @@ type zkQueue struct {
 	lock    lockKey
 	dir     string // full path
 	rw      bool
-	// permit builds the name of a semaphore's permit, nil where the directory has none; permitNumbered: the
+	// permit builds the name of a semaphore's permit, nil if the directory has none; permitNumbered: the
 	// name is whole.
 	permit         func(guid string) string
 	permitNumbered bool

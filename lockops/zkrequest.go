@@ -61,8 +61,8 @@ func deleteRequest(path string) zkwire.Request {
 
 const anyVersion = -1
 
-// checkRequest makes sure in one transaction that all these nodes are there, and changes nothing (MultiHeader: type,
-// done, error; CheckVersionRequest: path, version).
+// checkRequest checks in one transaction that all these nodes exist, without changing anything
+// (MultiHeader: type, done, error; CheckVersionRequest: path, version).
 func checkRequest(paths []string) zkwire.Request {
 	var b []byte
 	for _, path := range paths {
@@ -72,8 +72,8 @@ func checkRequest(paths []string) zkwire.Request {
 	return zkwire.Request{Op: opMulti, Body: jute.AppendInt(jute.AppendBool(jute.AppendInt(b, -1), true), -1)}
 }
 
-// missing is the index of the first node that a check did not find, by the error that it got; or -1. When
-// a part of a transaction fails, the parts before it have error 0 and those behind it another.
+// missing is the index of the first node that a check did not find, or -1. When a part of a
+// transaction fails, the parts before it have error 0 and those after it a different error.
 func missing(r zkwire.Reply) (i int, err error) {
 	d := zkwire.NewDecoder(r.Body)
 	for i := 0; d.Err == nil; i++ {
@@ -93,10 +93,10 @@ func missing(r zkwire.Reply) (i int, err error) {
 
 const codeNoNode = -101
 
-// maxFlight requests at most are sent without waiting for an answer between them.
+// maxFlight limits the requests sent without waiting for an answer.
 const maxFlight = 3
 
-// flight is requests that were sent in one go, and their replies when they are in.
+// flight is a batch of requests, and their replies once they arrive.
 type flight struct {
 	replies [maxFlight]zkwire.Reply
 	left    atomic.Int32
@@ -110,7 +110,7 @@ func (f *flight) reply(i int, r zkwire.Reply) {
 	}
 }
 
-// send sends requests in a session, or not at all: then the replies have the error.
+// send sends all requests in a session, or none: then the replies have the error.
 func (s *ZKSession) send(session int64, requests ...zkwire.Request) *flight {
 	f := &flight{done: make(chan struct{})}
 	f.left.Store(int32(len(requests)))
@@ -118,7 +118,7 @@ func (s *ZKSession) send(session int64, requests ...zkwire.Request) *flight {
 	return f
 }
 
-// wait waits for the replies, or for the end of ctx or of the locks' session.
+// wait waits for the replies, or for the end of ctx or the session.
 func (s *ZKSession) wait(ctx context.Context, f *flight) error { return s.await(ctx, f.done) }
 
 // call is send and wait for one request.
@@ -130,8 +130,8 @@ func (s *ZKSession) call(ctx context.Context, session int64, request zkwire.Requ
 	return f.replies[0], f.replies[0].Err
 }
 
-// listing is a directory's children, and the directory's own czxid: numbers of sequential nodes do not come again while
-// it is the same.
+// listing is a directory's children, and the directory's own czxid: while it is the same, no
+// sequence number repeats.
 type listing struct {
 	children []string
 	czxid    int64
@@ -153,7 +153,7 @@ func dataOf(r zkwire.Reply) []byte {
 	return d.Buffer()
 }
 
-// statOf reads the reply to exists, or to getData when there is data before it.
+// statOf reads the reply to exists or, with data, to getData.
 func statOf(r zkwire.Reply, data bool) (zk.Stat, error) {
 	if r.Err != nil {
 		return zk.Stat{}, r.Err

@@ -54,7 +54,7 @@ func deadlineOf(ctx context.Context) time.Time {
 	return deadline
 }
 
-// TestZ8_ManyWaitsSetOneWatch, which fires once more after they have ended and is gone then.
+// TestZ8_ManyWaitsSetOneWatch, which fires again after they have ended and is gone then.
 func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -16,14 +16,14 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestZ1_LostCreateReplyOfEachSide: the reply to the create request is cut off, also that of a read inside of a write.
+// TestZ1_LostCreateReplyOfEachSide also loses the reply to a read inside a write.
 func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		path := servertest.UniquePath(t)
 		p := startProxy(t, server.Addr)
 		s := zkSession(t, p.addr())
-		release(t, acquire(t, reader(s, path, recipe))) // the directory is there
+		release(t, acquire(t, reader(s, path, recipe))) // creates the directory
 		for _, mode := range []byte("rw") {
 			p.cutReply.Store(opCreate)
 			h := acquire(t, side(s, path, mode, recipe)())
@@ -44,7 +44,6 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	})
 }
 
-// TestZ4_AnExpiredReaderQueuesAgain with the next session, behind who came meanwhile.
 func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -70,7 +69,8 @@ func TestZ4_AnExpiredReaderQueuesAgain(t *testing.T) {
 	release(t, r.h)
 }
 
-// TestZ5_AReadersNodeIsDeleted while it waits: it is not granted for that, but queues again behind the next writer.
+// TestZ5_AReadersNodeIsDeleted: a waiting reader whose node is deleted queues again, behind the
+// next writer.
 func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -92,8 +92,8 @@ func TestZ5_AReadersNodeIsDeleted(t *testing.T) {
 	})
 }
 
-// TestZ5_AWritersNodeIsDeleted: a read inside of the write is refused, as the lock may be another client's,
-// and one that was granted before goes on.
+// TestZ5_AWritersNodeIsDeleted: a read inside the write is refused, since the lock may be another
+// client's. One that was granted before continues.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -125,7 +125,8 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	})
 }
 
-// TestZ6_WokenIsNotGranted: a waiting writer dies; the readers behind it are woken, and wait for the writer before it.
+// TestZ6_WokenIsNotGranted: a waiting writer dies, and wakes the readers behind it. They wait for
+// the writer ahead of it.
 func TestZ6_WokenIsNotGranted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -152,7 +153,6 @@ func TestZ6_WokenIsNotGranted(t *testing.T) {
 	})
 }
 
-// TestZ11_CancelledSidesLeaveNothing at any moment, waiting or not, tried or acquired.
 func TestZ11_CancelledSidesLeaveNothing(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -185,7 +185,6 @@ func TestZ11_CancelledSidesLeaveNothing(t *testing.T) {
 	})
 }
 
-// TestZ11_CancelledReadInsideOfAWrite leaves the write as it was.
 func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -211,9 +210,8 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader, or of one inside of a write that
-// was released, becomes a black hole. Its hold ends without any server, and before the writer behind it is
-// granted the lock.
+// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader becomes a black hole, or
+// of a read inside a released write. Its hold ends before the next writer is granted the lock.
 func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 	t.Parallel()
 	for _, downgraded := range []bool{false, true} {
@@ -248,8 +246,6 @@ func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
 	}
 }
 
-// TestReadersAndWritersExcludeEachOther under all that can happen to them: waits that are cancelled, tries,
-// connections that break, reads inside of writes.
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -282,7 +278,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 type inUse struct{ readers, writers atomic.Int32 }
 
 func (u *inUse) enter(t testing.TB, mode byte) {
-	var readers, writers int32 // besides
+	var readers, writers int32 // in addition
 	if mode == 'w' {
 		writers = u.writers.Add(1) - 1
 		readers = u.readers.Load()
@@ -303,7 +299,7 @@ func (u *inUse) leave(mode byte) {
 	}
 }
 
-// visit takes the lock once in some way, and returns the number of holds that it got.
+// visit takes the lock once in some way, and returns how many holds it got.
 func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lockops.Option) int {
 	mode := "rrw"[rand.N(3)]
 	l := side(s, path, mode, recipe)()
@@ -337,7 +333,7 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 			h = r
 		}
 	}
-	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // it holds, so that others would be seen inside
+	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // long enough for others to be seen inside
 	u.leave(mode)
 	must.Be(t, h.Release(within(t)), nil)
 	return 1

@@ -237,7 +237,7 @@ func TestZ20_NoUpgrade(t *testing.T) {
 			t.Errorf("children %q, want the read's", got)
 		}
 		release(t, r)
-		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // it is no hold any more
+		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // it is not a hold any more
 		must.Succeed(t, err)
 		release(t, w)
 	})

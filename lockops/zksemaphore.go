@@ -17,7 +17,7 @@ import (
 
 // ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory has another number of permits. kazoo's
 // clients refuse it, too.
-var ErrPermits = errors.New("the semaphore has another number of permits")
+var ErrPermits = errors.New("the semaphore has a different number of permits")
 
 // ZKSemaphore is a semaphore in ZooKeeper: up to a number of holders at once, first come, first
 // served. It can share its directory with clients of the chosen recipe's library, which must use
@@ -54,7 +54,7 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 	switch {
 	case o.err != nil:
 	case permits < 1:
-		o.refuse("a semaphore of %d permits: give 1 or more", permits)
+		o.refuse("a semaphore of %d permits: use 1 or more", permits)
 	case o.queue.Name == "curator":
 		m.queue.dir, m.leases.dir = m.base+"/"+recipe.CuratorLocks, m.base+"/"+recipe.CuratorLeases
 		m.leases.permit = recipe.CuratorPermit
@@ -63,7 +63,7 @@ func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKS
 		m.leases.permit = func(guid string) string { return guid }
 		m.leases.permitNumbered, m.leases.dirData = true, []byte(strconv.Itoa(permits))
 	default:
-		o.refuse("recipe %q has no semaphore that can be shared (there are: %s)", o.queue.Name,
+		o.refuse("recipe %q has no semaphore that can be shared (choose from: %s)", o.queue.Name,
 			strings.Join(semaphoreRecipes, ", "))
 	}
 	return m

@@ -200,7 +200,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 
-// cleanUpLimit bounds the time in which Close removes an adopted connection's nodes.
+// cleanUpLimit bounds how long Close removes an adopted connection's nodes.
 const cleanUpLimit = 2 * time.Second
 
 // Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are

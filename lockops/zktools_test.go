@@ -41,7 +41,7 @@ func connect(t testing.TB, addr string) (_ *zk.Conn, closed func()) {
 	}
 }
 
-// children lists a directory, in order of names; empty when there is none.
+// children lists a directory, in order of names; empty if there is none.
 func children(t testing.TB, server *servertest.ZooKeeper, path string) []string {
 	t.Helper()
 	conn, closed := connect(t, server.Addr)

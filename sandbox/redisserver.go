@@ -12,8 +12,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// redisServer is an embedded Redis server that reports of itself what a real one does and miniredis does not: its role,
-// when it was started, and a clock that may be off.
+// redisServer is an embedded Redis that also reports, unlike miniredis, its role and start time,
+// and has a clock that may be off.
 type redisServer struct {
 	*miniredis.Miniredis
 	addr string // a stopped miniredis does not know its own
@@ -24,18 +24,16 @@ type redisServer struct {
 	stopped bool
 }
 
-// startRedis starts a server on a free port of loopback.
 func startRedis() (*redisServer, error) {
 	r := &redisServer{Miniredis: miniredis.NewMiniRedis(), addr: "127.0.0.1:0"}
-	r.ClockTTL(true) // else TTLs do not run
+	r.ClockTTL(true) // otherwise TTLs do not run
 	if err := r.start(); err != nil {
 		return nil, fmt.Errorf("sandbox: redis master: %w", err)
 	}
 	return r, nil
 }
 
-// start begins to listen. Until the server is ready, clients get the error of a real server that is
-// loading.
+// start begins to listen. Until it is ready, clients get the error of a server that is loading.
 func (r *redisServer) start() error {
 	r.SetError("LOADING Redis is loading the dataset in memory")
 	if err := r.StartAddr(r.addr); err != nil {
@@ -50,7 +48,7 @@ func (r *redisServer) start() error {
 	return nil
 }
 
-// stop takes it away; it keeps what it has.
+// stop takes the server down; its data stays.
 func (r *redisServer) stop() {
 	r.mu.Lock()
 	r.stopped = true

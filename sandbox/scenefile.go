@@ -27,7 +27,7 @@ type scriptLock struct {
 	Prefix string `yaml:"prefix"`
 	// Permits make it a semaphore.
 	Permits int `yaml:"permits"`
-	// Hidden locks are no scenes of the tour.
+	// Hidden locks are not scenes of the tour.
 	Hidden bool `yaml:"hidden"`
 }
 
@@ -102,7 +102,7 @@ const (
 	redsync   = "redsync"
 )
 
-// names are those of the contender's clients.
+// names are the names of the contender's clients.
 func (c *scriptContender) names() []string {
 	if c.Count <= 1 {
 		return []string{c.Name}

@@ -37,14 +37,14 @@ func (w *worker) between(t span) time.Duration {
 // pauseFor waits for a random time, and reports whether the sandbox continues.
 func (w *worker) pauseFor(ctx context.Context, t span) bool { return pause(ctx, w.between(t)) }
 
-// job is a lock that workers take and give back again and again.
+// job is a lock that workers take and give back repeatedly.
 type job struct {
 	// lock is the id of the lock, as the screen shows it.
 	lock        string
 	work, think span
 }
 
-// contend takes the lock, works, gives it back and thinks, again and again. A failure is a thing that happens to
+// contend takes the lock, works, gives it back and thinks, repeatedly. A failure is a thing that happens to
 // clients: it thinks and tries again.
 func (w *worker) contend(ctx context.Context, lock lockops.Locker, j job) {
 	for w.pauseFor(ctx, j.think) {

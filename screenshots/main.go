@@ -1,14 +1,14 @@
-// Command screenshots makes the pictures of the program: it runs the real one in a pseudo-terminal, types
-// keys, waits for the expected text, and draws the terminal's cells as SVG, which rsvg-convert turns into
-// PNG.
+// Command screenshots makes the pictures of the program: it runs the program in a pseudo-terminal,
+// types keys, waits for the expected text, and draws the terminal's cells as SVG, which
+// rsvg-convert converts to PNG.
 //
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
 //	go run . -frames DIR # sheets from (cd .. && go test ./tui -args -frames DIR):
 //	                     # each screen, dialog, size and way of colour
 //
-// Most pictures show a moment of tour.jsonl.gz, a recording of the demo, so a picture that is made again has the
-// same bytes. Pictures of what only a running program shows are of the demo itself, and made only when named.
+// Most pictures show a moment of tour.jsonl.gz, a recording of the demo, so they are reproducible.
+// Pictures that need a running program are of the demo itself, and made only when named.
 //
 // It needs rsvg-convert (librsvg2-bin) and the font JetBrains Mono (fonts-jetbrains-mono).
 package main
@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// pictureTime bounds the making of one picture; the slowest waits for an event in the demo.
+// pictureTime bounds one picture; the slowest waits for an event in the demo.
 const pictureTime = 90 * time.Second
 
 func main() {
@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// choose finds pictures by name; without names, all of the recording.
+// choose finds pictures by name; without names, all pictures of the recording.
 func choose(list []picture, names []string) ([]picture, error) {
 	var chosen []picture
 	for _, p := range list {
@@ -111,7 +111,6 @@ func newStudio(ctx context.Context) (*studio, error) {
 	return s, nil
 }
 
-// save makes a picture and returns its path.
 func (s *studio) save(ctx context.Context, p picture) (string, error) {
 	if p.frames > 0 {
 		return s.film(ctx, p)
@@ -128,7 +127,6 @@ func (s *studio) save(ctx context.Context, p picture) (string, error) {
 	return path, writePNG(path, pixels)
 }
 
-// draw plays a picture's script and draws the final screen.
 func (s *studio) draw(ctx context.Context, p picture) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, pictureTime)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package theme holds the colours, glyphs and bars of the screen. It knows no lock: only roles such as holding,
-// waiting and critical, each with a glyph as well as a colour.
+// Package theme has the colours, glyphs and bars of the screen. It knows roles such as holding,
+// waiting and critical, each with a glyph as well as a colour, but no locks.
 package theme
 
 import (
@@ -12,12 +12,12 @@ import (
 
 // The names of the themes.
 const (
-	// Auto is Dark or Light, as the terminal's background is.
+	// Auto is Dark or Light, depending on the terminal's background.
 	Auto  = "auto"
 	Dark  = "dark"
 	Light = "light"
-	// HighContrast and ColourBlind are each made for both backgrounds too. In ColourBlind no two states
-	// differ in red and green only.
+	// HighContrast and ColourBlind adapt to both backgrounds. In ColourBlind no two states differ
+	// only in red and green.
 	HighContrast = "high-contrast"
 	ColourBlind  = "colour-blind"
 )
@@ -27,38 +27,38 @@ func Names() []string { return []string{Auto, Dark, Light, HighContrast, ColourB
 
 // Options choose a theme.
 type Options struct {
-	// Name is one of Names; empty or another is Auto.
+	// Name is one of Names; anything else is Auto.
 	Name string
-	// Light is for terminals with a light background; BackgroundKnown: the terminal said so, or that it is dark.
+	// Light: the background is light; BackgroundKnown: the terminal reported it.
 	Light, BackgroundKnown bool
 	// NoColor leaves only bold and reverse.
 	NoColor bool
 	// ASCII draws with 7-bit characters only.
 	ASCII bool
-	// Skin replaces colours of the theme, on terminals of more than 16.
+	// Skin replaces the theme's colours on terminals with more than 16.
 	Skin Skin
 	// Profile is the terminal's range of colours. The zero value, unknown, counts as true colour,
 	// since the output is converted later.
 	Profile colorprofile.Profile
 }
 
-// Next are the same options with the theme after this one.
+// Next returns the same options with the next theme.
 func (o Options) Next() Options {
 	names := Names()
 	o.Name = names[(max(0, slices.Index(names, o.Name))+1)%len(names)]
 	return o
 }
 
-// onLight reports whether the theme is one for a light background.
+// onLight reports whether the theme is for a light background.
 func (o Options) onLight() bool { return o.Name == Light || o.Name != Dark && o.Light }
 
-// Theme is a set of styles and glyphs, a field for each thing that is drawn. It is built once and not changed.
+// Theme is a set of styles and glyphs, with a field for each thing to draw. It is immutable.
 type Theme struct {
 	Options Options
 	Glyphs  Glyphs
 
-	// Paper and Ink are the whole window's background and text where the theme was chosen against the terminal's own;
-	// nil: they stay the terminal's.
+	// Paper and Ink are the window's background and text if the theme was chosen against the
+	// terminal's own; nil: the terminal's.
 	Paper, Ink color.Color
 
 	// Text is ordinary, Strong is emphasised, Muted is secondary, Faint is structure such as rules
@@ -78,7 +78,7 @@ type Theme struct {
 	Frame, FrameCritical lipgloss.Style
 
 	selected, fresh lipgloss.Style
-	// turned: the selected row has one colour of text, whatever it says.
+	// turned: the selected row has one text colour.
 	turned bool
 }
 
@@ -140,7 +140,7 @@ func New(o Options) *Theme {
 func (t *Theme) withoutColour() {
 	base := lipgloss.NewStyle()
 	if !t.Options.ASCII {
-		t.Glyphs.Cursor = t.Glyphs.Breadcrumb // half a cell of a reversed row looks broken
+		t.Glyphs.Cursor = t.Glyphs.Breadcrumb // half a reversed cell looks broken
 	}
 	t.fresh = base.Bold(true)
 	t.Badge = base
@@ -161,8 +161,8 @@ func (t *Theme) with16() {
 	}
 }
 
-// paint makes the window light or dark where that was chosen and the terminal reported the other. Terminals
-// of 16 colours or less cannot be set.
+// paint makes the window light or dark if the terminal reported the opposite of what was chosen. It
+// cannot with 16 colours or fewer.
 func (t *Theme) paint() {
 	o := t.Options
 	few := o.NoColor || o.Profile == colorprofile.ANSI
@@ -173,12 +173,12 @@ func (t *Theme) paint() {
 	if o.onLight() {
 		t.Paper, t.Ink = lipgloss.Color("#fafafa"), lipgloss.Color("#1c1f26")
 	}
-	if !t.turned { // also where the terminal keeps its own
+	if !t.turned { // also if the terminal keeps its own
 		t.selected, t.fresh = t.selected.Foreground(t.Ink), t.fresh.Foreground(t.Ink)
 	}
 }
 
-// Selected is a style on the selected row.
+// Selected adapts a style to the selected row.
 func (t *Theme) Selected(s lipgloss.Style) lipgloss.Style {
 	if t.turned {
 		return s.Foreground(t.selected.GetForeground()).Background(t.selected.GetBackground())
@@ -186,5 +186,5 @@ func (t *Theme) Selected(s lipgloss.Style) lipgloss.Style {
 	return s.Inherit(t.selected)
 }
 
-// Fresh is a style on a row that has just changed hands.
+// Fresh adapts a style to a row that has just changed hands.
 func (t *Theme) Fresh(s lipgloss.Style) lipgloss.Style { return s.Inherit(t.fresh) }

@@ -122,7 +122,7 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	wantText(t, reading, "Force-release  2 locks", "Preview only (profile is read_only")
 }
 
-// Curator's holders are asked to let go from the list and from the chain; who does not is said not to.
+// Curator's holders can be asked to let go from the list and the chain; refusals are reported.
 func TestAskFromTheScreen(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

@@ -122,7 +122,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	}
 }
 
-// The advised key goes to the one that the advice names where others have its session, or nobody's, too.
+// The advised key acts on the contender that the advice names, even if others share its session.
 func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 	t.Parallel()
 	orphan := fixture.Orders()
@@ -278,7 +278,7 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	}
 }
 
-// waiterGuard previews and removes as the real one does: who waits only where that is allowed.
+// waiterGuard previews and removes like the real one: waiters only if that is allowed.
 type waiterGuard struct{ manyReleasers }
 
 func (f *waiterGuard) of(string) (act.Releaser, bool) { return f, true }

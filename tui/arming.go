@@ -11,13 +11,13 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// armedMsg has the outcome of allowing writing, or of forbidding it.
+// armedMsg is the outcome of allowing or forbidding writing.
 type armedMsg struct {
 	on  bool
 	err error
 }
 
-// ReadOnly is the reason why no lock may be taken by hand; empty when one may be.
+// ReadOnly explains why no lock may be acquired; empty if one may be.
 func (w *world) ReadOnly() string {
 	if w.pastEvents == nil && w.options.Lab != nil && (w.options.Arm == nil || w.armed) {
 		return ""
@@ -25,7 +25,7 @@ func (w *world) ReadOnly() string {
 	return w.whyReadOnly()
 }
 
-// MayAct is the reason why nothing may be done to locks of others; empty when it may be.
+// MayAct explains why no action on other clients' locks is allowed; empty if one is.
 func (w *world) MayAct() string {
 	allowed := w.options.Release != nil && w.options.ReadOnly == ""
 	if w.pastEvents == nil && allowed && (w.options.Arm == nil || w.armed) {
@@ -55,7 +55,7 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// Arm allows writing, where only that is missing.
+// Arm allows writing, unless something else forbids it.
 func (w *world) Arm() tea.Cmd {
 	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
 		return nil
@@ -68,8 +68,8 @@ func (w *world) arm(on bool) tea.Cmd {
 	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
 }
 
-// writeActions allow writing, and forbid it again, where the user can choose. All holds must be
-// released before it is forbidden, since they could not be released afterwards.
+// writeActions allow and forbid writing, if the user may choose. All holds must be released first,
+// since they could not be released afterwards.
 func (w *world) writeActions() []screen.Action {
 	if w.options.Arm == nil {
 		return nil
@@ -94,7 +94,6 @@ func (w *world) writeActions() []screen.Action {
 	return []screen.Action{a}
 }
 
-// arming takes the outcome.
 func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// burdened are backends of which much is known, and a good deal is wrong.
+// burdened are well-known backends with many problems.
 func burdened(t testing.TB) *inspect.Snapshot {
 	t.Helper()
 	b := fixture.Backends()
@@ -30,7 +30,7 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	zk.Findings = []inspect.Finding{{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
 		Steps: []inspect.Step{
-			fixture.Say("give the server's AdminServer in the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"),
+			fixture.Say("add the server's AdminServer to the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"),
 		},
 	}}
 	redis.Error = "redissource: master 10.2.1.5:6379: no answer for 3.2s: dial tcp 10.2.1.5:6379: i/o timeout, although the address could be resolved"

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// bellPause is the least time between two bells.
+// bellPause is the minimum time between two bells.
 const bellPause = 3 * time.Second
 
 // ring rings the terminal's bell for new findings of the configured severity or worse. It ignores

@@ -170,7 +170,7 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	}
 }
 
-// Where nothing can be filtered, letters after a slash are no commands either.
+// Where nothing can be filtered, letters after a slash are not commands either.
 func TestNoLetterAfterASlashIsACommand(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {

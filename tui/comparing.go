@@ -69,7 +69,7 @@ type comparing struct {
 	generation int
 	head       string
 	lines      []string
-	// all are the lines as they were laid out for a width, of which rows are in sight.
+	// all are the lines laid out for a width; rows of them are visible.
 	all                 []widget.Line
 	width, widest, rows int
 	text                widget.Scroller

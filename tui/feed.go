@@ -24,7 +24,7 @@ type snapshotArrivedMsg struct {
 // tickedMsg is a beat of the clock; one of an older generation is dropped.
 type tickedMsg struct{ generation int }
 
-// snapshotBeat is the least time between two snapshots that are drawn. After a quiet time the first is drawn
+// snapshotBeat is the minimum time between two snapshots that are drawn. After a quiet time the first is drawn
 // at once; of what changes all the time a reader sees no more than 20 states a second, and keys wait for
 // fewer of them.
 const snapshotBeat = 50 * time.Millisecond

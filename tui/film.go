@@ -85,7 +85,7 @@ func (m *Model) nextFilmed() tea.Cmd {
 	})
 }
 
-// receiveFilmed keeps more of the film, all of which is past, and starts playing with the first snapshots.
+// receiveFilmed adds a batch to the film, and starts playing with the first one.
 func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 	for _, s := range msg.snapshots {
 		before := m.waiting

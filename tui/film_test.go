@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// noFilm is one of which a test hands out the snapshots itself.
+// noFilm is a film whose snapshots the test supplies.
 type noFilm struct{}
 
 func (noFilm) Next(context.Context) ([]*inspect.Snapshot, error) { return nil, io.EOF }
@@ -34,7 +34,7 @@ func filming(t *testing.T, o Options, width, height int) *rewound {
 	return r
 }
 
-// frames are those of the hand-overs from one to before another.
+// frames are the hand-overs from one to before another.
 func frames(from, to int) []*inspect.Snapshot {
 	var list []*inspect.Snapshot
 	for i := from; i < to; i++ {
@@ -107,7 +107,7 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 }
 
 // What is sought before it is read is drawn once it is, and nothing else meanwhile; space gives it up. The
-// end is that of the whole recording, not of what is read.
+// end is the end of the whole recording, not of what has been read.
 func TestASoughtMomentIsDrawnWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)

@@ -7,7 +7,6 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Signs are found by their words, too, and where nothing is found that is said.
 func TestHelpFindsSigns(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -18,7 +17,7 @@ func TestHelpFindsSigns(t *testing.T) {
 	wantText(t, m, "no key and no sign has this")
 }
 
-// At 120x36 the help of every screen is seen whole, in two columns.
+// The help of every screen fits 120x36 in two columns.
 func TestHelpFits(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {

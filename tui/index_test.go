@@ -71,12 +71,12 @@ func TestTimesInTheFilterGoBy(t *testing.T) {
 func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
 	m := model(t, Options{}, 140, 24, fixture.Everything())
 	press(m, "G", "/", "held>5")
-	wantText(t, m, "held>5: give a time", "zk:/locks/billing")
+	wantText(t, m, "held>5: use a time", "zk:/locks/billing")
 	fits(t, m)
 	press(m, "m")
 	wantText(t, m, "2 of 8 locks")
 	press(m, "backspace", "backspace")
-	wantText(t, m, "2 of 8 locks", "give a time")
+	wantText(t, m, "2 of 8 locks", "use a time")
 	for range 5 {
 		press(m, "backspace")
 	}

@@ -84,7 +84,7 @@ func TestNoKeyIsSilent(t *testing.T) {
 	}
 }
 
-// boundKeys are those of the screen in front, and those that every screen has.
+// boundKeys are the keys of the visible screen, and those of every screen.
 func boundKeys(m *Model) (keys []string) {
 	for _, a := range slices.Concat(m.front().Actions(), m.commonActions()) {
 		for _, k := range a.Keys {
@@ -134,7 +134,7 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 		x += h.Width()
 		key := hintKey(&h.Action)
 		if key == "" {
-			t.Errorf("the hint %q is no key", h.Text())
+			t.Errorf("the hint %q is not a key", h.Text())
 			continue
 		}
 		pressed, clicked := open(), open()

@@ -21,7 +21,7 @@ import (
 
 var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")
 
-// look is a way in which a terminal shows colours.
+// look is a terminal's range of colours.
 type look struct {
 	name    string
 	theme   theme.Options
@@ -83,7 +83,7 @@ func writeFrame(t *testing.T, name string, l look, drawn string) {
 	must.Succeed(t, os.WriteFile(filepath.Join(*framesTo, fmt.Sprintf("%s-%s.ans", name, l.name)), []byte(drawn), 0o600))
 }
 
-// Of two panes with a cursor each, only the row in which the keys move is marked, without colours too.
+// With two cursors only the row of the focused pane is marked, even without colours.
 func TestOneMarkedRow(t *testing.T) {
 	t.Parallel()
 	for _, size := range sizes[1:] {

@@ -12,11 +12,11 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// ackDelay is the least time on the screen before a key acknowledges a loss: keys typed before it came were
+// ackDelay is the minimum time on the screen before a key acknowledges a loss: keys typed before it came were
 // meant for something else.
 const ackDelay = 500 * time.Millisecond
 
-// lossLine names the losses at the foot of the window while another dialog lies over it; nil when there are none.
+// lossLine names the losses at the foot of the window while another dialog lies over it; nil if there are none.
 func (w *world) lossLine() widget.Line {
 	if _, shown := w.top().(*lossBox); shown || len(w.losses) == 0 {
 		return nil

@@ -56,7 +56,7 @@ type Options struct {
 	// Commands are shell lines to copy. They inspect a lock, or the process behind its contender c,
 	// which may be nil. nil: no commands.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
-	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty where it may have one.
+	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty if it may have one.
 	NoClipboard string
 	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
 	// may block. nil: no files are written.
@@ -82,7 +82,7 @@ type Options struct {
 	Theme theme.Options
 	// Bell is the lowest severity of a new finding that rings the terminal's bell; empty: none does.
 	Bell inspect.Severity
-	// NoSuspend is the reason why ctrl+z must not stop the program; empty where a shell continues it.
+	// NoSuspend is the reason why ctrl+z must not stop the program; empty if a shell continues it.
 	NoSuspend string
 	// Now is our clock; nil means time.Now.
 	Now func() time.Time

@@ -172,7 +172,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	return m.draw(to, true)
 }
 
-// draw draws a moment of the past. all: it is no moment soon after the one that is drawn.
+// draw draws a moment of the past. all: it is not a moment soon after the one that is drawn.
 func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 	s, inexact := m.past.At(to)
 	if s == nil {

@@ -32,7 +32,7 @@ func seen(t *testing.T, o Options, width, height int) *rewound {
 	return r
 }
 
-// handOver is a snapshot in which worker-i has just got the lock.
+// handOver is a snapshot in which worker-i has just acquired the lock.
 func (r *rewound) handOver(i int) {
 	c := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), 0, nil, 0)
 	c.Since, c.HeldSince = r.at.Add(-time.Second), r.at

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// quit ends the program; when something is held here it asks first.
+// quit ends the program, and asks first if locks are held.
 func (w *world) quit() tea.Cmd {
 	if held, waiting := w.inHand(); held+waiting > 0 {
 		d := &quitting{world: w, held: held, waiting: waiting}
@@ -21,8 +21,8 @@ func (w *world) quit() tea.Cmd {
 	return tea.Quit
 }
 
-// interrupt is quit for ctrl+c, which works over every dialog: asked once, it quits. In a small window, where
-// the question cannot be seen, the window says so beforehand.
+// interrupt is quit for ctrl+c, which works over every dialog; the second one quits. A window too
+// small for the question announces that beforehand.
 func (m *Model) interrupt() tea.Cmd {
 	if _, asked := m.top().(*quitting); asked || m.small() {
 		return tea.Quit
@@ -30,7 +30,7 @@ func (m *Model) interrupt() tea.Cmd {
 	return m.quit()
 }
 
-// inHand counts the locks that we hold ourselves, and those that we wait for.
+// inHand counts the locks that we hold and wait for.
 func (w *world) inHand() (held, waiting int) {
 	for _, s := range w.screens {
 		if h, ok := s.(screen.Holder); ok {
@@ -52,8 +52,8 @@ func handWords(held, waiting int) string {
 	}
 }
 
-// quitting asks before held locks are released by quitting, and queues left. It begins on Cancel, so that a habit
-// loses nothing.
+// quitting asks before quitting releases locks or leaves queues. It begins on Cancel, so that
+// pressing enter by habit is safe.
 type quitting struct {
 	*world
 	held, waiting int

@@ -143,7 +143,7 @@ func (p *program) quiet() {
 			return
 		}
 		last = n
-		time.Sleep(100 * time.Millisecond) // that nothing is drawn is no event
+		time.Sleep(100 * time.Millisecond) // that nothing is drawn is not an event
 	}
 }
 

@@ -62,7 +62,7 @@ func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
-// The cursor is with whoever holds the lock until it is moved; then it stays with its lane.
+// The cursor follows the holder until it is moved; then it stays with its lane.
 func TestTimelineCursor(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)

@@ -52,7 +52,7 @@ func TestTrendsGoOn(t *testing.T) {
 	}
 }
 
-// A queue that nobody can see is no empty one, and one with somebody in it is higher than a lock that is only held.
+// An invisible queue differs from an empty one, and one with waiters is higher than a held lock.
 func TestPulse(t *testing.T) {
 	trend := inspect.Trend{Waiting: []float64{-1, 0, 0, 0.1, 1, 4, 8}, Holding: []float64{-1, 0, 1, 1, 1, 1, 1}}
 	for _, test := range []struct {

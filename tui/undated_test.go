@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// An age by a clock that nobody has compared with ours is marked wherever it is drawn.
+// An age by an unchecked clock is marked wherever it is drawn.
 func TestAgesByAnUnknownClockAreMarked(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()

@@ -102,16 +102,16 @@ func (r *action) agree(expected, does string, why *string, show func(io.Writer))
 	_, asks := app.Terminal(r.Stdin)
 	switch {
 	case needs && (r.yes || !asks):
-		return "", errors.New("the profile's environment is production: say why (give --reason)")
+		return "", errors.New("the profile's environment is production: say why (use --reason)")
 	case r.yes:
 		return "--yes", nil
 	case !asks:
-		return "", errors.New("there is no terminal to ask on (give --yes)")
+		return "", errors.New("there is no terminal to confirm on (use --yes)")
 	}
 	in := bufio.NewReader(r.Stdin)
 	show(r.Stderr)
 	if needs {
-		fmt.Fprint(r.Stderr, "this is production; why: ")
+		fmt.Fprint(r.Stderr, "this is production; reason: ")
 		line, _ := in.ReadString('\n')
 		if *why = strings.TrimSpace(line); *why == "" {
 			return "", errors.New("no reason was given")
@@ -204,7 +204,7 @@ func (r *action) target(ctx context.Context, args []string) (id inspect.ID, t co
 	if r.setup, err = r.SetUp(ctx, args[1:]); err != nil {
 		return id, t, err
 	}
-	if r.verb == "kill-client" { // a client is no path
+	if r.verb == "kill-client" { // a client is not a path
 		t, err = r.setup.Backend(id.Backend)
 		return id, t, err
 	}

@@ -39,7 +39,7 @@ func Ask(a *app.App) *cobra.Command {
 
 func (r *ask) run(ctx context.Context, args []string) error {
 	if r.wait < 0 {
-		return app.Usagef("--wait %v: give a time, such as 10s", r.wait)
+		return app.Usagef("--wait %v: use a time, such as 10s", r.wait)
 	}
 	if err := r.prepare(ctx, args); err != nil {
 		return err

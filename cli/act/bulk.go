@@ -62,12 +62,13 @@ func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err erro
 		return false, err
 	}
 	if slices.ContainsFunc(s.Backends, app.Unseen) {
-		return false, errors.Join(errors.New("not all could be read: nothing was done"), b.ExitOfStates(s.Backends))
+		return false, errors.Join(errors.New("some locks could not be read: nothing was done"),
+			b.ExitOfStates(s.Backends))
 	}
 	b.choose(s)
 	if b.left > 0 {
-		b.Say("%d more match and are left out: only possibly locks, "+
-			"or not held by exactly one (lockscope ls shows them)", b.left)
+		b.Say("%d more match but are skipped: possible locks, "+
+			"or not held by exactly one client (see: lockscope ls)", b.left)
 	}
 	if n := len(b.items); n > b.max {
 		b.stop = TooMany
@@ -95,9 +96,9 @@ func (r *release) checkBulk() error {
 	case r.twoLeaders:
 		return app.Usagef("--yes-two-leaders goes with --owner: --match leaves out leaders that would still lead")
 	case r.max == 0:
-		return app.Usagef("--max is required: how many locks at most, from 1 to %d", mostAtOnce)
+		return app.Usagef("--max is required: the maximum number of locks, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:
-		return app.Usagef("--max %d: say how many locks at most, from 1 to %d", r.max, mostAtOnce)
+		return app.Usagef("--max %d: use 1 to %d locks", r.max, mostAtOnce)
 	case r.finding != "" && !slices.ContainsFunc(finding.Rules(),
 		func(f inspect.Rule) bool { return f.Name == r.finding }):
 		return app.Usagef("--finding %q: no such finding (docs/findings.md lists them)", r.finding)
@@ -227,7 +228,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 	case err != nil && reason != "":
 		return app.Exitf(app.ExitNo, "%s: %w", reason, err)
 	case err == nil && failed != nil:
-		return fmt.Errorf("stopped at the first that did not go as shown: %w", failed)
+		return fmt.Errorf("stopped at the first that did not go as previewed: %w", failed)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ func (r *lockAction) look(ctx context.Context, all *app.Releasers) (may bool, er
 	return r.judged()
 }
 
-// preview fills in what the servers show of the contender.
+// preview adds what the servers report about the contender.
 func (r *lockAction) preview(ctx context.Context, all *app.Releasers) (err error) {
 	r.releaser, _ = all.Of(r.request.ID.Backend)
 	r.seen, err = r.previewOf(ctx, r.releaser, r.request)
@@ -160,7 +160,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	case len(p.Alike) == 0 || p.Seen != nil:
 		return nil
 	case len(p.Alike) > 1:
-		return fmt.Errorf("%q is a label of %d contenders, and the name of none (choose one by its name: %s)",
+		return fmt.Errorf("%q is the label of %d contenders, not a name (choose one by its name: %s)",
 			r.owner, len(p.Alike),
 			r.setup.Command("show", p.Request.ID))
 	}
@@ -179,7 +179,7 @@ func (r *lockAction) misnamed(p act.Preview) error {
 	if r.dryRun {
 		flags = append(flags, "--dry-run")
 	}
-	return fmt.Errorf("%q is a label of %s, which %s, and not its name (if you mean that one: %s)",
+	return fmt.Errorf("%q is the label of %s, which %s, not its name (if you mean it: %s)",
 		r.owner, flags[1], does,
 		r.setup.Command(r.verb, p.Request.ID, flags...))
 }

@@ -18,14 +18,13 @@ import (
 // release is one run of the command release.
 type release struct {
 	lockAction
-	others *act.Others // nil: they were not read
-	// Of release --match: a pattern of locks' ids, a finding that they must have (empty: any or
-	// none), and how many at most.
+	others *act.Others // nil: not read
+	// Of release --match: a pattern of lock ids, a required finding (empty: none) and the maximum
+	// number.
 	match, finding string
 	max            int
 }
 
-// Release is the command release.
 func Release(a *app.App) *cobra.Command {
 	r := &release{lockAction: lockAction{action: action{App: a, verb: "release"}}}
 	command := &cobra.Command{
@@ -66,8 +65,7 @@ func (r *release) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements guarded. If the preview is shown to the user, it includes the effects on other
-// locks.
+// look implements guarded. An interactive preview includes the effects on other locks.
 func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err
@@ -81,7 +79,8 @@ func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err e
 	return r.judged()
 }
 
-// consider reads what the other locks show about the release. If only watches decide the holder, it uses them.
+// consider reads what the other locks say about the release. If only watches decide the holder, it
+// uses them.
 func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	if r.seen.Seen == nil {
 		return nil
@@ -109,7 +108,6 @@ func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 // show implements guarded.
 func (r *release) show(to io.Writer) { r.showRelease(to, r.seen) }
 
-// showRelease prints a preview.
 func (r *release) showRelease(to io.Writer, p act.Preview) {
 	r.showOwner(to, &p)
 	showNext(to, &p)
@@ -121,7 +119,7 @@ func (r *release) showRelease(to io.Writer, p act.Preview) {
 // confirm implements guarded.
 func (r *release) confirm() (how string, err error) { return r.agreeTo("release it", r.show) }
 
-// ReleaseJSON is the contract's answer.
+// ReleaseJSON is the output of the contract.
 type ReleaseJSON struct {
 	Released bool `json:"released"`
 	outcomeJSON
@@ -130,22 +128,21 @@ type ReleaseJSON struct {
 	Others  *ReleaseOthers  `json:"others"`
 }
 
-// ReleaseOthers is what other locks show about a release.
+// ReleaseOthers are a release's effects on other locks.
 type ReleaseOthers struct {
 	Read     bool         `json:"read"`
 	Known    bool         `json:"known"`
 	Holds    []string     `json:"holds"`
 	Waits    []string     `json:"waits"`
 	Deadlock act.Deadlock `json:"deadlock"`
-	// NotGiven are kinds of servers where a deadlock would not show.
+	// NotGiven are kinds of servers where a deadlock would go unseen.
 	NotGiven []inspect.BackendKind `json:"not_given,omitempty"`
 }
 
 type releaseMaster struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
-	// Ended: how the contender left a master that reported no deletion: not by the request, or
-	// somehow.
+	// Ended: how the contender left a master that reported no deletion.
 	Ended act.Ended `json:"ended,omitempty"`
 	Error string    `json:"error"`
 }
@@ -190,7 +187,7 @@ func (r *release) print(request act.Request, result act.Result) {
 		case m.Deleted:
 			answer = "deleted"
 		case m.Lacked:
-			answer = "had another value or none"
+			answer = "had a different value, or none"
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", m.Addr, answer)
 	}

@@ -62,11 +62,11 @@ func Sweep(a *app.App) *cobra.Command {
 func (r *sweep) run(ctx context.Context, args []string) error {
 	switch {
 	case r.idle < time.Minute:
-		return app.Usagef("--idle %v: give a minute or more, such as 24h", r.idle)
+		return app.Usagef("--idle %v: use a minute or more, such as 24h", r.idle)
 	case r.max == 0:
-		return app.Usagef("--max is required: how many directories at most, from 1 to %d", mostAtOnce)
+		return app.Usagef("--max is required: the maximum number of directories, from 1 to %d", mostAtOnce)
 	case r.max < 1 || r.max > mostAtOnce:
-		return app.Usagef("--max %d: say how many directories at most, from 1 to %d", r.max, mostAtOnce)
+		return app.Usagef("--max %d: use 1 to %d directories", r.max, mostAtOnce)
 	}
 	var err error
 	if r.id, r.on, err = r.target(ctx, args); err != nil {
@@ -116,32 +116,32 @@ func (r *sweep) show(to io.Writer) {
 	for _, dir := range r.seen.Found {
 		made := "made " + describe.Age(dir.Age) + " ago"
 		if dir.AgeUnknown {
-			made = "made at an unknown time"
+			made = "created at an unknown time"
 		}
 		fmt.Fprintf(to, "%s  %s, idle for %s or more\n", inspect.Escape(dir.Path), made, describe.Age(dir.Idle))
 	}
 	r.counts(to)
 	if len(r.seen.Found) > 0 {
-		fmt.Fprintln(to, "note: a client that creates its directory only once fails when it comes back: "+
-			"kazoo's Lock objects do")
+		fmt.Fprintln(to, "note: a client that creates its directory only once, such as a kazoo Lock, fails when it "+
+			"comes back")
 	}
 }
 
 // counts prints the number of directories found, and of those that stay.
 func (r *sweep) counts(to io.Writer) {
 	p := &r.seen
-	fmt.Fprintf(to, "%s of at most %d are empty and idle; of %d znodes\n", describe.Count(len(p.Found), "directory"),
-		r.max, p.Walked)
+	fmt.Fprintf(to, "%s of %d znodes, empty and idle (--max %d)\n", describe.Count(len(p.Found), "directory"),
+		p.Walked, r.max)
 	for _, left := range []struct {
 		count int
 		why   string
 	}{
-		{p.Recent, "used in that time"},
+		{p.Recent, "used within --idle"},
 		{p.Undated, "last used at an unknown time"},
 		{p.WithData, "with data"},
 	} {
 		if left.count > 0 {
-			fmt.Fprintf(to, "left: %d empty ones %s\n", left.count, left.why)
+			fmt.Fprintf(to, "kept: %d empty, %s\n", left.count, left.why)
 		}
 	}
 	if p.WhyUndated != "" {

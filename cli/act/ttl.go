@@ -20,7 +20,6 @@ type setTTL struct {
 	set time.Duration
 }
 
-// TTL is the command ttl.
 func TTL(a *app.App) *cobra.Command {
 	r := &setTTL{lockAction: lockAction{action: action{App: a, verb: "ttl"}}}
 	command := &cobra.Command{
@@ -80,7 +79,7 @@ func (r *setTTL) show(to io.Writer) {
 // confirm implements guarded.
 func (r *setTTL) confirm() (how string, err error) { return r.agreeTo("set its TTL", r.show) }
 
-// TTLJSON is the command's JSON.
+// TTLJSON is the output of the contract.
 type TTLJSON struct {
 	Set bool `json:"set"`
 	outcomeJSON
@@ -89,8 +88,7 @@ type TTLJSON struct {
 	Masters []ttlMaster `json:"masters"`
 }
 
-// ttlMaster has the key's time to live before and afterwards, in ms: -1 no expiry, null absent or
-// unknown.
+// ttlMaster has the key's TTL before and afterwards, in ms: -1 no expiry, null absent or unknown.
 type ttlMaster struct {
 	Addr   string `json:"addr"`
 	Set    bool   `json:"set"`
@@ -121,7 +119,7 @@ func (r *setTTL) json() any {
 	return j
 }
 
-// left is a key's time to live in milliseconds: -1 never expires, nil is unknown.
+// left is a key's TTL in milliseconds: -1 never expires, nil is unknown.
 func (r *setTTL) left(v *inspect.Vote) *int64 {
 	ms := int64(-1)
 	switch {
@@ -146,9 +144,9 @@ func (r *setTTL) print() {
 		case m.Set:
 			answer = "set; " + describe.Expiry(&m.After, r.Now())
 		case m.OtherExpiry:
-			answer = "not set: it has a TTL by now, or none any more; " + describe.Expiry(&m.After, r.Now())
+			answer = "not set: the key has gained or lost its expiry; " + describe.Expiry(&m.After, r.Now())
 		case m.Lacked:
-			answer = "has another value, or none"
+			answer = "has a different value, or none"
 		}
 		fmt.Fprintf(r.Stdout, "%s  %s\n", inspect.Escape(m.Addr), answer)
 	}

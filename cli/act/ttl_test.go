@@ -21,8 +21,8 @@ func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 		says   string
 	}{
 		"not asked":      {act.MasterResult{}, "not asked"},
-		"another value":  {act.MasterResult{Lacked: true, After: never}, "has another value, or none"},
-		"another expiry": {act.MasterResult{OtherExpiry: true, After: never}, "not set: it has a TTL by now, or none any more; never expires"},
+		"another value":  {act.MasterResult{Lacked: true, After: never}, "has a different value, or none"},
+		"another expiry": {act.MasterResult{OtherExpiry: true, After: never}, "not set: it has gained or lost a TTL; never expires"},
 		"unread after":   {act.MasterResult{Set: true}, "set; unknown: it does not answer"},
 		"gone after":     {act.MasterResult{Set: true, After: inspect.Vote{Up: true}}, "set; no such key"},
 		"failed":         {act.MasterResult{Err: errors.New("refused"), After: never}, "refused"},

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Environment holds what the program gets from outside, so that tests can replace it.
+// Environment is what the program gets from outside, so that tests can replace it.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

@@ -152,7 +152,7 @@ func OutputFlag(command *cobra.Command, output *string, forms ...string) {
 	command.PreRunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !slices.Contains(forms, *output):
-			return Usagef("-o %q: give one of %s", *output, strings.Join(forms, ", "))
+			return Usagef("-o %q: use one of %s", *output, strings.Join(forms, ", "))
 		case next != nil:
 			return next(cmd, args)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/finding"
 )
 
-// LookTwice reads the targets, and again a moment later if it found something that one look may
-// have seen halfway. What the second look does not find is left out.
+// LookTwice reads the targets, and again a moment later if a finding may be only half of a change.
+// The second look decides.
 func LookTwice(
 	ctx context.Context, look func(before *inspect.Snapshot) (*inspect.Snapshot, error), wait time.Duration,
 ) (*inspect.Snapshot, error) {

@@ -47,7 +47,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 	}
 }
 
-// A script's digest and line, and the words of Go for a limit, are no news for who typed a command.
+// A script's digest and line, and the words of Go for a limit, are not news for who typed a command.
 func TestErrorsAreOfTheDomain(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
 	must.Equal(t, got, "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)")
@@ -55,8 +55,8 @@ func TestErrorsAreOfTheDomain(t *testing.T) {
 		t.Errorf("of a server that answers: %q", got)
 	}
 	for text, want := range map[string]string{
-		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it reads its data into memory: wait until it has)",
-		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: repair that link, or give the master instead); " +
+		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it is loading its data into memory: wait until it has finished)",
+		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: repair that link, or use the master instead); " +
 			"master r2:6379: connection refused (check the address, and that the server runs)",
 		"master r2:6379: connection refused; master r1:6379: ERR max number of clients reached": "master r2:6379: connection refused; " +
 			"master r1:6379: ERR max number of clients reached (its connections are used up: see who has them (CLIENT LIST), or raise maxclients)",

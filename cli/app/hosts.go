@@ -37,7 +37,7 @@ func CheckConfig(cfg config.Config) error {
 	return err
 }
 
-// hosts names the hosts of clients; nil where the configuration names none.
+// hosts names the hosts of clients; nil if the configuration names none.
 func (a *App) hosts(s Setup) *inspect.Hosts {
 	if len(s.hostRules) == 0 {
 		return nil

@@ -11,18 +11,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asciiSigns has a sign of ASCII, one cell wide like it, for each sign of our own texts.
+// asciiSigns maps each symbol of our own texts to an ASCII character of the same width.
 var asciiSigns = map[rune]byte{
 	'…': '~', '·': '-', '–': '-', '→': '>', '≤': '<', '≥': '>', '²': '2',
 	'●': '*', '○': 'o', '◐': '%', '✖': 'X', '⇢': '>', '⇠': '-', '⇥': '-', '─': '-', '└': '`',
 }
 
-// asciiWriter writes texts for a locale without UTF-8: our signs in ASCII, all else escaped as
-// inspect.Escape does with what a terminal cannot show.
+// asciiWriter writes text for a locale without UTF-8: our symbols in ASCII, everything else escaped
+// as by inspect.Escape.
 type asciiWriter struct {
 	io.Writer
 	mu  sync.Mutex
-	cut []byte // the beginning of a character that the last write ended in
+	cut []byte // the incomplete character at the end of the last write
 }
 
 func (w *asciiWriter) Write(p []byte) (int, error) {
@@ -66,8 +66,8 @@ func (e Environment) ForPeople(w io.Writer) io.Writer {
 	return &asciiWriter{Writer: w}
 }
 
-// texts are the forms of output for people. The others, and what makesFile prints, are for programs
-// and stay UTF-8.
+// texts are the output formats for people. The others, and the output of makesFile, are for
+// programs and stay UTF-8.
 var texts = []string{"text", "table", "wide", "tree"}
 
 func makesFile(cmd *cobra.Command) bool {
@@ -91,5 +91,5 @@ func SpeaksUTF8(getenv func(string) string) bool {
 			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
 		}
 	}
-	return getenv("TERM") != "linux" // no locale at all, as in a container: most terminals speak UTF-8
+	return getenv("TERM") != "linux" // without a locale, as in a container, most terminals use UTF-8
 }

@@ -50,7 +50,7 @@ func (a *App) ReadMutes() ([]MuteEntry, error) {
 	}
 	var list []MuteEntry
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("mutes: %s: %w (mend or remove it)", path, err)
+		return nil, fmt.Errorf("mutes: %s: %w (fix or remove it)", path, err)
 	}
 	now := a.Now()
 	return slices.DeleteFunc(list, func(m MuteEntry) bool { return !now.Before(m.Until) }), nil

@@ -96,7 +96,7 @@ func (a *App) Look(ctx context.Context, s Setup, only string) (*inspect.Snapshot
 	return a.lookWith(ctx, observer)
 }
 
-// LookAgain reads the targets once more; before is the earlier look, or nil.
+// LookAgain reads the targets again; before is the earlier look, or nil.
 func (a *App) LookAgain(ctx context.Context, s Setup, before *inspect.Snapshot) (*inspect.Snapshot, error) {
 	observer, err := a.Observer(s, true, "")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// How long a look may take before it shows its progress, and how often it updates that.
+// How soon a look shows its progress, and how often it updates it.
 const (
 	patience      = time.Second
 	ProgressEvery = 200 * time.Millisecond
 )
 
-// observeOnce runs an observer for one pass. If that takes long, and standard error is a terminal,
-// a line shows how far it is.
+// observeOnce runs an observer for one pass. A long pass shows its progress if standard error is a
+// terminal.
 func (a *App) observeOnce(ctx context.Context, observer *inspect.Observer) error {
 	line := a.NewProgressLine()
 	if line == nil {
@@ -65,7 +65,7 @@ func progress(s *inspect.Snapshot) string {
 	return fmt.Sprintf("%s so far (%s)", describe.Count(s.Len(), "lock"), strings.Join(parts, ", "))
 }
 
-// ProgressLine is a line of a terminal that is rewritten, without escape sequences.
+// ProgressLine is a terminal line that is rewritten without escape sequences.
 type progressLine struct {
 	to    io.Writer
 	width int

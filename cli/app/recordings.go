@@ -18,7 +18,7 @@ func (a *App) OpenRecording(path string, options ...recording.Option) (*recordin
 	played, err := recording.Open(a.Now, path, options...)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, Usagef("recording %s: there is no such file (make one with: lockscope record FILE TARGET)", path)
+		return nil, Usagef("recording %s: no such file (make one with: lockscope record FILE TARGET)", path)
 	case errors.Is(err, recording.ErrFormat):
 		return nil, Usagef("%w", err)
 	case err != nil: // a directory, or one that may not be read
@@ -64,7 +64,7 @@ func CreateRecording(path string, replace bool) (*os.File, error) {
 	file, err := os.OpenFile(path, mode, 0o600)
 	switch {
 	case errors.Is(err, os.ErrExist):
-		return nil, Usagef("%s already exists (name another file, or give --force to replace it)", path)
+		return nil, Usagef("%s already exists (name another file, or use --force to replace it)", path)
 	case err != nil:
 		return nil, Usagef("%w", err)
 	}

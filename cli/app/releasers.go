@@ -15,22 +15,22 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// Releasers force-release locks of a setup's backends. Each connects at its first use, so that a
-// viewer has no writing connection.
+// Releasers force-release locks on a setup's backends. Each connects on first use, so that a viewer
+// has no writing connection.
 type Releasers struct {
 	app   *App
 	setup Setup
 	audit *act.Audit
-	// forcing is called with the holder that is about to be freed; may be nil.
+	// Forcing is called with the holder that is about to be freed; may be nil.
 	Forcing func(inspect.ID, inspect.Untrusted)
 
 	mu       sync.Mutex
-	disarmed bool // nothing is executed
+	disarmed bool // actions are refused
 	made     map[string]act.Releaser
 	closes   []func()
 }
 
-// NewReleasers opens the default audit file; without it nothing may be done.
+// NewReleasers opens the default audit file, without which no action is allowed.
 func (a *App) NewReleasers(s Setup) (*Releasers, error) {
 	audit, err := a.OpenAudit(s, "")
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *App) OpenAudit(s Setup, path string) (*act.Audit, error) {
 	return audit, nil
 }
 
-// NewPreviewers returns releasers without an audit file, which can only preview.
+// NewPreviewers returns releasers without an audit file; they can only preview.
 func (a *App) NewPreviewers(s Setup) *Releasers {
 	return &Releasers{app: a, setup: s, made: make(map[string]act.Releaser)}
 }
@@ -90,20 +90,20 @@ func (r *Releasers) Of(backend string) (act.Releaser, bool) {
 	return nil, false
 }
 
-// Ender connects to a backend, to end connections of its clients.
+// Ender returns what ends a backend's client connections.
 func (r *Releasers) Ender(ctx context.Context, backend string) (act.Ender, error) {
 	if t, err := r.setup.Backend(backend); err == nil && t.Service == connect.ZooKeeper {
-		return &act.ZooKeeper{}, nil // which asks no server: there is nothing to be done
+		return &act.ZooKeeper{}, nil // asks no server: there is nothing to do
 	}
 	return capable[act.Ender](ctx, r, backend, "no client can be ended")
 }
 
-// Sweeper connects to a backend, to delete directories that locks left behind.
+// Sweeper returns what deletes a backend's abandoned directories.
 func (r *Releasers) Sweeper(ctx context.Context, backend string) (act.Sweeper, error) {
 	return capable[act.Sweeper](ctx, r, backend, "it has no directories")
 }
 
-// capable connects to a backend whose releaser can do more; lacks is the error if it cannot.
+// capable connects to a backend whose releaser implements T; lacks is the error if it does not.
 func capable[T any](ctx context.Context, r *Releasers, backend, lacks string) (able T, err error) {
 	t, err := r.setup.Backend(backend)
 	if err != nil {
@@ -120,7 +120,7 @@ func capable[T any](ctx context.Context, r *Releasers, backend, lacks string) (a
 	return able, nil
 }
 
-// lazyReleaser is an act.Releaser that connects at its first use.
+// lazyReleaser is an act.Releaser that connects on first use.
 type lazyReleaser struct {
 	all    *Releasers
 	target connect.Target
@@ -163,7 +163,7 @@ func (r *Releasers) connected(ctx context.Context, t connect.Target) (act.Releas
 	return made, nil
 }
 
-// PerMaster limits one request to one Redis master, including connecting, which takes 2 s with round
+// PerMaster limits one request to one Redis master, including connecting, which takes 2 s at round
 // trips of 300 ms.
 const PerMaster = 5 * time.Second
 
@@ -189,7 +189,7 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		addrs = []string{master} // as it is shown; the client follows it
+		addrs = []string{master} // the shown one; the client follows it
 	}
 	var masters []redis.UniversalClient
 	for _, o := range options {
@@ -202,7 +202,7 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 	}
 	stop := func() {
 		for _, m := range masters {
-			_ = m.Close() // nothing is under way any more
+			_ = m.Close() // no request is in flight
 		}
 	}
 	return act.NewRedis(masters, act.Target{Name: t.Name, Servers: addrs, DB: t.DB, Now: r.app.Now}, PerMaster, r.audit,
@@ -219,8 +219,8 @@ func (r *Releasers) zooKeeper(ctx context.Context, t connect.Target) (*lockops.Z
 	return r.app.ZKSession(ctx, r.setup, t, options...)
 }
 
-// Arm allows or forbids actions; previews are always possible. Actions are recorded in the audit
-// file at path, or the default one, which is returned if it is opened here.
+// Arm allows or forbids actions; previews are always possible. Actions go to the audit file at
+// path, or the default one, which is returned if it is opened here.
 func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +229,7 @@ func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 			return nil, err
 		}
 		r.audit = opened
-		clear(r.made) // previews under way keep theirs, which were made without it
+		clear(r.made) // previews under way keep theirs, which cannot act
 	}
 	r.disarmed = !on
 	return opened, nil

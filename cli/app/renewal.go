@@ -45,7 +45,7 @@ func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups
 	return func() { cancel(); running.Wait() }
 }
 
-// ask has the secrets read soon. It does not block.
+// ask requests a reading of the secrets. It does not block.
 func (r *renewal) ask() {
 	select {
 	case r.refused <- struct{}{}:
@@ -88,7 +88,7 @@ func (r *renewal) run(ctx context.Context, hangups <-chan os.Signal) {
 // again reads the secrets, and reports whether any changed. A failure leaves them as they are.
 func (r *renewal) again(ctx context.Context, hangup bool) (changed bool) {
 	if r.setup.ProfileName == "" {
-		r.Say("SIGHUP: there is no profile to read passwords from")
+		r.Say("SIGHUP: no profile to read passwords from")
 		return false
 	}
 	fresh, err := r.read(ctx)
@@ -105,7 +105,7 @@ func (r *renewal) again(ctx context.Context, hangup bool) (changed bool) {
 	}
 	others := hangup && !slices.EqualFunc(r.setup.Targets, fresh.Targets, same)
 	if others {
-		r.Say("profile %q has other targets now: restart to look at them", r.setup.ProfileName)
+		r.Say("profile %q has different targets now: restart to use them", r.setup.ProfileName)
 	}
 	switch {
 	case changed:

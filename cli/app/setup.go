@@ -86,7 +86,7 @@ func (a *App) setUp(ctx context.Context, args []string, unattended bool) (Setup,
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
 		if !ok {
-			return s, Usagef("profile %q is not in the configuration (there are: %s)", name, cfg.Names())
+			return s, Usagef("profile %q is not in the configuration (it has: %s)", name, cfg.Names())
 		}
 		s.ProfileName, s.Profile = name, profile
 	}
@@ -137,7 +137,7 @@ func (a *App) goVia(targets []connect.Target) error {
 	for i := range targets {
 		switch {
 		case targets[i].Service == connect.RedisUnix:
-			return Usagef("--via: target %s is a socket of this host", targets[i].Name)
+			return Usagef("--via: target %s is a local socket", targets[i].Name)
 		case targets[i].Via == nil:
 			targets[i].Via = via
 		}
@@ -215,10 +215,10 @@ func (s Setup) Backend(name string) (connect.Target, error) {
 		}
 		names[i] = t.Name
 	}
-	return connect.Target{}, Usagef("no target is named %q (there are: %s)", name, strings.Join(names, ", "))
+	return connect.Target{}, Usagef("no target is named %q (the targets are: %s)", name, strings.Join(names, ", "))
 }
 
-// BackendOf returns the target of a lock. A ZooKeeper path that no znode can have is no lock, and no server is
+// BackendOf returns the target of a lock. A ZooKeeper path that no znode can have is not a lock, and no server is
 // asked about it.
 func (s Setup) BackendOf(id inspect.ID) (connect.Target, error) {
 	t, err := s.Backend(id.Backend)

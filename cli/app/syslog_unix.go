@@ -50,7 +50,7 @@ func (w *syslogWriter) dial() (net.Conn, error) {
 	return nil, errors.Join(failed...)
 }
 
-// Write sends one line over a new connection, so that a restarted syslog is no failure.
+// Write sends one line over a new connection, so that a restarted syslog is not a failure.
 func (w *syslogWriter) Write(line []byte) (int, error) {
 	conn, err := w.dial()
 	if err != nil {

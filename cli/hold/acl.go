@@ -18,7 +18,7 @@ func parseACL(text string) ([]zk.ACL, error) {
 		scheme, rest, ok := strings.Cut(entry, ":")
 		cut := strings.LastIndexByte(rest, ':')
 		if !ok || cut < 0 || scheme == "" {
-			return nil, fmt.Errorf("%q: give SCHEME:ID:PERMISSIONS, as in world:anyone:r or auth::cdrwa", entry)
+			return nil, fmt.Errorf("%q: use SCHEME:ID:PERMISSIONS, as in world:anyone:r or auth::cdrwa", entry)
 		}
 		perms, err := parsePermissions(rest[cut+1:])
 		if err != nil {
@@ -43,11 +43,11 @@ func parsePermissions(letters string) (perms int32, err error) {
 		case 'a':
 			perms |= zk.PermAdmin
 		default:
-			return 0, fmt.Errorf("permission %q: give letters of cdrwa", letter)
+			return 0, fmt.Errorf("permission %q: use letters of cdrwa", letter)
 		}
 	}
 	if perms == 0 {
-		return 0, fmt.Errorf("no permissions: give letters of cdrwa")
+		return 0, fmt.Errorf("no permissions: use letters of cdrwa")
 	}
 	return perms, nil
 }

@@ -105,7 +105,7 @@ func (q *acquisition) end(hold *lockops.Hold, kept error) error {
 // check reads the arguments, and checks them without asking a server.
 func (q *acquisition) check(ctx context.Context, args []string) (err error) {
 	if q.wait < 0 {
-		return app.Usagef("--wait %v: give 0 or more", q.wait)
+		return app.Usagef("--wait %v: use 0 or more", q.wait)
 	}
 	if len(q.command) > 0 {
 		if _, err := exec.LookPath(q.command[0]); err != nil { // fail before waiting for the lock
@@ -193,11 +193,11 @@ func (q *acquisition) insteadOf(mixed *lockops.RecipeError) string {
 	kind, _ := q.kindNamed(q.kind)
 	switch {
 	case mixed.FoundKind == "" && slices.Contains(kind.Recipes, mixed.Found):
-		return "give --recipe " + mixed.Found + ", or another path"
+		return "use --recipe " + mixed.Found + ", or another path"
 	case mixed.FoundKind == "":
 		return "choose another path"
 	default:
-		return "give the --kind that its clients use, or another path"
+		return "use the --kind that its clients use, or another path"
 	}
 }
 
@@ -237,7 +237,7 @@ func (q *acquisition) giveBack(hold *lockops.Hold) error {
 // notReleased is the exit code after a release with an unknown outcome.
 func (q *acquisition) notReleased(err error) error {
 	if errors.Is(err, lockops.ErrUnknownRelease) {
-		return app.Exitf(app.ExitUnreachable, "release %s: %w (nothing of ours is left)", q.id, err)
+		return app.Exitf(app.ExitUnreachable, "release %s: %w (nothing is left on the servers)", q.id, err)
 	}
 	return app.Exitf(app.ExitUnreachable, "release %s: %w (it is freed when its session or TTL ends)", q.id, err)
 }
@@ -270,7 +270,7 @@ func (q *acquisition) report(event string, hold *lockops.Hold) {
 	q.event(LockEvent{Event: event}, hold.Name(), token, deadline)
 }
 
-// waiting reports that it waits, and who holds the lock where that is known.
+// waiting reports that it waits, and the holder if known.
 func (q *acquisition) waiting(at lockops.Queue) {
 	q.event(LockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
 }
@@ -301,7 +301,7 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 }
 
 // notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to
-// this account, else 3. A login that fails is no such answer.
+// this account, else 3. A login that fails is not such a answer.
 func notTaken(err error) int {
 	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, new(*lockops.DeniedError)) || redis.HasErrorPrefix(err, "NOPERM") {
 		return app.ExitNo // by the type of the reply: the text may have NOPERM in a lock's name

@@ -48,7 +48,7 @@ func Contend(a *app.App) *cobra.Command {
 	flags := command.Flags()
 	flags.IntVarP(&q.config.Contenders, "contenders", "n", 8, "how many contenders")
 	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "mean time that each holds the lock")
-	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "mean pause of each before it tries again")
+	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "mean pause before each tries again")
 	flags.DurationVar(&q.config.For, "for", 0, "end after this time (default: 10s)")
 	flags.IntVar(&q.config.Rounds, "rounds", 0, "end when each has acquired it this often")
 	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
@@ -73,7 +73,7 @@ func (q *contention) run(ctx context.Context, args []string) error {
 		return app.ExitError{Code: app.ExitInterrupted}
 	case errors.Is(err, contend.ErrExists):
 		return app.Exitf(app.ExitNo,
-			"%s already exists and others may use it: not contended for (choose another name, or give --yes)", q.id)
+			"%s already exists and may be in use (choose another name, or use --yes)", q.id)
 	case err != nil:
 		return q.setup.Explain(app.Exitf(notTaken(err), "%s: %w%s", q.id, err, q.manyHint()))
 	}
@@ -94,13 +94,13 @@ func (q *contention) check(ctx context.Context, args []string) error {
 	c := &q.config
 	switch {
 	case c.Contenders < 1 || c.Contenders > contend.MaxContenders:
-		return app.Usagef("-n %d: give 1 to %d contenders", c.Contenders, contend.MaxContenders)
+		return app.Usagef("-n %d: use 1 to %d contenders", c.Contenders, contend.MaxContenders)
 	case c.Hold < 0 || c.Think < 0:
-		return app.Usagef("--hold %v --think %v: give 0 or more", c.Hold, c.Think)
+		return app.Usagef("--hold %v --think %v: use 0 or more", c.Hold, c.Think)
 	case c.For < 0 || c.Rounds < 0:
-		return app.Usagef("--for %v --rounds %d: give more than 0", c.For, c.Rounds)
+		return app.Usagef("--for %v --rounds %d: use more than 0", c.For, c.Rounds)
 	case c.For > 0 && c.Rounds > 0:
-		return app.Usagef("--for and --rounds: give one of them")
+		return app.Usagef("--for and --rounds: use one of them")
 	}
 	if c.For == 0 && c.Rounds == 0 {
 		c.For = 10 * time.Second
@@ -141,7 +141,7 @@ func (q *contention) lock(ctx context.Context) (contend.Target, error) {
 // manyHint names the likely cause when many sessions cannot be had.
 func (q *contention) manyHint() string {
 	if q.target.Service == connect.ZooKeeper && q.config.Contenders > 50 {
-		return " (a server takes maxClientCnxns connections of one host, 60 by default: try a smaller -n)"
+		return " (a server accepts maxClientCnxns connections per host, 60 by default: try a smaller -n)"
 	}
 	return ""
 }

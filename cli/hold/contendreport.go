@@ -150,10 +150,10 @@ func shares(r contend.Report) string {
 func (q *contention) overlaps(r contend.Report) string {
 	switch shared := slices.ContainsFunc(q.kinds, func(k lockops.Kind) bool { return k.Shared }); {
 	case r.Overlaps == 0 && shared:
-		return "none: never acquired while an excluding holder had it"
+		return "none: never acquired while an excluding holder held it"
 	case r.Overlaps == 0:
-		return "none: never acquired while another held it"
+		return "none: never acquired while another client held it"
 	}
-	return fmt.Sprintf("%d: HELD BY TWO AT ONCE (%d seen by a fencing token that went back)", r.Overlaps,
+	return fmt.Sprintf("%d: HELD BY TWO AT ONCE (%d shown by a fencing token that went backwards)", r.Overlaps,
 		r.TokensBack)
 }

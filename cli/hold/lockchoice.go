@@ -68,7 +68,7 @@ func (q *lockChoice) choose(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// shortestTTL is the shortest life of a Redis lock that can be renewed in time.
+// shortestTTL is the shortest TTL that can be renewed in time.
 const shortestTTL = 10 * time.Millisecond
 
 // checkRecipe checks the options that only one kind of server takes.
@@ -84,9 +84,9 @@ func (q *lockChoice) checkRecipe() error {
 	case zookeeper && q.given("ttl"):
 		return app.Usagef("--ttl %v: a lock in ZooKeeper has no TTL, it lasts as long as its session", q.ttl)
 	case q.ttl < shortestTTL:
-		return app.Usagef("--ttl %v: give %v or more", q.ttl, shortestTTL)
+		return app.Usagef("--ttl %v: use %v or more", q.ttl, shortestTTL)
 	case q.recipe != "" && !known:
-		return app.Usagef("--recipe %q: give curator, kazoo, go-zookeeper or sequential", q.recipe)
+		return app.Usagef("--recipe %q: use curator, kazoo, go-zookeeper or sequential", q.recipe)
 	case q.recipe != "" && !zookeeper:
 		return app.Usagef("--recipe %s: only ZooKeeper locks have recipes to choose from", q.recipe)
 	case q.prefix != "" && q.recipe != "sequential":
@@ -120,14 +120,14 @@ func (q *lockChoice) kindNamed(name string) (lockops.Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return lockops.Kind{}, app.Usagef("--kind %q: on %s give %s", name, q.target.Name, strings.Join(names, ", "))
+	return lockops.Kind{}, app.Usagef("--kind %q: on %s use %s", name, q.target.Name, strings.Join(names, ", "))
 }
 
 // checkKind checks the options that only some kinds of lock take.
 func (q *lockChoice) checkKind(k lockops.Kind) error {
 	switch {
 	case q.recipe != "" && !slices.Contains(k.Recipes, q.recipe):
-		return app.Usagef("--recipe %s: for --kind %s give %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
+		return app.Usagef("--recipe %s: for --kind %s use %s", q.recipe, k.Name, strings.Join(k.Recipes, ", "))
 	case q.prefix != "" && k.Permits > 1:
 		return app.Usagef("--prefix %q: permits have no prefix", q.prefix)
 	case q.prefix != "" && (k.Shared || k.Readers != ""):

@@ -24,7 +24,7 @@ type ownAudit struct {
 
 // newOwnAudit opens the default audit file.
 func newOwnAudit(a *app.App, s app.Setup) *ownAudit {
-	o := &ownAudit{report: func(err error) { a.Say("%v (the lock is not recorded)", err) }}
+	o := &ownAudit{report: func(err error) { a.Say("%v (this lock is not in the audit file)", err) }}
 	var err error
 	o.audit, err = a.OpenAudit(s, "")
 	o.check(err)
@@ -64,7 +64,7 @@ func (o *ownAudit) acquired(t connect.Target, id inspect.ID, hold *lockops.Hold)
 			case errors.Is(err, lockops.ErrLost):
 				o.check(owned.Lost(err))
 			default:
-				o.check(owned.Lost(fmt.Errorf("not given back: %w", err)))
+				o.check(owned.Lost(fmt.Errorf("not released: %w", err)))
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// What a server replied decides, not what a lock is called.
+// The reply decides, not the lock's name.
 func TestALockIsRefusedByAReplyAlone(t *testing.T) {
 	denied := &lockops.DeniedError{Command: "set", Err: errors.New("NOPERM no permissions to run the 'set' command")}
 	for name, tt := range map[string]struct {

@@ -66,7 +66,7 @@ var actingCommands = []string{
 // accessOf looks once and asks what may be done. Nothing is written.
 func accessOf(ctx context.Context, a *app.App, s app.Setup, allowPartial bool) error {
 	if s.Recording != "" {
-		return app.Usagef("--access: give targets (a recording has no account)")
+		return app.Usagef("--access: use targets (a recording has no account)")
 	}
 	snapshot, err := a.Look(ctx, s, "")
 	if err != nil {
@@ -150,7 +150,7 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 		if o.MasterName != "" {
 			at, err := connect.SentinelMaster(ctx, *o)
 			if err != nil {
-				return answer{"unknown", "where the master is could not be asked: " + err.Error()}
+				return answer{"unknown", "could not find the master: " + err.Error()}
 			}
 			o.Addrs, o.MasterName = []string{at}, ""
 		}
@@ -171,14 +171,14 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 			case err != nil:
 				return answer{
 					"unknown",
-					fmt.Sprintf("only the server knows, and it does not say: %v", connect.Plain(err)),
+					fmt.Sprintf("the server does not say: %v", connect.Plain(err)),
 				}
 			case said != "OK":
 				return answer{"no", said}
 			}
 		}
 	}
-	return answer{"yes", "the server allows what a lock sends, on " + key}
+	return answer{"yes", "the server allows the locks' commands on " + key}
 }
 
 // auxiliaryKeys are patterns of keys that libraries keep under other names than their locks. They
@@ -189,7 +189,7 @@ var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 // sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all
 // that it is asked.
 const (
-	askTitle     = "on each sentinel, where they have accounts:"
+	askTitle     = "on each sentinel, if they have accounts:"
 	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping " +
 		"+sentinel|get-master-addr-by-name"
 )
@@ -302,10 +302,10 @@ func zooKeeperLines(t connect.Target) (view, act []string) {
 		view = append(view, "setAcl -R "+describe.Quote(node)+" LIST,digest:viewer:HASH:r")
 		act = append(act, "setAcl -R "+describe.Quote(node)+" LIST,digest:operator:HASH:cdrw")
 	}
-	note := "# LIST is the node's list as it is (getAcl; setAcl replaces it); HASH: " +
+	note := "# LIST is the node's current list (getAcl; setAcl replaces it); HASH: " +
 		"printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
 	return append(view, note),
-		append(act, note, "# nodes that clients make later have the lists that these give them: grant it there too")
+		append(act, note, "# clients choose the lists of the nodes that they create later: grant it there, too")
 }
 
 func printAccess(a *app.App, one access) error {

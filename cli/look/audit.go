@@ -100,7 +100,7 @@ func (r *auditTrail) from() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, r.since)
 	if err != nil {
-		return at, app.Usagef("--since %q: give a span such as 24h, or a time such as 2026-11-22T09:00:00Z", r.since)
+		return at, app.Usagef("--since %q: use a span such as 24h, or a time such as 2026-11-22T09:00:00Z", r.since)
 	}
 	return at, nil
 }
@@ -124,7 +124,7 @@ func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	}
 	if r.sum != "" && !trail.Has(r.sum) {
 		return app.Exitf(app.ExitNo,
-			"%s: no line has the sum %s: lines were taken off its end, or the file was written again",
+			"%s: no line has the sum %s: lines were removed from its end, or the file was rewritten",
 			r.file, inspect.Escape(r.sum))
 	}
 	if r.output == "text" {

@@ -58,7 +58,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 		return app.Usagef("%s: ZooKeeper knows the session of each entry (write: "+
 			"lockscope show %s)", id, id)
 	case target.Service == connect.RedisCluster:
-		return app.Usagef("%s: a client of a Cluster has connections to each node (give the node that has the key as a target: redis://HOST:PORT)", id)
+		return app.Usagef("%s: a client of a Cluster has connections to each node (use the node that has the key as a target: redis://HOST:PORT)", id)
 	}
 	s.Targets = []connect.Target{target}
 	snapshot, err := a.Look(ctx, s, id.Path)
@@ -119,10 +119,9 @@ func candidatesFor(
 // text is the answer for people.
 func (j *candidatesJSON) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: possible connections only; which one is whose is not certain, since Redis keeps no "+
-		"author of a key\n", j.Lock)
+	fmt.Fprintf(&b, "%s: candidates only, none of them certain: Redis does not record who wrote a key\n", j.Lock)
 	for _, c := range j.Contenders {
-		fmt.Fprintf(&b, "\n%s (%s): %d of %s may be its own\n", c.Name, c.State, len(c.Candidates)+c.More,
+		fmt.Fprintf(&b, "\n%s (%s): %d of %s may belong to it\n", c.Name, c.State, len(c.Candidates)+c.More,
 			describe.Count(j.Connections, "connection"))
 		for _, one := range c.Candidates {
 			fmt.Fprintf(&b, "  possible  %s with %s: id %d, name '%s', connected for %s, idle for %s\n",

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// delivery runs a receiver by its own clock until test returns.
+// delivery runs a receiver on a fake clock until test returns.
 func delivery(t *testing.T, send sender, test func(r *receiver, end func()) (said []string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 		if (err == nil) != (code < 300) || retried != again || err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%d: %v, tried again: %v", code, err, retried)
 		}
-		if n := requests.Load(); n != 1 { // no redirection is followed
+		if n := requests.Load(); n != 1 { // redirects are not followed
 			t.Errorf("%d: %d requests", code, n)
 		}
 		must.Equal(t, <-got, `application/json Bearer hidden-token {"a":1}`, code, "it got")

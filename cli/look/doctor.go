@@ -19,7 +19,7 @@ func Doctor(a *app.App) *cobra.Command {
 	var allowPartial, access, quiet bool
 	command := &cobra.Command{
 		Use:   "doctor [TARGET…]",
-		Short: "Say what is wrong with the locks, why, and what to do",
+		Short: "Report what is wrong with the locks, why, and what to do",
 		Long: "doctor reads every lock and backend once, looks again a second later where needed, and reports each problem:\n" +
 			"what was found, the evidence, and what to do. It lists at the end what it could not see; that never counts as healthy.\n" +
 			"Rules that need history do not run; the screen and watch run them. With a recording instead of targets, it\n" +
@@ -36,7 +36,7 @@ func Doctor(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			threshold := inspect.Severity(failOn).Rank()
 			if threshold < 0 {
-				return app.Usagef("--fail-on %q: give info, warning or critical", failOn)
+				return app.Usagef("--fail-on %q: use info, warning or critical", failOn)
 			}
 			s, err := a.SetUpLook(cmd.Context(), args)
 			if err != nil {
@@ -121,7 +121,7 @@ func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range render.Diagnose(s) {
 		for _, step := range c.Steps {
 			if slices.Contains(changing(), string(step.Verb)) && c.Muted == nil {
-				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: that needs another "+
+				return fmt.Sprintf("\nprofile %q is read_only and refuses lockscope %s: use another "+
 					"profile (-p NAME)\n", profile, step.Verb)
 			}
 		}

@@ -46,7 +46,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 			},
 		},
 		{"below the threshold", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", herd)}, inspect.Critical, 0, "1 warning in 1 lock", nil},
-		{"unseen is no warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "no problems found in 1 lock, partial view", nil},
+		{"unseen is not a warning", []*inspect.Backend{healthy}, []*inspect.Lock{lock("/a", unseen)}, inspect.Warning, 0, "no problems found in 1 lock, partial view", nil},
 		{"a degraded backend", []*inspect.Backend{healthy, sick}, []*inspect.Lock{lock("/a")}, inspect.Warning, 3, "no problems found in 1 lock, partial view", []string{"backend redis is degraded", "r2: no answer"}},
 		{"found wins over unreachable", []*inspect.Backend{sick}, []*inspect.Lock{lock("/a", herd)}, inspect.Warning, 1, "1 warning in 1 lock, partial view", nil},
 		{"nothing answers", []*inspect.Backend{{Name: "zk", State: inspect.Down}}, nil, inspect.Warning, 3, "nothing could be seen", nil},
@@ -76,8 +76,8 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 	}
 }
 
-// A refused or failed read may hide a finding: doctor says so by its exit code, unless that is known and
-// allowed. Reads that were not requested, and events between two looks, hide nothing from one look.
+// A read that may hide a finding sets the exit code, unless --allow-partial is given. Reads that
+// were never requested, and events between two looks, hide nothing.
 func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 	unseen := func(a inspect.Aspect) []inspect.Unseen {
 		return []inspect.Unseen{{Aspect: a, Where: "r1:1", Read: "TYPE", Reason: "NOPERM", Right: "+type"}}
@@ -98,7 +98,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 		{"everything was seen", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUp)}, fine, 0, 0, ""},
 		{"a part of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Unseen: unseen(inspect.AspectWaiters)}, 3, 0, "has 1 lock seen in part"},
 		{"a master of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Masters: []inspect.Vote{{Addr: "r1"}}}, 3, 0, "1 lock seen in part"},
-		{"a part of the backend", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, fine, 3, 0, "is seen in part"},
+		{"a part of the backend", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, fine, 3, 0, "was only partly read"},
 		{"a dead replica of a cluster", inspect.Backend{State: inspect.Connected, Servers: []inspect.Server{{Addr: "r2:6379", State: inspect.ServerDown, Role: "replica", Cluster: true}}}, fine, 0, 0, ""},
 		{"a dead member", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerDown)}, fine, 3, 0, "no answer from z2:2181"},
 		{"a server that was not asked", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUnknown)}, fine, 0, 0, ""},

@@ -31,7 +31,7 @@ func Explain(a *app.App) *cobra.Command {
 			"  lockscope explain 'connection refused'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("explain: give one word (quote an error)")
+				return app.Usagef("explain takes one word (quote an error)")
 			}
 			return nil
 		},
@@ -42,7 +42,7 @@ func Explain(a *app.App) *cobra.Command {
 			text := allWords()
 			if len(args) > 0 {
 				if text = explanation(args[0]); text == "" {
-					return app.Usagef("explain: %q is no known finding, recipe, column, "+
+					return app.Usagef("explain: %q is not a known finding, recipe, column, "+
 						"state or error (lockscope explain lists all)", args[0])
 				}
 			}
@@ -65,7 +65,7 @@ func explainedWords() []string {
 	return slices.Compact(names)
 }
 
-// allWords lists the words, by what they are.
+// allWords lists the words by kind.
 func allWords() string {
 	var b strings.Builder
 	for _, e := range finding.Explanations() {
@@ -132,7 +132,8 @@ func explainedRecipe(name string) string {
 	for _, r := range docs.Recipes() {
 		if r.Name == name {
 			parts = append(parts,
-				paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library, "based on", r.Writes, "alike", r.Alike))
+				paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library,
+					"based on", r.Writes, "look-alikes", r.Alike))
 		}
 	}
 	if w, ok := releaseOf(name); ok {
@@ -159,7 +160,7 @@ func releaseOf(name string) (docs.Word, bool) {
 // queue in ZooKeeper.
 const anyString, anyQueue = "any other string", "any other queue"
 
-// ofItsForm names the row of all recipes of a recipe's form; empty where it has neither.
+// ofItsForm names the row of all recipes of a recipe's form; empty if it has neither.
 func ofItsForm(name string) string {
 	if recipe.PlainString(name) {
 		return anyString
@@ -194,7 +195,7 @@ func paragraphs(title string, pairs ...string) string {
 func explained(e finding.Explanation) string {
 	rests := each.Of(e.RestsOn, describe.Aspect)
 	pairs := []string{
-		"means", e.Means, "be sure", e.Sure, "what to do", e.Do, "what not", e.Not,
+		"means", e.Means, "check", e.Sure, "what to do", e.Do, "what not to do", e.Not,
 		"evidence", e.Evidence, "based on", strings.Join(rests, "; "),
 	}
 	if e.Quiet {

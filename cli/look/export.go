@@ -43,7 +43,7 @@ func Export(a *app.App) *cobra.Command {
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: app.CompleteTarget,
 		PreRunE: func(*cobra.Command, []string) error {
 			if x.lockSeries < 0 {
-				return app.Usagef("--lock-series %d: give 0 or more", x.lockSeries)
+				return app.Usagef("--lock-series %d: use 0 or more", x.lockSeries)
 			}
 			return nil
 		},

@@ -55,7 +55,7 @@ func Ls(a *app.App) *cobra.Command {
 	}
 	app.OutputFlag(command, &output, "table", "wide", "json", "csv")
 	command.Flags().StringVar(&order, "sort", "",
-		"the locks with the most first: "+strings.Join(render.OrderNames(), ", ")+" (default: by name)")
+		"highest value first: "+strings.Join(render.OrderNames(), ", ")+" (default: by name)")
 	app.Complete(command, "sort", render.OrderNames()...)
 	command.Flags().StringVar(&only, "filter", "",
 		"only locks that match, like / on the screen: words, or "+screen.FieldNames)
@@ -68,11 +68,11 @@ func checkOrder(order, output string, s app.Setup) error {
 	case order == "":
 		return nil
 	case !slices.Contains(render.OrderNames(), order):
-		return app.Usagef("--sort %q: give one of %s", order, strings.Join(render.OrderNames(), ", "))
+		return app.Usagef("--sort %q: use one of %s", order, strings.Join(render.OrderNames(), ", "))
 	case output == "json":
 		return app.Usagef("--sort is for tables and csv (sort the JSON with jq: .locks | sort_by(…))")
 	case order == render.ByGrants && s.Recording == "":
-		return app.Usagef("--sort grants: one look does not see how often locks are acquired (record for a while: " +
+		return app.Usagef("--sort grants: a single look cannot count acquisitions (record for a while: " +
 			"lockscope record FILE TARGET… --for 1m, then: lockscope ls FILE --sort grants)")
 	}
 	return nil

@@ -22,7 +22,6 @@ type mute struct {
 	output string
 }
 
-// Mute is the command mute.
 func Mute(a *app.App) *cobra.Command {
 	r := &mute{App: a}
 	command := &cobra.Command{
@@ -48,7 +47,6 @@ func Mute(a *app.App) *cobra.Command {
 	return command
 }
 
-// Unmute is the command unmute.
 func Unmute(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unmute LOCK FINDING",
@@ -70,14 +68,14 @@ func Unmute(a *app.App) *cobra.Command {
 	}
 }
 
-// lockAndFinding checks the arguments of mute and unmute; with none, there may be no arguments.
+// lockAndFinding checks the arguments of mute and unmute; with none, both may be missing.
 func lockAndFinding(none bool) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case none && len(args) == 0:
 			return nil
 		case len(args) != 2:
-			return app.Usagef("give LOCK and FINDING, such as: zk:/locks/orders stuck-holder")
+			return app.Usagef("name LOCK and FINDING, such as: zk:/locks/orders stuck-holder")
 		}
 		if _, err := app.MutedID(args[0]); err != nil {
 			return err
@@ -98,7 +96,7 @@ func lockAndFinding(none bool) cobra.PositionalArgs {
 func (r *mute) mute(lock, rule string) error {
 	switch {
 	case r.span <= 0 || r.span > app.LongestMute:
-		return app.Usagef("--for %v: give a time up to 720h, such as 2h", r.span)
+		return app.Usagef("--for %v: use a time up to 720h, such as 2h", r.span)
 	case strings.TrimSpace(r.reason) == "":
 		return app.Usagef("--reason is missing: say why it is muted")
 	}

@@ -54,7 +54,7 @@ func (n *notifying) addFlags(command *cobra.Command) {
 // prepare checks the flags.
 func (n *notifying) prepare() error {
 	if n.least = inspect.Severity(n.from).Rank(); n.least < 0 {
-		return app.Usagef("--notify-on %q: give info, warning or critical", n.from)
+		return app.Usagef("--notify-on %q: use info, warning or critical", n.from)
 	}
 	n.open = make(map[string]reported)
 	add := func(flag string, send sender) {
@@ -88,8 +88,8 @@ func (n *notifying) webhookURL() (*url.URL, error) {
 	at, err := url.Parse(text)
 	switch {
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
-		return nil, errors.New("no address of a receiver (write https://HOST/PATH, " +
-			"or @FILE for a file with that in it)")
+		return nil, errors.New("not a URL (write https://HOST/PATH, " +
+			"or @FILE for a file that contains one)")
 	case at.User != nil:
 		return nil, fmt.Errorf("a password in the address is refused (give it in a file, or a token in %s)",
 			connect.WebhookToken)

@@ -40,10 +40,10 @@ func partial(s *inspect.Snapshot) []string {
 			}
 		}
 		if slices.ContainsFunc(b.Unseen, hides) {
-			parts = append(parts, "is seen in part")
+			parts = append(parts, "was only partly read")
 		}
 		if n := hiding[b.Name]; n > 0 {
-			parts = append(parts, fmt.Sprintf("has %s seen in part", describe.Count(n, "lock")))
+			parts = append(parts, fmt.Sprintf("has %s only partly read", describe.Count(n, "lock")))
 		}
 		if parts != nil {
 			lines = append(lines, fmt.Sprintf("backend %s %s", b.Name, strings.Join(parts, ", ")))

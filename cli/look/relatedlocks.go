@@ -10,7 +10,7 @@ import (
 
 // withOthers is a look at one lock, with the findings that only the other locks can show. The
 // others are read if the lock may be part of a deadlock, because a known contender waits for it.
-// They are also read if it has no quorum, since its servers may be no masters of one lock. If they
+// They are also read if it has no quorum, since its servers may not be masters of one lock. If they
 // cannot all be read in time, a message says so.
 func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
@@ -21,7 +21,7 @@ func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snaps
 	defer cancel()
 	all, err := a.Look(ctx, s, "")
 	if err != nil || ctx.Err() != nil || slices.ContainsFunc(all.Backends, app.Unseen) {
-		a.Say("not all other locks could be read: a deadlock across locks, or servers that are no masters of one " +
+		a.Say("not all other locks could be read: a deadlock across locks, or servers that are not masters of one " +
 			"lock, would not show (see: lockscope doctor)")
 		return one
 	}

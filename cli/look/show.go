@@ -97,15 +97,15 @@ func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspe
 			if len(one.Against) > 0 {
 				reasons += "; but " + strings.Join(one.Against, "; ")
 			}
-			fmt.Fprintf(a.Stdout, "possible: %s may be that of %s: %s\n", one.Addr, unknown[i].Who().Cut(40), reasons)
+			fmt.Fprintf(a.Stdout, "possible: %s may belong to %s: %s\n", one.Addr, unknown[i].Who().Cut(40), reasons)
 		}
 		if n := len(answer.Candidates) + answer.More; n > 0 {
-			fmt.Fprintf(a.Stdout, "none of them is certain; of all %d: lockscope candidates %s\n", n,
+			fmt.Fprintf(a.Stdout, "none of them is certain; to see all %d: lockscope candidates %s\n", n,
 				describe.Quote(id.String()))
 		}
 	}
 	if err != nil {
-		what := "which connection may be its holder's is unknown"
+		what := "its holder's connection is unknown"
 		if len(list) > 0 {
 			what = "not all masters listed their connections"
 		}
@@ -118,7 +118,7 @@ func printLock(a *app.App, s *inspect.Snapshot, id inspect.ID, output string, lo
 	own := s.Backend(id.Backend)
 	if own == nil { // of a recording
 		names := each.Of(s.Backends, func(b *inspect.Backend) string { return b.Name })
-		return app.Usagef("no backend of the recording is named %q (there are: %s)", id.Backend,
+		return app.Usagef("the recording has no backend %q (it has: %s)", id.Backend,
 			strings.Join(names, ", "))
 	}
 	failed := a.ExitOf([]*inspect.Backend{own})

@@ -81,7 +81,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 
 func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
-		w.Say("%s not printed: they came faster than they could be written", describe.Count(s.Dropped, "event"))
+		w.Say("%s not printed: they came too fast", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		if err := w.events.Print(s, e); err != nil {
@@ -106,5 +106,5 @@ func notLookedAt(s *inspect.Snapshot) string {
 		return ""
 	}
 	names := each.Of(unseen, func(b *inspect.Backend) string { return b.Name })
-	return ", nothing seen of " + strings.Join(names, ", ") + " yet"
+	return ", nothing seen yet of " + strings.Join(names, ", ")
 }

@@ -44,11 +44,11 @@ func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
-		Short: "Put everything known about a lock into one file, for a ticket",
+		Short: "Put everything known about a lock into one file for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a\n" +
 			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, all of\n" +
 			"the backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +
-			"one that R saves on the screen.\n\n" +
+			"one saved with R on the screen.\n\n" +
 			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value\n" +
 			"of a Redis lock can release it.",
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
@@ -69,7 +69,7 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 		return err
 	}
 	if b.span <= 0 {
-		return app.Usagef("--for %v: give a time above 0", b.span)
+		return app.Usagef("--for %v: use a time above 0", b.span)
 	}
 	b.to = cmp.Or(b.to, app.FileName(b.id.String(), b.Now())+".tar.gz")
 	if _, err := os.Lstat(b.to); err == nil {
@@ -102,7 +102,7 @@ func (b *bundle) run(ctx context.Context, lock string, targets []string) error {
 	return err
 }
 
-// fromRecording takes what a recording holds.
+// fromRecording reads the lock from a recording.
 func (b *bundle) fromRecording(s app.Setup) error {
 	snapshot, err := b.LookAtRecording(s.Recording)
 	if err != nil {
@@ -200,10 +200,10 @@ func (b *bundle) files(l *inspect.Lock, s app.Setup) ([]bundleFile, error) {
 		return nil, err
 	}
 	files := []bundleFile{
-		{"lock.json", "the lock, as `lockscope show -o json` has it", []byte(forms["json"])},
+		{"lock.json", "the lock, as `lockscope show -o json` prints it", []byte(forms["json"])},
 		{"lock.mmd", "its queue as Mermaid", []byte(render.LockGraph(l, "mermaid"))},
-		{"snapshot.json", "all of its backend, as `lockscope ls -o json` has it", all.Bytes()},
-		{recordingName, "what was seen: `lockscope replay recording.jsonl.gz`", b.recorded.Bytes()},
+		{"snapshot.json", "its whole backend, as `lockscope ls -o json` prints it", all.Bytes()},
+		{recordingName, "the recording: `lockscope replay recording.jsonl.gz`", b.recorded.Bytes()},
 		{"versions.json", "versions of the program and of the servers", append(versions, '\n')},
 	}
 	var readme strings.Builder

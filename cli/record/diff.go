@@ -68,7 +68,7 @@ func momentOf(a *app.App, arg string) (*inspect.Snapshot, error) {
 	}
 	s, err := a.LookAtMoment(path, at)
 	if err == nil && len(s.Backends) == 0 {
-		err = app.Usagef("%q: nothing had been seen by then (give a later time)", arg)
+		err = app.Usagef("%q: nothing had been seen by then (use a later time)", arg)
 	}
 	return s, err
 }

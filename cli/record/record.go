@@ -70,12 +70,12 @@ func Record(a *app.App) *cobra.Command {
 func (r *record) run(ctx context.Context, path string, targets []string, bounded bool) error {
 	switch {
 	case r.length < 0:
-		return app.Usagef("--for %v: give a time above 0", r.length)
+		return app.Usagef("--for %v: use a time above 0", r.length)
 	case strings.EqualFold(filepath.Ext(path), ".gz"):
 		return app.Usagef("%s: a recording is compressed with zstd, not gzip (name it %s, or .jsonl for text)", path,
 			path[:len(path)-len(".gz")]+".zst")
 	case r.most < 0 || r.most > 1<<30:
-		return app.Usagef("--max-mib %d: give a size from 0 to %d", r.most, 1<<30)
+		return app.Usagef("--max-mib %d: use a size from 0 to %d", r.most, 1<<30)
 	}
 	s, err := r.SetUp(ctx, targets)
 	if err != nil {
@@ -156,7 +156,7 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	for name, b := range t.newest {
 		if !t.reached[name] {
 			failed = app.ExitError{Code: app.ExitUnreachable}
-			a.Say("backend %s was down all the time: %s", name, describe.Failure(b))
+			a.Say("backend %s was down the whole time: %s", name, describe.Failure(b))
 		}
 	}
 	return failed

@@ -97,8 +97,8 @@ func ofWorst(f func(*inspect.Finding) string) func(*inspect.Lock) string {
 	}
 }
 
-// agesKnown is false where a row's held_ms or longest_wait_ms relies on a clock that was never
-// compared with ours. It is empty where the row has neither.
+// agesKnown is false if a row's held_ms or longest_wait_ms relies on a clock that was never
+// compared with ours. It is empty if the row has neither.
 func agesKnown(view describe.View, l *inspect.Lock) string {
 	known, some := true, false
 	if len(l.Holders) > 0 {

@@ -126,7 +126,7 @@ func Blank(s *inspect.Snapshot) bool {
 		!slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.State != inspect.Down })
 }
 
-// sought says in a line for each backend what we looked for.
+// sought says for each backend, in a line, what we looked for.
 func sought(s *inspect.Snapshot) string {
 	var b strings.Builder
 	for _, backend := range s.Backends {

@@ -25,7 +25,6 @@ func TestWorstFinding(t *testing.T) {
 	}
 }
 
-// A command in an advice is on its own line, so that it can be copied with nothing that is not of it.
 func TestACommandInAnAdviceStandsAlone(t *testing.T) {
 	c := Complaint{Finding: inspect.Finding{
 		Message: "a holds it",

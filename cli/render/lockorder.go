@@ -10,14 +10,13 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// lockOrder is an order of ls: the locks with the most first, unknown last. An age by a clock that
-// was not compared with ours counts as the least it can be.
+// lockOrder is an order of ls: highest first, unknown last. An age by a clock that was not compared
+// with ours counts as its minimum.
 type lockOrder struct {
 	name string
 	of   func(*inspect.Snapshot, *inspect.Lock) int64 // negative: unknown
 }
 
-// ByGrants is the order that needs a recording.
 const ByGrants = "grants"
 
 func lockOrders() []lockOrder {
@@ -72,7 +71,7 @@ func InOrder(s *inspect.Snapshot, order string) []*inspect.Lock {
 	return locks
 }
 
-// grants counts how often a lock was granted while it was watched; empty where it was not.
+// grants counts how often a lock was granted while it was watched; empty if it was not.
 func grants(s *inspect.Snapshot, l *inspect.Lock) string {
 	if h := s.History(l.ID); h != nil {
 		return fmt.Sprint(h.Grants)

@@ -100,7 +100,7 @@ func age(view describe.View, l *inspect.Lock, c *inspect.Contender) string {
 	return "–"
 }
 
-// until is the time until an instant; empty where that is unknown.
+// until is the time until an instant; empty if that is unknown.
 func until(view describe.View, at time.Time) string {
 	if at.IsZero() {
 		return ""

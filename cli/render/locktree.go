@@ -16,7 +16,7 @@ import (
 // LockTree returns one lock as text: the answer, then holders, waiters and masters.
 func LockTree(s *inspect.Snapshot, l *inspect.Lock, width int, look config.OwnerCommand) string {
 	var b strings.Builder
-	name := cmp.Or(l.Recipe, "no known library")
+	name := cmp.Or(l.Recipe, "unknown library")
 	fmt.Fprintf(&b, "%s   %s · %s (%s)   %s\n", l.ID, describe.KindOf(l), name, l.Confidence, describe.State(l))
 	fmt.Fprintln(&b, viewOf(s).Verdict(l))
 	for i := range l.Holders {

@@ -30,15 +30,15 @@ func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describ
 	return list
 }
 
-// noClipboard is the reason why a terminal is known to drop what programs put into the clipboard
-// (OSC 52); empty where it may take it. Whether it does cannot be asked of most.
+// noClipboard explains why a terminal is known to ignore OSC 52; empty if it may work. Most
+// terminals cannot be asked.
 func noClipboard(getenv func(string) string) string {
 	term := getenv("TERM")
 	switch {
 	case term == "" || term == "dumb" || term == "linux" || strings.HasPrefix(term, "vt"):
 		return "a terminal of type " + fmt.Sprintf("%q", term) + " has no clipboard"
 	case strings.HasPrefix(term, "screen") && getenv("TMUX") == "":
-		return "GNU screen passes no clipboard on"
+		return "GNU screen does not pass on the clipboard"
 	case getenv("TERM_PROGRAM") == "Apple_Terminal":
 		return "Apple's Terminal has no clipboard for programs"
 	default:

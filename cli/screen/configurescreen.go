@@ -31,7 +31,7 @@ func configureScreen(a *app.App, o *tui.Options) error {
 	return err
 }
 
-// Check finds what the screen could not use of a configuration.
+// Check finds what the screen cannot use of a configuration.
 func Check(cfg config.Config) error {
 	if _, err := theme.NewSkin(cfg.Skin); err != nil {
 		return err

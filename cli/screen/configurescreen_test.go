@@ -11,7 +11,6 @@ import (
 	"github.com/lockscope/lockscope/tui"
 )
 
-// What the screen cannot use of a configuration is bad use, and named.
 func TestScreenConfigurationIsCheckedAndUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	a := &app.App{Options: app.Options{ConfigFile: file}}

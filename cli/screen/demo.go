@@ -43,7 +43,7 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("demo: give one scenario (%q is a second one)", args[1])
+				return app.Usagef("demo takes one scenario (%q is a second one)", args[1])
 			}
 			return nil
 		},
@@ -69,7 +69,7 @@ func scenarioList() string {
 
 func (d *demo) run(ctx context.Context, args []string) error {
 	if d.length < 0 {
-		return app.Usagef("--for %v: give a time above 0", d.length)
+		return app.Usagef("--for %v: use a time above 0", d.length)
 	}
 	if d.headless && d.length == 0 {
 		d.length = 3 * time.Second

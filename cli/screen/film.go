@@ -21,7 +21,7 @@ type film struct {
 	looking chan struct{} // holds a token during a look: each needs memory for all locks
 	mu      sync.Mutex
 	ends    time.Time // when the recording ends, once that is known
-	end     time.Time // once all is read
+	end     time.Time // when all has been read
 	err     error
 }
 
@@ -29,8 +29,8 @@ func newFilm(played *recording.Replay) *film {
 	return &film{Replay: played, batches: make(chan []*inspect.Snapshot, 1), looking: make(chan struct{}, 1)}
 }
 
-// seekable lets the film find moments of the recording's file that it has not read yet, until end is called. It
-// does nothing for a file that can be read only once.
+// seekable lets the film find moments that it has not read yet, until end is called. It does
+// nothing for a file that can be read only once.
 func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	finder, err := recording.NewFinder(path)
 	if errors.Is(err, recording.ErrNotSeekable) {
@@ -46,8 +46,8 @@ func (f *film) seekable(a *app.App, path string) (end func(), err error) {
 	return func() { _ = finder.Close() }, nil // it was only read
 }
 
-// Moment returns the state at an instant, or at the end of the recording if that is earlier. It
-// waits until no other look is in progress.
+// Moment returns the state at an instant, or at the recording's end if that is earlier. It waits
+// for any other look to finish.
 func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error) {
 	if f.look == nil {
 		return nil, recording.ErrNotSeekable
@@ -58,13 +58,12 @@ func (f *film) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, err
 		return nil, ctx.Err()
 	}
 	defer func() { <-f.looking }()
-	if err := ctx.Err(); err != nil { // both may have come at once
+	if err := ctx.Err(); err != nil { // both may have happened
 		return nil, err
 	}
 	return f.look(ctx, at)
 }
 
-// lookAt shows an observer the recording from shortly before an instant up to it.
 func lookAt(ctx context.Context, a *app.App, finder *recording.Finder, at time.Time) (*inspect.Snapshot, error) {
 	m, err := finder.Moment(ctx, at)
 	if err != nil {
@@ -96,7 +95,7 @@ func (f *film) findEnd(ctx context.Context) {
 	}
 }
 
-// Limits of a batch. The limit of time shows the first batch soon; the limit of snapshots keeps the screen
+// Limits of a batch: the time shows the first batch soon, and the number keeps the screen
 // responsive.
 const (
 	batchTime = 30 * time.Millisecond

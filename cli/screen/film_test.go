@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// However many moments are sought, there is one look at a time; who waits for one can give it up.
+// One look runs at a time, however many moments are requested; a caller that waits can give up.
 func TestOneMomentIsLookedForAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -164,7 +164,7 @@ func (l *linear) answer(typed string) (quit bool, err error) {
 			return quit, err
 		}
 	}
-	return false, l.line("there is no command %s; help lists them", strconv.QuoteToASCII(word))
+	return false, l.line("unknown command %s; help lists the commands", strconv.QuoteToASCII(word))
 }
 
 // wrong prints what doctor would.
@@ -177,7 +177,7 @@ func (l *linear) wrong(string) error {
 func (l *linear) list(text string) error {
 	filter := screen.NewFilter(text)
 	if problem := filter.Problem(); problem != "" {
-		return l.line("this filter cannot be read: %s", problem)
+		return l.line("invalid filter: %s", problem)
 	}
 	shown := app.Filtered(l.snapshot, filter)
 	if shown.Len() == 0 {
@@ -191,7 +191,7 @@ func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
 	return func(name string) error {
 		id, err := inspect.ParseID(name)
 		if err != nil {
-			const form = "%s is no name of a lock, which is BACKEND:PATH, as in: show zk:/locks/orders"
+			const form = "%s is not a lock's name (write BACKEND:PATH, as in: show zk:/locks/orders)"
 			return l.line(form, strconv.QuoteToASCII(name))
 		}
 		k := l.snapshot.Lock(id)
@@ -212,7 +212,7 @@ func (l *linear) show(k *inspect.Lock) error {
 // release prints the guarded command: this mode changes nothing.
 func (l *linear) release(k *inspect.Lock) error {
 	if len(k.Holders) == 0 {
-		return l.line("%s: no holder is seen", k.ID)
+		return l.line("%s: no known holder", k.ID)
 	}
 	for i := range k.Holders {
 		c := &k.Holders[i]

@@ -33,11 +33,11 @@ func Replay(a *app.App) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if speed <= 0 {
-				return app.Usagef("--speed %v: give a number above 0", speed)
+				return app.Usagef("--speed %v: use a number above 0", speed)
 			}
 			if cmd.Flags().Changed("at") {
 				if at < 0 {
-					return app.Usagef("--at %v: give a time since the recording began", at)
+					return app.Usagef("--at %v: use a time since the recording began", at)
 				}
 				return showMoment(cmd.Context(), a, args[0], at)
 			}

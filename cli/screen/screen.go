@@ -87,7 +87,7 @@ type screenOptions struct {
 	// film is the recording that is played, and its speed at first.
 	film  *film
 	speed float64
-	// still is the subscription to an observer that does not run; nil if it runs.
+	// is still the subscription to an observer that does not run; nil if it runs.
 	still *inspect.Subscription
 	past  *inspect.Past // the snapshots before those of still
 }
@@ -177,7 +177,7 @@ func besideScreen(ctx context.Context, options tui.Options, watch func(context.C
 	return errors.Join(err, <-watched)
 }
 
-// canDraw returns an error where the output is no terminal, or one on which the screen cannot be
+// canDraw returns an error where the output is not a terminal, or one on which the screen cannot be
 // drawn.
 func canDraw(a *app.App) error {
 	if _, ok := app.Terminal(a.Stdout); !ok {

@@ -18,7 +18,7 @@ type screenMutes struct {
 func (s screenMutes) Mute(_ context.Context, list []inspect.Mute) error {
 	for _, m := range list {
 		if span := m.Until.Sub(s.app.Now()); span <= 0 || span > app.LongestMute {
-			return errors.New("give a time up to 720h, such as 2h")
+			return errors.New("use a time up to 720h, such as 2h")
 		}
 	}
 	_, err := s.app.AddMutes(list)

@@ -19,14 +19,14 @@ import (
 	"github.com/lockscope/lockscope/tui/lab"
 )
 
-// armoury is a program that may be allowed to write, with a server to write to.
+// armoury is a program that may be allowed to write, and a server.
 type armoury struct {
 	*testing.T
 	ctx         context.Context
 	w           *writing
 	releaser    act.Releaser
 	client      *redis.Client
-	state, file string // the audit file, and the directory that its own is in
+	state, file string // the audit file, and the state directory
 }
 
 func newArmoury(t *testing.T) *armoury {
@@ -87,12 +87,12 @@ func (a *armoury) forbidden(when string) {
 	}
 }
 
-// TestWritingIsArmedAndDisarmed: previews are possible all the time; nothing is done to locks of others, and
-// none is taken, unless writing is allowed, which needs the audit file; what is done is in it.
+// TestWritingIsArmedAndDisarmed: previews are always possible. Actions and acquisitions need
+// writing to be allowed, which needs the audit file, and are recorded in it.
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	a := newArmoury(t)
 	a.forbidden("at first")
-	if err := os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600); err != nil { // where the directory is to be
+	if err := os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600); err != nil { // in the way of the directory
 		t.Fatal(err)
 	}
 	must.True(t, a.w.arm(true) != nil, "armed without an audit file")

@@ -113,7 +113,7 @@ func Over(d time.Duration) string {
 	return "0s"
 }
 
-// Expiry says in words what a master's key has left.
+// Expiry describes when a master's key expires.
 func Expiry(v *inspect.Vote, now time.Time) string {
 	switch {
 	case !v.Up:

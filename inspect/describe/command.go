@@ -20,7 +20,7 @@ func Quote(text string) string {
 // Copies reports whether text can be copied whole from where it is shown: nothing in it is escaped.
 func Copies(text string) bool { return Printable(text) == text }
 
-// Word quotes text as one word that is no option; false for what would be one, and for what cannot be copied whole.
+// Word quotes text as one word that is not an option; false for what would be one, and for what cannot be copied whole.
 func Word(text string) (string, bool) {
 	if !Copies(text) || strings.HasPrefix(text, "-") {
 		return "", false
@@ -28,7 +28,7 @@ func Word(text string) (string, bool) {
 	return Quote(text), true
 }
 
-// Words joins quoted words, options among them; false where one cannot be copied whole.
+// Words joins quoted words, options among them; false if one cannot be copied whole.
 func Words(parts []string) (string, bool) {
 	words := make([]string, len(parts))
 	for i, part := range parts {

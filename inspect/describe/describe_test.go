@@ -165,7 +165,7 @@ func TestVerdict(t *testing.T) {
 		{"a reader from before", "r reads it (we did not see it begin) · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{{Name: "r", Mode: recipe.Shared, State: inspect.Holding}}}},
 		{"pending", "no holder · 1 waiting · next: p (pending)", inspect.Lock{State: inspect.StateContended, Waiters: []inspect.Contender{{Name: "p", State: inspect.Pending}}}},
 		{"gone, and unseen ones", "free: no holder, 1 in the queue most likely gone, other waiters unknown", inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}},
-		{"no lock that is known", "no contender of a known recipe is in it: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
+		{"no lock that is known", "it has no contender of a known recipe: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
 		{"vacant", "no holder · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
 		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
 		{"vacant, and gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},

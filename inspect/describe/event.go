@@ -21,13 +21,13 @@ func QueueLength(l *inspect.Lock) string {
 	}
 }
 
-// QueueHidden reports whether a lock may have waiters that the servers do not know of. Most
-// libraries on Redis only retry while the key exists.
+// QueueHidden reports whether a lock may have waiters unknown to the servers. Most Redis libraries
+// only retry while the key exists.
 func QueueHidden(l *inspect.Lock) bool {
 	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }
 
-// EventKind names a kind of event as its JSON does, but for a handoff.
+// EventKind names a kind of event as the JSON does, except for a handoff.
 func EventKind(kind inspect.EventKind) string {
 	if kind == inspect.EventHandover {
 		return "handoff"
@@ -35,10 +35,10 @@ func EventKind(kind inspect.EventKind) string {
 	return string(kind)
 }
 
-// Clock is an instant as our local time of day.
+// Clock is our local time of day.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
-// When is an instant as a time of day in now's time zone, with its date unless it is the same day.
+// When is a time of day in now's time zone, with the date unless it is the same day.
 func When(at, now time.Time) string {
 	at = at.In(now.Location())
 	if at.YearDay() != now.YearDay() || at.Year() != now.Year() {
@@ -47,13 +47,12 @@ func When(at, now time.Time) string {
 	return at.Format(time.TimeOnly)
 }
 
-// Blind says which span of time was not seen.
 func Blind(i inspect.Interval) string {
 	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To),
 		i.To.Sub(i.From).Round(time.Second))
 }
 
-// Change words a change of a backend's servers.
+// Change describes a change of a backend's servers.
 func Change(c *inspect.Change) string {
 	from, to := inspect.Escape(c.From), inspect.Escape(c.To)
 	switch c.What {

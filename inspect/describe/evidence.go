@@ -85,7 +85,7 @@ func valuesOf(name string, value any, now time.Time) []string {
 	return nil
 }
 
-// inJSON is a value as its JSON has it, which is all that a recording keeps of it.
+// inJSON is a value as in JSON, which is all that a recording keeps of it.
 func inJSON(value any) (plain any) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -63,7 +63,7 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is how long, at most, a contender has held the lock or waited for it; 0 where that is not
+// InState is how long, at most, a contender has held the lock or waited for it; 0 if that is not
 // known, as where its beginning was before our watching.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
@@ -79,7 +79,7 @@ func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	return 0
 }
 
-// Since is the age of a contender's entry; false where that is not known.
+// Since is the age of a contender's entry; false if that is not known.
 func (v View) Since(l *inspect.Lock, c *inspect.Contender) (inspect.Age, bool) {
 	return v.Snapshot.Age(l, c, c.Since, v.Now)
 }
@@ -120,7 +120,7 @@ func (b Bound) Sign() string {
 	}
 }
 
-// verb is what String is put behind.
+// verb is the text before String.
 func (h Held) verb() string {
 	if h.Known == Unbounded {
 		return " holds it"
@@ -158,7 +158,7 @@ func (h Held) text() string {
 
 // beginning of an unseen hold, as when watching began later or was interrupted.
 type beginning struct {
-	seen, now time.Time // since when it is seen, by our clock; zero where that is not known
+	seen, now time.Time // since when it is seen, by our clock; zero if that is not known
 	started   bool      // that is when watching began
 }
 
@@ -179,7 +179,7 @@ func (b beginning) String() string {
 	}
 }
 
-// LongestWait returns the wait of the oldest waiter; false where that is unknown.
+// LongestWait returns the wait of the oldest waiter; false if that is unknown.
 func (v View) LongestWait(l *inspect.Lock) (inspect.Age, bool) {
 	if oldest := LongestWaiter(l); oldest != nil {
 		return v.Since(l, oldest)
@@ -199,7 +199,7 @@ func LongestWaiter(l *inspect.Lock) *inspect.Contender {
 	return oldest
 }
 
-// OldestWaiter returns the time at which that waiter came, by the backend's clock; zero where unknown.
+// OldestWaiter returns the time at which that waiter came, by the backend's clock; zero if unknown.
 func OldestWaiter(l *inspect.Lock) time.Time {
 	if oldest := LongestWaiter(l); oldest != nil {
 		return oldest.Since

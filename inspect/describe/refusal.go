@@ -6,13 +6,13 @@ import "cmp"
 func Refusal(reason string) string {
 	words := map[string]string{
 		"not-holder": "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
-		"changed": "it changed meanwhile: an entry of that name is there, but not the one that was seen; " +
+		"changed": "it has changed: an entry of that name exists, but is not the one that was seen; " +
 			"nothing was done",
-		"ignored":     "it was asked to let go, and holds the lock still",
+		"ignored":     "it was asked to let go, but still holds the lock",
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",
 		"two-leaders": "its leader would still lead, next to the new one: restart it instead; nothing was done",
-		"no-quorum":   "too few masters deleted it to free the lock; the deletions that worked stay",
+		"no-quorum":   "too few masters deleted it to free the lock; their deletions stand",
 		"audit":       "the audit file cannot be written; nothing was done",
 		"read-only":   "the profile is read_only; nothing was done",
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// mostSought patterns or roots are listed; the others are counted.
+// mostSought limits the listed patterns or roots; the others are counted.
 const mostSought = 4
 
-// Sought says what was looked for on a backend, among how many keys or nodes, and where else keys are; empty if
-// that is unknown.
+// Sought says what was searched for on a backend, among how many keys or nodes, and where else
+// there are keys; empty if unknown.
 func Sought(b *inspect.Backend) string {
 	s := &b.Sought
 	if len(s.For) == 0 {
@@ -42,7 +42,8 @@ func Sought(b *inspect.Backend) string {
 	return text
 }
 
-// databaseURL is the target of another database of a backend's servers; empty where the form of the target has none.
+// databaseURL is the target of another database on the same servers; empty if the target has no
+// such form.
 func databaseURL(b *inspect.Backend, index int) string {
 	var addrs []string
 	for i := range b.Servers {

@@ -9,18 +9,16 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// stateWords are all words on one state of a lock, with how bad it is.
+// stateWords are all texts for one state of a lock, and how bad it is.
 type stateWords struct {
 	state inspect.State
 	level Level
 	// brief names the holder in a few words, or the reason for no holder. detail adds a figure and
 	// may be nil.
 	brief, detail func(*inspect.Lock) string
-	// verdict says it in a sentence.
-	verdict func(View, *inspect.Lock) string
+	verdict       func(View, *inspect.Lock) string
 }
 
-// states are all states of a lock.
 var states = []stateWords{
 	{state: inspect.StateFree, level: LevelFree, brief: named, verdict: View.free},
 	{state: inspect.StateHeld, level: LevelHeld, brief: holder, detail: votes, verdict: View.holding},
@@ -30,7 +28,7 @@ var states = []stateWords{
 	{state: inspect.StateSplit, level: LevelUnknown, brief: split, verdict: View.split},
 }
 
-// wordsOf returns the words on a lock's state; one that is not known is worded as held.
+// wordsOf returns the texts for a lock's state; an unknown one reads as held.
 func wordsOf(s inspect.State) stateWords {
 	if i := slices.IndexFunc(states, func(w stateWords) bool { return w.state == s }); i >= 0 {
 		return states[i]
@@ -38,7 +36,7 @@ func wordsOf(s inspect.State) stateWords {
 	return states[1]
 }
 
-// States are all states of a lock, as in the JSON.
+// States lists all states of a lock, as in the JSON.
 func States() []inspect.State {
 	return each.Of(states, func(w stateWords) inspect.State { return w.state })
 }
@@ -52,21 +50,20 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 	return w.brief(l), detail
 }
 
-// StateLevel returns the level of a lock's state, without its findings. No state alone is a warning: a
-// split or a minority may pass, be muted, or be of no lock, and the findings say so.
+// StateLevel returns the level of a lock's state, without its findings. No state alone is a
+// warning: a split or a minority may pass, be muted, or not be a lock, as the findings say.
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
-// Verdict is a sentence on the holder of a lock, how long it has held it, and the waiters; or on
+// Verdict is a sentence about a lock's holder, how long it has held it, and the waiters, or about
 // why they are unknown.
 func (v View) Verdict(l *inspect.Lock) string { return wordsOf(l.State).verdict(v, l) + doubt(l) }
 
-// Doubtful reports whether it is only possible that what seems held is a lock at all: a name and a value of
-// no known library.
+// Doubtful reports whether a held lock is only possibly a lock.
 func Doubtful(l *inspect.Lock) bool {
 	return l.Confidence == recipe.Possible && (l.State == inspect.StateHeld || l.State == inspect.StateContended)
 }
 
-// doubt returns the words behind a verdict on a doubtful lock; empty for others.
+// doubt returns the text after the verdict on a doubtful lock; empty for others.
 func doubt(l *inspect.Lock) string {
 	if Doubtful(l) {
 		return " (may not be a lock)"
@@ -74,7 +71,7 @@ func doubt(l *inspect.Lock) string {
 	return ""
 }
 
-// State is a lock's state in a word, with a question mark where it is doubtful.
+// State is a lock's state in a word, with a question mark if it is doubtful.
 func State(l *inspect.Lock) string {
 	if Doubtful(l) {
 		return StateWord(l.State) + "?"
@@ -82,10 +79,10 @@ func State(l *inspect.Lock) string {
 	return StateWord(l.State)
 }
 
-// StateWord is a state in a word for people. All of them are their names in the JSON, by which filters find them.
+// StateWord is a state in a word, the same as in the JSON and in filters.
 func StateWord(s inspect.State) string { return string(s) }
 
-// named is for a state whose name says it all.
+// named is for a state whose name says everything.
 func named(l *inspect.Lock) string { return StateWord(l.State) }
 
 func holder(l *inspect.Lock) string {
@@ -105,7 +102,7 @@ func holder(l *inspect.Lock) string {
 	}
 }
 
-// votes of one holder of several masters, as n/m.
+// votes are the holder's, as n/m.
 func votes(l *inspect.Lock) string {
 	if len(l.Masters) < 2 || len(l.Holders) != 1 || l.Kind == inspect.KindSemaphore {
 		return ""
@@ -119,7 +116,7 @@ func minority(l *inspect.Lock) string {
 	return fmt.Sprintf("minority %d/%d", l.Votes(), len(l.Masters))
 }
 
-// silent says how many masters did not answer, without whom the holder is unknown; where all did, it names the holder.
+// silent says how many masters did not answer, or names the holder if all did.
 func silent(l *inspect.Lock) string {
 	if n := Tally(l).Silent; n > 0 {
 		return fmt.Sprintf("%d of %d down", n, len(l.Masters))
@@ -127,7 +124,7 @@ func silent(l *inspect.Lock) string {
 	return named(l)
 }
 
-// KindOf words the kind of a lock; with a question mark where it is only a guess.
+// KindOf is the kind of a lock, with a question mark if it is only a guess.
 func KindOf(l *inspect.Lock) string {
 	if l.KindConfidence == recipe.Likely || l.KindConfidence == recipe.Possible {
 		return string(l.Kind) + "?"

@@ -6,8 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Failure returns the reason why a backend cannot be read in full, on one line and whole, for a log that has
-// nothing else of it.
+// Failure returns why a backend cannot be read completely, on one uncut line, for a log.
 func Failure(b *inspect.Backend) string {
 	if b.Error != "" {
 		return Printable(strings.ReplaceAll(plain(b.Error), "\n", "; "))
@@ -20,8 +19,8 @@ func Failure(b *inspect.Backend) string {
 	return "not every server answered"
 }
 
-// Trouble returns the errors of a backend that cannot be read in full: its own, else those of its servers, each server
-// named once.
+// Trouble returns the errors of a backend that cannot be read completely: its own, else those of
+// its servers, naming each server once.
 func Trouble(b *inspect.Backend) string {
 	var parts []string
 	for _, s := range b.Servers {
@@ -34,13 +33,13 @@ func Trouble(b *inspect.Backend) string {
 		}
 		parts = append(parts, part)
 	}
-	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // of several masters each is named with its own
+	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // several masters name theirs
 		return Printable(briefError(b))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// briefError is a backend's error, each server in it named once.
+// briefError is a backend's error, naming each server once.
 func briefError(b *inspect.Backend) string {
 	lines := strings.Split(plain(b.Error), "\n")
 	for i, text := range lines {
@@ -53,7 +52,7 @@ func briefError(b *inspect.Backend) string {
 	return strings.Join(lines, "; ")
 }
 
-// Cause returns the end of a server's error, without the server's name, which is shown next to it.
+// Cause returns the end of a server's error, without its name, which is shown next to it.
 func Cause(text, addr string) string {
 	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
 		text = text[at+len(addr)+2:]
@@ -70,7 +69,7 @@ func Errors(b *inspect.Backend) []string {
 	return lines
 }
 
-// plain is an error without the names of our own packages, which mean nothing to a user.
+// plain is an error without our own packages' names, which mean nothing to a user.
 func plain(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

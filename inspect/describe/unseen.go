@@ -45,7 +45,7 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Reasons joins the reasons why some aspects are unknown, each once; empty if all of them were seen.
+// Reasons joins the reasons why these aspects are unknown, each once; empty if all were seen.
 func Reasons(list []inspect.Unseen, aspects ...inspect.Aspect) string {
 	var parts []string
 	for _, u := range list {

@@ -19,7 +19,7 @@ func (v View) free(l *inspect.Lock) string {
 	case len(l.Masters) > 0:
 		return vacant(l, "free: no holder")
 	case l.Kind == inspect.KindUnknown:
-		return vacant(l, "no contender of a known recipe is in it: if it is a lock, it has no holder")
+		return vacant(l, "it has no contender of a known recipe: if it is a lock, it has no holder")
 	default:
 		return vacant(l, "free: no holder, no waiters")
 	}
@@ -92,13 +92,13 @@ func unknown(l *inspect.Lock) string {
 	return "what is under this key is not a lock"
 }
 
-// unexplained words a directory whose children are no contenders of a known library.
+// unexplained words a directory whose children are not contenders of a known library.
 func unexplained(l *inspect.Lock) string {
 	first := l.Aliens[0]
 	if _, _, numbered := recipe.SplitSequence(first.Raw()); numbered {
 		return fmt.Sprintf("its numbered nodes (%s …) have no session that shows who holds it", first.Cut(40))
 	}
-	return fmt.Sprintf("its children (%s …) are no contenders of a known library", first.Cut(40))
+	return fmt.Sprintf("its children (%s …) are not contenders of a known library", first.Cut(40))
 }
 
 // Structured reports whether a recipe found more than a plain string under the key of a Redis lock.
@@ -227,7 +227,7 @@ func inQueue(l *inspect.Lock) string {
 	return text
 }
 
-// live counts the waiters in sight that are not most likely gone.
+// live counts the known waiters that are not most likely gone.
 func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 
 // Waiting is "2 waiting".

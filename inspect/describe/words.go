@@ -96,7 +96,7 @@ func Host(o *inspect.Owner) string {
 	return "host"
 }
 
-// Client is the address of an owner, or else its host; empty where neither is known.
+// Client is the address of an owner, or else its host; empty if neither is known.
 func Client(o *inspect.Owner) string {
 	if o.Client != "" {
 		return Printable(o.Client)
@@ -116,7 +116,7 @@ func (v View) Client(o *inspect.Owner) string {
 	return n.String()
 }
 
-// HostName returns the name of an owner's host; empty where it has none.
+// HostName returns the name of an owner's host; empty if it has none.
 func (v View) HostName(o *inspect.Owner) string {
 	n, _ := v.Snapshot.HostName(o)
 	return n.String()

@@ -130,7 +130,7 @@ func TestVerdictsOnVotes(t *testing.T) {
 		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{absent}}, "unknown: what is under this key is not a lock"},
 		{inspect.Lock{State: inspect.StateUnknown}, "unknown: it could not be read; it may be held"},
 		{inspect.Lock{State: inspect.StateUnknown, Aliens: []inspect.Untrusted{"x-0000000007"}}, "unknown: its numbered nodes (x-0000000007 …) have no session that shows who holds it"},
-		{inspect.Lock{State: inspect.StateUnknown, Aliens: []inspect.Untrusted{"x"}}, "unknown: its children (x …) are no contenders of a known library"},
+		{inspect.Lock{State: inspect.StateUnknown, Aliens: []inspect.Untrusted{"x"}}, "unknown: its children (x …) are not contenders of a known library"},
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Limit: 3, Holders: holder}, "1 of 3 permits used · no waiters"},
 		{inspect.Lock{State: inspect.StateHeld, Kind: inspect.KindSemaphore, Holders: holder, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters, Reason: "no"}}}, "1 permit used, total not recorded · waiters unknown"},
 	} {

@@ -50,7 +50,7 @@ func alienChild() rule {
 	})
 }
 
-// aliensHurt is the library among the lock's that suffers most from other children; empty when none is known to.
+// aliensHurt is the library among the lock's that suffers most from other children; empty if none is known to.
 func aliensHurt(l *inspect.Lock) string {
 	worst := ""
 	for c := range l.Contenders() {

@@ -52,7 +52,7 @@ func unseenOf(l *inspect.Lock) []inspect.Unseen {
 type gap struct {
 	aspects []inspect.Aspect
 	from    []inspect.Unseen // each right or read once a server
-	user    string           // our name on the servers; empty when unknown
+	user    string           // our name on the servers; empty if unknown
 }
 
 // refused reports whether a right is missing.
@@ -89,7 +89,7 @@ func gapsOf(list []inspect.Unseen) []gap {
 	return gaps
 }
 
-// userOf is our name on a backend's servers; empty when unknown.
+// userOf is our name on a backend's servers; empty if unknown.
 func userOf(b *inspect.Backend) string {
 	if b == nil {
 		return ""
@@ -125,7 +125,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 			if n := len(g.from); n > 1 {
 				f.Message = fmt.Sprintf("%d of %d masters %s: %s", n, masters, what, g.unknown())
 			}
-			f.Steps = do(first, wait("until then count its vote for no one"))
+			f.Steps = do(first, wait("until then do not count its vote"))
 		}
 	}
 	return f
@@ -134,7 +134,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 // silent reports whether servers did not answer at all.
 func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
 
-// answered is the word for the error with which silent servers answered all the same; empty where they gave none.
+// answered is the word for the error with which silent servers answered all the same; empty if they gave none.
 func (g *gap) answered() string { return answered(&g.from[0]) }
 
 func answered(u *inspect.Unseen) string {
@@ -319,7 +319,7 @@ func neverAsked(c *inspect.Case) []inspect.Finding {
 			": a lost wake-up or a dead client would go unnoticed",
 		Evidence: evidence{"unseen": aspectNames(unseen)},
 		Subject:  inspect.Subject{Unseen: unseen},
-		Steps: do(configure("give every server and its AdminServer in the target (admin=http://HOST:8080,…), " +
+		Steps: do(configure("list every server and its AdminServer in the target (admin=http://HOST:8080,…), " +
 			"or allow cons, wchs and wchp in 4lw.commands.whitelist")),
 	})
 }

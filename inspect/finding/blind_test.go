@@ -32,7 +32,7 @@ func TestBlind(t *testing.T) {
 		},
 		{
 			name: "a master loads its data", c: present(answering("master r3: LOADING Redis is loading the dataset in memory")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
-			has: []string{"r3 answered only LOADING"}, advice: "wait until it has. Until then count its vote for no one",
+			has: []string{"r3 answered only LOADING"}, advice: "wait until it has finished. Until then do not count its vote",
 		},
 		{
 			name: "two masters run scripts", c: present(answering("BUSY Redis is busy", "BUSY Redis is busy")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
@@ -43,7 +43,7 @@ func TestBlind(t *testing.T) {
 	})
 }
 
-// blindness is a finding of blind: its message, a part of its advice and what it is about.
+// blindness is a finding of blind: its message, part of its advice and its subjects.
 type blindness struct {
 	message, advice string
 	unseen          []inspect.Aspect
@@ -53,7 +53,7 @@ func refused(a inspect.Aspect, where, read, right string) inspect.Unseen {
 	return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
 }
 
-// unseenLists have the reports of sources, and the findings of them.
+// unseenLists have the sources' reports, and the expected findings.
 var unseenLists = []struct {
 	name string
 	list []inspect.Unseen
@@ -122,8 +122,8 @@ var unseenLists = []struct {
 	},
 	{
 		"a replica that was given",
-		[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "give r0:6379 instead"}},
-		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "give r0:6379 instead", []inspect.Aspect{"locks"}}},
+		[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "use r0:6379 instead"}},
+		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "use r0:6379 instead", []inspect.Aspect{"locks"}}},
 	},
 	{
 		"a root that is not there",
@@ -132,7 +132,6 @@ var unseenLists = []struct {
 	},
 }
 
-// Refused and failed reads that hide the same become one finding, with the missing right.
 func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range unseenLists {
@@ -160,7 +159,6 @@ func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
 	}
 }
 
-// An unseen fact is not reported again as never requested, nor a silent master twice.
 func TestUnseenIsNotReportedTwice(t *testing.T) {
 	t.Parallel()
 	refused := queue("kazoo", 2)
@@ -183,7 +181,6 @@ func TestUnseenIsNotReportedTwice(t *testing.T) {
 	}
 }
 
-// The rights that are missing are granted to our user, as a server calls it or we logged in; who it is may be unknown.
 func TestRightsAreGrantedToOurUser(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ user, want string }{
@@ -203,7 +200,8 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 	}
 }
 
-// answering is a lock on three masters, of which the last ones give errors instead of votes; empty: it is silent.
+// answering is a lock on three masters. The last ones return these errors instead of votes; empty:
+// no answer.
 func answering(errors ...string) *inspect.Lock {
 	l := votes("aaa"[:3-len(errors)]+"!!!"[:len(errors)], time.Minute)
 	for i, text := range errors {
@@ -214,7 +212,7 @@ func answering(errors ...string) *inspect.Lock {
 	return l
 }
 
-// Masters of which one is down and one loads its data need other help: a finding each.
+// A master that is down and one that is loading need different advice.
 func TestSilentMastersAndThoseThatAnswerWithErrorsAreApart(t *testing.T) {
 	t.Parallel()
 	found := diagnose(t, "blind", present(answering("", "LOADING Redis is loading")))

@@ -91,12 +91,12 @@ func circle(c *inspect.Cycle) string {
 func breakCircle(c *inspect.Case) []inspect.Step {
 	free := c.Cycle.Cheapest
 	if free.Owner < 0 || free.Owner >= len(c.Cycle.Owners) || free.Name == "" {
-		return do(restart("stop one of these clients, then have all take these locks in the same order"))
+		return do(restart("stop one of these clients, then make all of them take these locks in the same order"))
 	}
 	why := "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) +
 		", or release its lock (it keeps running)"
 	return do(release(c, why, free.Lock, cmp.Or(inspect.Untrusted(free.Digest), free.Name)),
-		configure("then have all clients take these locks in the same order"))
+		configure("then make all clients take these locks in the same order"))
 }
 
 // tiesOf are the reasons to take a session and a client of Redis for one owner.

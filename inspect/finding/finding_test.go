@@ -282,7 +282,7 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	must.Be(t, schema.Validate(document), nil, "the contract's schema says")
 }
 
-// A lock of which nothing more is known than its name gets no finding but that one cannot see.
+// A lock of which only the name is known has no finding but blind.
 func TestNothingKnownNothingSaid(t *testing.T) {
 	t.Parallel()
 	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}

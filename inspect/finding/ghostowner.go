@@ -70,9 +70,9 @@ func ghostOwner() rule {
 			if by := endsBy(c, first, e); c.Now.Before(by) {
 				f.Severity = inspect.Info
 				f.Message = fmt.Sprintf("%s %s, but its session %s is connected to no server: "+
-					"it ends by %s unless its client is back",
+					"it ends by %s unless its client reconnects",
 					owner(first), verb(first), inspect.SessionID(first.Owner.Session), utc(by, c.Now))
-				f.Steps = do(wait("wait until then: what the session has is free when it ends"))
+				f.Steps = do(wait("wait until then: its locks are freed when the session ends"))
 			}
 		}
 		if n > 1 {

@@ -65,7 +65,7 @@ func herd() rule {
 	})
 }
 
-// herdOn are the sessions among watchers that have no contender which waits for this node; nil when they are too few.
+// herdOn are the sessions among watchers that have no contender which waits for this node; nil if they are too few.
 func herdOn(c *inspect.Case, watchers []int64, name inspect.Untrusted) []int64 {
 	if len(watchers) < herdSize {
 		return nil

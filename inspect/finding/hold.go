@@ -34,7 +34,7 @@ func stuckAfter(c *inspect.Case) time.Duration {
 // backendNow is the present by the backend's clock.
 func backendNow(c *inspect.Case) time.Time { return c.Now.Add(c.Offset) }
 
-// usually is ten times the 99th percentile of a lock's own spans, at least noticeable; 0 when there are too few.
+// usually is ten times the 99th percentile of a lock's own spans, at least noticeable; 0 if there are too few.
 func usually(s inspect.Spans) time.Duration {
 	if s.Count < enough {
 		return 0

@@ -81,7 +81,7 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	}
 	e := about(h)
 	e["instead"], e["blocked_below"] = l.Waiters[i].Name.String(), int(h.BlockedBelow)
-	e["cause"] = "it may still wait, and each of the two for the other (kazoo #649)"
+	e["cause"] = "the two may be waiting for each other (kazoo #649)"
 	return one(inspect.Finding{
 		Severity: inspect.Info, Confidence: recipe.Possible, Evidence: e, Subject: h.Subject(),
 		Message: fmt.Sprintf("%s is first in line and watches %s behind it: it may not know that its turn has come",
@@ -103,7 +103,7 @@ func lostPlace(w *inspect.Contender) inspect.Finding {
 func lostWatch(who *inspect.Contender) inspect.Finding {
 	e := about(who)
 	e["watches_gone"], e["blocked_below"] = who.WatchesGone.String(), int(who.BlockedBelow)
-	e["cause"] = "its predecessor went between two of its requests, and it does not look at the answer of the second"
+	e["cause"] = "its predecessor left between two of its requests, and it ignores the second reply"
 	return inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: who.Subject()}
 }
 

@@ -134,7 +134,7 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 		Message: fmt.Sprintf("%s restarted at %s and lost this key: a second client can get its vote while the "+
 			"first still holds", at(s.Addr), started),
 		Evidence: e,
-		Steps:    do(wait(advice), configure("appendfsync always keeps keys over a restart")),
+		Steps:    do(wait(advice), configure("appendfsync always keeps keys across a restart")),
 	}
 	// the lock may have been taken after the server started
 	if h := &c.Lock.Holders[0]; m.LastPresent.IsZero() && h.HeldSince.IsZero() && h.Since.IsZero() {

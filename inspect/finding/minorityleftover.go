@@ -8,10 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// minorityLeftover reports a value that fewer masters than a quorum hold, while the others have
+// minorityLeftover reports a value that is on fewer masters than a quorum, while the others have
 // none. Its client does not hold the lock, and the leftover votes block the next client. A key that
-// was set within the last moment is left alone, since its client may still be asking the other
-// masters.
+// was just set is left alone, since its client may still be asking the other masters.
 //
 // Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the
 // caller's context ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948,
@@ -58,7 +57,7 @@ func firstVote(l *inspect.Lock) *inspect.Vote {
 	return nil
 }
 
-// partLeftover is the finding about a value that has too few of the keys that its library makes of one lock.
+// partLeftover reports a value with too few of the keys that its library makes per lock.
 func partLeftover(l *inspect.Lock) []inspect.Finding {
 	m, value := part(l)
 	if m == nil {

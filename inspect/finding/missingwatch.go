@@ -12,7 +12,7 @@ import (
 // missingWatch reports a waiter that does not watch the contender ahead of it. Nothing wakes it up
 // when that contender leaves, and all behind it wait, too. The server's own watch table, read
 // between two looks at the same queue, shows this. The rule is silent about a client without a
-// connection. It is also silent if nodes of no known library do not watch each other, since they
+// connection. It is also silent if nodes of an unknown library do not watch each other, since they
 // are more likely a registry than a queue. Curator's deprecated InterProcessSemaphore writes the
 // same nodes as its mutex and looks the same.
 //
@@ -131,7 +131,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 		describe.BriefOwner(w), describe.BriefName(w.Watches))
 	if other := instead(c, w); other != "" {
 		e["instead"] = other.String()
-		message = fmt.Sprintf("%s watches %s and not %s, which it waits for: it does not hear when that leaves",
+		message = fmt.Sprintf("%s watches %s and not %s, which it waits for: it will not learn when that one leaves",
 			describe.BriefOwner(w), describe.BriefName(other), describe.BriefName(w.Watches))
 	}
 	if gone {
@@ -152,10 +152,11 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	case unheard(c, w):
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
-			Message: fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard of since it "+
-				"queued: it may be about to", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+			Message: fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard from since it "+
+				"queued: it may still do so", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
-			Steps: do(wait("look again once its client was heard of: a session that stays silent ends at its timeout")),
+			Steps: do(wait("look again once its client has been heard from: " +
+				"a session that stays silent ends at its timeout")),
 		}
 	}
 	if w.BlockedBelow > 0 {

@@ -64,10 +64,10 @@ func mixedRecipes() rule {
 			confidence = recipe.Possible
 		}
 		severity, message := inspect.Critical, "%s cannot queue together: "+
-			"the first client of each may hold at the same time"
+			"the first clients of each may hold the lock at the same time"
 		if !apart {
 			severity, confidence = inspect.Info, recipe.Possible
-			message = "no watch shows that %s queue together: the first client of each may hold"
+			message = "no watch shows that %s queue together: the first client of each may hold the lock"
 		}
 		steps := do(configure("stop the clients of all libraries but one, or give each its own path"))
 		if counts["kazoo"] > 0 {

@@ -81,7 +81,7 @@ func countElectorate(b *inspect.Backend) (e electorate) {
 
 const noAnswer = "no answer"
 
-// lostBecause says why no client can use a server for a lock; empty when one can, or when that is unknown.
+// lostBecause says why no client can use a server for a lock; empty if one can, or when that is unknown.
 func lostBecause(s *inspect.Server) string {
 	switch {
 	case s.Fault == inspect.FaultNoQuorum:
@@ -104,7 +104,7 @@ func (e *electorate) usable() int { return e.members - len(e.lost) }
 
 func (e *electorate) quorum() int { return e.members/2 + 1 }
 
-// ofMasters grades what is left of independent Redis masters; empty while nothing is wrong.
+// ofMasters grades the remaining independent Redis masters; empty while nothing is wrong.
 func (e *electorate) ofMasters() inspect.Severity {
 	switch {
 	case e.members < 2, len(e.lost) == 0, !e.serving && !e.said, e.usable() > e.quorum():
@@ -118,7 +118,8 @@ func (e *electorate) ofMasters() inspect.Severity {
 // election is longer than an ensemble needs to elect another leader.
 const election = 10 * time.Second
 
-// ofEnsemble grades what is left of a ZooKeeper ensemble; empty while nothing is wrong. While a server serves,
+// ofEnsemble grades the remaining ZooKeeper servers; empty while nothing is wrong. While a server
+// serves,
 // there is a quorum, and how near it is to be lost shows only by the number of all members, in the target or not.
 func (e *electorate) ofEnsemble(b *inspect.Backend, now time.Time) inspect.Severity {
 	if b.Voters > 0 {
@@ -155,7 +156,7 @@ func (e *electorate) finding(b *inspect.Backend, severity inspect.Severity) insp
 		lost += fmt.Sprintf(", and %d more", more)
 	}
 	who, harm := "masters", "no lock can be taken or renewed"
-	until := "locks end as their keys expire; one that comes back empty may grant them twice"
+	until := "locks end as their keys expire; a master that comes back empty may grant them twice"
 	if b.Kind == inspect.ZooKeeper {
 		who, harm = "servers", "no lock can be taken or released"
 		until = "no holder can be sure of its lock until then; sessions go on once there is a quorum"

@@ -53,7 +53,7 @@ func noTTL() rule {
 		} else {
 			e["value"] = says(vote)
 			of = " of " + describe.BriefName(vote.Value)
-			f.Steps = do(ttl(c, "give it an end", vote.Argument()))
+			f.Steps = do(ttl(c, "set an expiry", vote.Argument()))
 		}
 		on := []string{}
 		for m := range eachVote(l) {
@@ -87,7 +87,7 @@ func noTTL() rule {
 // written is by how much the clock of who wrote a value may be off.
 const written = time.Minute
 
-// untilOf is the end of the hold as the value of a plain key has it; zero where none does.
+// untilOf is the end of the hold according to a plain key's value; zero if it has none.
 func untilOf(l *inspect.Lock) (until time.Time) {
 	for m := range eachVote(l) {
 		if m.Held == nil && endless(m) && m.Digest == "" {
@@ -105,7 +105,7 @@ func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 			return releaseOf(c, "only if its client is gone", holder)
 		}
 	}
-	return ttl(c, "give it an end, longer than its work takes", holder.Argument())
+	return ttl(c, "set an expiry longer than its work takes", holder.Argument())
 }
 
 // structured reports whether the masters hold more than a plain string under the lock's key.

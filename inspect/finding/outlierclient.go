@@ -50,12 +50,12 @@ func outlierClient() rule {
 			Confidence: recipe.Certain, Message: message,
 			Evidence: evidence{
 				"clients": clients,
-				"cause": "locks that are taken again and again and not given back; " +
-					"or a service that is meant to have so many",
+				"cause": "locks that are taken repeatedly and never released; " +
+					"or a service that needs so many",
 			},
 			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, " +
 				"unless it is meant to have so many, " +
-				"restart its program, which gives back what it leaked")),
+				"restart its program, which frees what it leaked")),
 		})
 	})
 }

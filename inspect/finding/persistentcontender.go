@@ -50,7 +50,7 @@ func persistentContender() rule {
 			Message:    message,
 			Evidence:   e, Subject: first.Subject(),
 			Steps: do(releaseOf(c, "only if its client is gone", first),
-				configure("have clients create ephemeral nodes")),
+				configure("make clients create ephemeral nodes")),
 		})
 	})
 }

@@ -356,7 +356,7 @@ func TestForeignValue(t *testing.T) {
 			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a hash under this key on r3 is not a lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
 		},
-		{name: "on every master, and nobody watched: it is no lock", c: present(votes("fff", time.Minute))},
+		{name: "on every master, and nobody watched: it is not a lock", c: present(votes("fff", time.Minute))},
 		{name: "on every master", c: present(votes("fff", time.Minute), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},
 		{name: "locks only", c: present(votes("aa-", time.Minute))},
 		{name: "a silent master", c: present(votes("aa!", time.Minute))},

@@ -15,7 +15,7 @@ type rule struct {
 	name string
 	// severity is the default of its findings; sometimes is the other one, for the reason that means gives.
 	severity, sometimes inspect.Severity
-	// For docs/findings.md: what the rule means, how to be sure of it, what to do, and what not to do.
+	// For docs/findings.md: the rule's meaning, how to check it, what to do, and what not to do.
 	means, sure, do, not string
 	// evidence lists the keys of its evidence; contender brings the keys of about with it.
 	evidence string

@@ -15,15 +15,15 @@ const (
 	// 2 s in the sample configuration (zoo_sample.cfg). A smaller lag is an election, a pause or a
 	// slow disk.
 	farBehind = 10 * time.Second
-	// elected is the time after an election in which its loser may still believe that it leads.
+	// elected is how long the loser of an election may still believe that it leads.
 	elected = time.Minute
 	// deposed is that time for a server that was paused during the election. It gives up when its
 	// followers have not answered for syncLimit.
 	deposed = 30 * time.Second
 )
 
-// serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They may
-// be no ensemble: one is standalone, or two lead without an election that explains it. (A server
+// serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They
+// may not be an ensemble: one is standalone, or two lead without an election that explains it. (A server
 // that was paused during an election leads on for some seconds.) Or a member is far behind its
 // leader and still serves clients. Or it has another number of znodes at the same transaction;
 // other differences cannot be seen.
@@ -73,11 +73,11 @@ func oddMember(s *inspect.Server) inspect.Finding {
 		e["nodes_apart"] = s.NodesApart
 		e["cause"] = "connections between members broke in an election (ZOOKEEPER-4712, ZOOKEEPER-4785)"
 		f.Confidence = recipe.Likely
-		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see other locks",
+		f.Message = fmt.Sprintf("%s has %s %s than its leader at the same transaction: its clients see different locks",
 			at(s.Addr), describe.Count(apart, "znode"), more)
-		f.Steps = do(restart("trust no lock that it alone shows; stop it, move version-2 out of its dataDir (and " +
+		f.Steps = do(restart("do not trust a lock that only it shows; stop it, move version-2 out of its dataDir (and " +
 			"dataLogDir), and start it: " +
-			"it loads all from its leader"))
+			"it reloads everything from its leader"))
 		return f
 	}
 	e["lag_ms"] = s.Lag.Milliseconds()
@@ -92,7 +92,7 @@ func oddMember(s *inspect.Server) inspect.Finding {
 		f.Severity = inspect.Info
 		f.Message = fmt.Sprintf("%s lacks what its leader had over %s before: its clients see locks as they were",
 			at(s.Addr), describe.Over(s.Lag))
-		f.Steps = do(wait("look again: if it goes on, " + why))
+		f.Steps = do(wait("look again: if it persists, " + why))
 	}
 	return f
 }

@@ -50,8 +50,8 @@ func TestServersDisagree(t *testing.T) {
 	}
 }
 
-// Two leaders of one ensemble are two epochs of it, for a short time: one was elected while the other stood
-// still, say. They are of two ensembles when they go on to say so.
+// Two leaders of one ensemble may follow each other: one was paused during the election. If both
+// persist, they belong to two ensembles.
 func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	t.Parallel()
 	leader := func(zxid uint64, led, said time.Duration) inspect.Server {
@@ -90,14 +90,14 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	}
 }
 
-// A member that hangs far behind its leader, or has other data, is named; one that is a little behind under
+// A member that hangs far behind its leader, or has different data, is named; a short lag under
 // load is not.
 func TestMembersThatDiffer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		odd  inspect.Server
 		says string // empty: nothing
-		// advised, and the evidence that has it.
+		// advised, and the evidence for it.
 		advised, evidence string
 	}{
 		"all have the same":              {odd: inspect.Server{}},
@@ -105,7 +105,7 @@ func TestMembersThatDiffer(t *testing.T) {
 		"catching up after its start":    {odd: inspect.Server{Lagging: true, Lag: 9900 * time.Millisecond}},
 		"far behind":                     {odd: inspect.Server{Lagging: true, Lag: 12700 * time.Millisecond}, says: "lacks what its leader had 12s before", advised: "restart it if it does not catch up", evidence: "lag_ms 12700"},
 		"more znodes":                    {odd: inspect.Server{NodesApart: 3}, says: "has 3 znodes more than its leader", advised: "move version-2 out of its dataDir", evidence: "nodes_apart 3"},
-		"fewer znodes":                   {odd: inspect.Server{NodesApart: -1}, says: "has 1 znode fewer than its leader", advised: "trust no lock that it alone shows", evidence: "nodes_apart -1"},
+		"fewer znodes":                   {odd: inspect.Server{NodesApart: -1}, says: "has 1 znode fewer than its leader", advised: "do not trust a lock that only it shows", evidence: "nodes_apart -1"},
 		"far behind by an earlier count": {odd: inspect.Server{Lag: time.Minute, State: inspect.ServerDown}},
 	} {
 		odd := tt.odd
@@ -130,8 +130,7 @@ func TestMembersThatDiffer(t *testing.T) {
 	}
 }
 
-// One look names a member that still lacks, when it is asked again, what its leader had: as worth knowing,
-// since it may only catch up.
+// A single look reports a lagging member as info, since it may only be catching up.
 func TestOneLookNamesAMemberThatLags(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -160,7 +159,6 @@ func TestOneLookNamesAMemberThatLags(t *testing.T) {
 	}
 }
 
-// key is the name of what an evidence says.
 func key(evidence string) string {
 	name, _, _ := strings.Cut(evidence, " ")
 	return name

@@ -96,7 +96,8 @@ func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
 	return c
 }
 
-// seen gives a case a history, in which every contender is seen as it is since the first look or since it came.
+// seen gives a case a history in which every contender has been in its state since the first look
+// or its arrival.
 func seen(h *inspect.History) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.History = h

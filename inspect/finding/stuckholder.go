@@ -122,7 +122,7 @@ func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	return limit, false
 }
 
-// elects returns how likely the lock's holder is a leader; empty if the lock is no election. After
+// elects returns how likely the lock's holder is a leader; empty if the lock is not an election. After
 // many holds it is none, unless its kind is certain.
 func elects(c *inspect.Case) recipe.Confidence {
 	l := c.Lock
@@ -187,9 +187,9 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, ho
 
 // uncheckedAdvice names no action on the lock: a person has to learn first whether the servers' clock is right.
 func uncheckedAdvice(c *inspect.Case) string {
-	advice := "compare the output of date on the ZooKeeper leader with this machine's before anything is done"
+	advice := "compare the output of date on the ZooKeeper leader with this machine's before you act"
 	if c.Backend.ClockKnown() {
-		return advice + ": the entry is from before the present leader, or before its clock was set"
+		return advice + ": the entry is older than the present leader, or was made before its clock was set"
 	}
 	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), the clock is compared"
 }

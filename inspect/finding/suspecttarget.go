@@ -99,8 +99,8 @@ func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
 		found = append(found, inspect.Finding{
 			Subject:    inspect.Subject{Server: inspect.Untrusted(s.Addr)},
 			Confidence: recipe.Certain,
-			Message:    "several servers answer at this address, " + at(s.Addr) + ": connections reach one or the other (run_id), and each has locks of its own",
-			Evidence:   evidence{"server": inspect.Escape(s.Addr), "cause": "a proxy or balancer in front of servers that do not copy each other"},
+			Message:    "several servers answer at this address, " + at(s.Addr) + ": connections reach one or the other (run_id), and each has its own locks",
+			Evidence:   evidence{"server": inspect.Escape(s.Addr), "cause": "a proxy or load balancer in front of servers that do not replicate each other"},
 			Steps: do(configure("give each server behind it its own target (redis://HOST:PORT); " +
 				"release nothing until then: we see a mixture of both")),
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A key or node that is only possibly a lock sets off no alarm, and no release is advised: it may be a registry of
-// members, a counter, a cache or a queue of jobs.
+// Possible locks, such as registries, counters, caches and queues of jobs, raise no alarm and no
+// release is advised.
 func TestPossibleLocksStayQuiet(t *testing.T) {
 	t.Parallel()
 	cases, _ := everything("x")
@@ -43,7 +43,7 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 	must.True(t, guessed >= 20, "only", guessed, "findings to keep quiet")
 }
 
-// An action is advised where everything that it rests on was seen, and only there.
+// An action is advised only if all its evidence was seen.
 func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
 	t.Parallel()
 	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
@@ -73,7 +73,7 @@ func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
 	}
 }
 
-// Independent servers that were given as the masters of one lock: the target is suspect, not the locks.
+// Independent servers given as the masters of one lock: the target is suspect, not the locks.
 func TestSuspectTarget(t *testing.T) {
 	t.Parallel()
 	servers := func(spread inspect.Spread, roles ...string) inspect.Case {
@@ -130,7 +130,7 @@ func TestSuspectTarget(t *testing.T) {
 	}
 }
 
-// redis-py asks one server: what it has on one of three is held there, whatever a quorum of them would be.
+// redis-py asks one server: a lock on one of three is held, whatever a quorum would be.
 func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 	t.Parallel()
 	of := func(library, letters string) inspect.Case {
@@ -158,7 +158,7 @@ func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
 	}
 }
 
-// Every rule about locks is said to rest on something, but for those that need no more than what they name.
+// Every rule about locks names the aspects that it depends on, except for rules that need none.
 func TestRulesRestOnAspects(t *testing.T) {
 	t.Parallel()
 	for _, r := range all {

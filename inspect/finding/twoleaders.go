@@ -48,7 +48,7 @@ func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {
 	who.Owner.Session, who.Owner.Client = former.Session, c.Sessions[former.Session].Client
 	e := about(&who)
 	e["forced_at"] = stamp(former.At)
-	e["cause"] = "its library never looks at its own entry again"
+	e["cause"] = "its library never checks its own entry again"
 	where := "although it has no entry"
 	if len(c.Lock.Holders) > 0 {
 		where = "next to " + describe.BriefOwner(&c.Lock.Holders[0])

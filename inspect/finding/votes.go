@@ -62,7 +62,7 @@ func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
 }
 
 // ballots returns every master's vote as evidence: addr and says. says is the value, "absent", "no
-// answer" or, if the key is no lock, its type.
+// answer" or, if the key is not a lock, its type.
 func ballots(l *inspect.Lock) []evidence {
 	list := make([]evidence, 0, len(l.Masters))
 	for i := range l.Masters {

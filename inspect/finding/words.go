@@ -15,13 +15,12 @@ type evidence = map[string]any
 // listed limits the names in a finding; it counts the rest.
 const listed = 10
 
-// stamp is an instant as evidence has it, to the millisecond.
+// stamp is a time for evidence, in milliseconds.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// utc is an instant as a message has it.
+// utc is a time for a message.
 func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" }
 
-// at is a server's address in a few cells.
 func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
 
 // about returns the evidence for one contender: its name (contender) and its owner; session and
@@ -54,30 +53,28 @@ func restart(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbRe
 
 func configure(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbConfigure, Why: why} }
 
-// by is a step that a command does.
+// by adds the command that does a step.
 func by(s inspect.Step, command string) inspect.Step {
 	s.Command = command
 	return s
 }
 
-// act is a step that a command of this program does to an owner; flags are its further arguments.
+// act adds a command of this program that acts on an owner; flags are its other arguments.
 func act(c *inspect.Case, s inspect.Step, flags string) inspect.Step {
 	words := "--owner " + describe.Quote(s.Owner.String()) + flags
 	return by(s, describe.Lockscope(string(s.Verb), s.Lock, c.Reach[s.Lock.Backend].Target, words))
 }
 
-// release frees a lock of one owner.
 func release(c *inspect.Case, why string, id inspect.ID, owner inspect.Untrusted) inspect.Step {
 	return act(c, inspect.Step{Verb: inspect.VerbRelease, Lock: id, Owner: owner, Why: why}, "")
 }
 
-// releaseWaiter frees the case's lock of an owner that may not hold it.
+// releaseWaiter removes an owner that may not hold the case's lock.
 func releaseWaiter(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
 	s := inspect.Step{Verb: inspect.VerbRelease, Lock: c.Lock.ID, Owner: owner, Waiter: true, Why: why}
 	return act(c, s, " --waiter")
 }
 
-// releaseOf frees the case's lock of a contender.
 func releaseOf(c *inspect.Case, why string, one *inspect.Contender) inspect.Step {
 	if one.State != inspect.Holding {
 		return releaseWaiter(c, why, one.Argument())
@@ -85,27 +82,24 @@ func releaseOf(c *inspect.Case, why string, one *inspect.Contender) inspect.Step
 	return release(c, why, c.Lock.ID, one.Argument())
 }
 
-// zkCLI is a command of ZooKeeper's own client.
+// zkCLI is a command for ZooKeeper's own client.
 func zkCLI(c *inspect.Case, verb, path string) string {
 	return describe.ZooKeeperCLI(c.Reach[c.Lock.ID.Backend].Client, verb, path)
 }
 
-// redisCLI is a command of Redis' own client to a master.
+// redisCLI is a command for Redis' own client.
 func redisCLI(c *inspect.Case, addr, command string) string {
 	return describe.RedisCLI(addr, c.Reach[c.Lock.ID.Backend].Client, command)
 }
 
-// names lists the first contenders' names.
 func names(cs []inspect.Contender) []string {
 	return each.Of(cs[:min(len(cs), listed)], func(c inspect.Contender) string { return c.Name.String() })
 }
 
-// escaped lists the first texts.
 func escaped(texts []inspect.Untrusted) []string {
 	return each.Of(texts[:min(len(texts), listed)], inspect.Untrusted.String)
 }
 
-// libraryOf is the library that wrote a contender.
 func libraryOf(l *inspect.Lock, c *inspect.Contender) string {
 	return cmp.Or(c.Recipe, l.Recipe)
 }

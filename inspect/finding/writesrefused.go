@@ -62,8 +62,8 @@ func refusals() []refusal {
 	return []refusal{
 		{
 			inspect.RefusedForSave, "its last snapshot failed", all,
-			"its disk is full, it may not write there, or it had no memory to fork (MISCONF)",
-			"free disk space, or allow writing there (its log says which); it accepts writes again after a save",
+			"its disk is full or not writable, or it had no memory to fork (MISCONF)",
+			"free disk space, or make it writable (its log says which); it accepts writes again after a save",
 			"BGSAVE", "",
 		},
 		{
@@ -72,12 +72,12 @@ func refusals() []refusal {
 		},
 		{
 			inspect.RefusedForReplicas, "no replica keeps up", all,
-			"min-replicas-to-write is set, and no replica is connected and in time (NOREPLICAS)",
-			"see why none follows", "INFO replication", "whether it shall write without one a person has to decide",
+			"min-replicas-to-write is set, and no replica is connected and up to date (NOREPLICAS)",
+			"see why none keeps up", "INFO replication", "then a person has to decide whether it should accept writes without one",
 		},
 		{
 			inspect.RefusedForMemory, "its memory is full", some,
-			"it is over maxmemory, and its policy lets it evict nothing that it has (OOM)",
+			"it is over maxmemory, and its policy does not let it evict any of its keys (OOM)",
 			"see what fills it", "MEMORY STATS",
 			"free it or raise maxmemory; DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 		},

@@ -61,7 +61,7 @@ func TestMissingWatch(t *testing.T) {
 		},
 		{
 			name: "the last waiter watches the holder", c: watchingTheHolder(), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has:      []string{"does not hear when that leaves"},
+			has:      []string{"will not learn when that one leaves"},
 			evidence: map[string]any{"instead": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002"},
 		},
 		{name: "Hive never watches", c: watching("hive", recipe.Certain, inspect.Missing)},
@@ -83,7 +83,7 @@ func TestMissingWatch(t *testing.T) {
 	}
 }
 
-// watchingTheHolder is a queue of four the last of which watches the first.
+// watchingTheHolder is a queue of four whose last one watches the first.
 func watchingTheHolder() inspect.Case {
 	c := watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed, inspect.Missing)
 	l := c.Lock
@@ -155,10 +155,10 @@ func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
 		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
-		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may be about to"}},
+		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"}},
 		{
 			name: "nor is it known whether it was", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
-			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may be about to"},
+			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"},
 		},
 		{
 			name: "its session would have ended by now", c: gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second)),

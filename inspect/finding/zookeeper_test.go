@@ -39,7 +39,7 @@ func TestDeadlock(t *testing.T) {
 				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 			}),
 			evidence: map[string]any{"cheapest": "redis:b"},
-			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then have all clients take these locks in the same order",
+			advice:   "cheapest fix: stop web-1, or release its lock (it keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then make all clients take these locks in the same order",
 		},
 		{
 			name: "a session and a client that are one process", c: present(queue("kazoo", 2), in(tied(recipe.Likely))), fires: true,
@@ -198,7 +198,7 @@ func TestSequenceWrap(t *testing.T) {
 	})
 }
 
-// Names are long and begin alike: a message has to show the part in which they differ.
+// A message about long names with a common beginning shows where they differ.
 func TestShortNamesDiffer(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}

@@ -89,7 +89,7 @@ func parseEntry(line string) (entry, error) {
 // instant is a number that may be an instant, in seconds or milliseconds since 1970.
 var instant = regexp.MustCompile(`\b\d{10}(\d{3})?\b`)
 
-// moved is text in which instants near then are as near to now.
+// moved shifts the times in a text from around then to around now.
 func moved(text string, then, now time.Time) string {
 	return instant.ReplaceAllStringFunc(text, func(digits string) string {
 		n, _ := strconv.ParseInt(digits, 10, 64)

@@ -110,7 +110,7 @@ type jsonBackend struct {
 	Findings []jsonFinding        `json:"findings"`
 }
 
-// jsonSought says what we looked for. Among is nil where the keys were not counted.
+// jsonSought describes what we looked for. Among is nil if the keys were not counted.
 type jsonSought struct {
 	Patterns  []string       `json:"patterns"`
 	Among     *int           `json:"among"`

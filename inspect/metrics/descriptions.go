@@ -21,15 +21,15 @@ func describe(kind, name, help string, labels ...string) description {
 
 var (
 	backendState = describe("gauge", "backend_state", "1 for the backend's current state: connected, degraded (a part does not answer) or down.", "backend", "service", "state")
-	backendReady = describe("gauge", "backend_ready", "1 once the whole backend was read.", "backend")
+	backendReady = describe("gauge", "backend_ready", "1 once the whole backend has been read.", "backend")
 	outagesTotal = describe("counter", "backend_outages_total", "How often the servers, or one of them, stopped answering.", "backend")
 	unseen       = describe("gauge", "backend_unseen", "Refused and failed reads of the backend, by what is unknown without them.", "backend", "aspect")
 
 	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
 	locksUnknown = describe("gauge", "locks_unknown", "Locks with something unknown, by what it is.", "backend", "aspect")
-	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold that was dated by a clock compared with ours. None without one.", "backend")
-	undatedHolds = describe("gauge", "holds_undated", "Holds that no clock compared with ours dated. No other sample has their age.", "backend")
-	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait that was dated by a clock compared with ours. None without one.", "backend")
+	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, among those dated by a clock compared with ours.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds not dated by a clock compared with ours. Their age is in no other sample.", "backend")
+	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait, among those dated by a clock compared with ours.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock, without locks whose waiters are unknown.", "backend")
 	findings     = describe("gauge", "findings", "Findings of locks and of the backend. While the backend is down, only its own.", "backend", "rule", "severity", "muted")
 
@@ -40,7 +40,7 @@ var (
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
 	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, as in lockscope_oldest_hold_seconds.", "lock")
-	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding that have no series of their own.")
+	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding but without their own series.")
 
 	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None if unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
 	serverLatency = describe("gauge", "server_latency_seconds", "Time of the last request to the server.", "backend", "server")

@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Collector of what snapshots report. Give each snapshot of one subscription to Observe.
+// Collector counts what snapshots report. Give each snapshot of one subscription to Observe.
 type Collector struct {
 	now  func() time.Time
 	each int

@@ -104,7 +104,7 @@ watches{backend=zk} 4
 `)
 }
 
-// lockMetrics are those of locks: the others are of every backend.
+// lockMetrics are per lock; the others are per backend.
 func lockMetrics(t *testing.T, c *Collector) (list []string) {
 	t.Helper()
 	for line := range strings.Lines(exposed(t, c)) {

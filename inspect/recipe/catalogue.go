@@ -21,7 +21,7 @@ type library struct {
 	Patterns `yaml:",inline"`
 	// Persistent: its znodes stay when their session ends.
 	Persistent bool `yaml:"persistent"`
-	// Hides matches other keys of the library, which are no locks.
+	// Hides matches other keys of the library, which are not locks.
 	Hides string `yaml:"hides"`
 
 	// Library, Proof, Alike, Read and Source are the row of docs/recipes.md; without Library the row is that of the
@@ -161,7 +161,7 @@ func NoTTLByDefault(name, kind string) bool {
 }
 
 // Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that
-// wrote the value, and the message that they wait for; none where the library publishes nothing. Every
+// wrote the value, and the message that they wait for; none if the library publishes nothing. Every
 // library of plain strings whose release publishes has to be asked here; without that a forced release leaves
 // its waiters to find out on their own. Those woken by a list: WakeList.
 func Wakes(key, value string) (channels []string, message string) {

@@ -34,7 +34,8 @@ type Patterns struct {
 	Data      string `yaml:"data"`
 	// Scan are the SCAN patterns that find the keys; without them the words of Lock do.
 	Scan []string `yaml:"scan"`
-	// Confidence of what matches, and ConfidenceIfNamed of that under a key whose words name a lock.
+	// Confidence of matching values, and ConfidenceIfNamed of those under a key whose words name a
+	// lock.
 	// Empty: certain, and Confidence.
 	Confidence        Confidence `yaml:"confidence"`
 	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
@@ -54,7 +55,7 @@ type Waking struct {
 	List    string `yaml:"list"`
 }
 
-// shorthands stand for parts that many libraries write.
+// shorthands are patterns for parts that many libraries write.
 var shorthands = strings.NewReplacer(
 	"{uuid}", "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
 	"{uuid4}", "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
@@ -103,7 +104,7 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 // Owns reports whether a lock of this path or key is of the recipe.
 func (c Custom) Owns(path string) bool { return c.lock.matches(path) }
 
-// Read reads a contender of a lock that the recipe owns; false when its name or value is not of the recipe. Data
+// Read reads a contender of a lock that the recipe owns; false if its name or value is not of the recipe. Data
 // that does not match says nothing.
 func (c Custom) Read(path, name, data string) (Token, bool) {
 	if c.data != nil && !c.data.matches(data) {
@@ -145,12 +146,12 @@ func (c Custom) KeyPatterns() []string {
 	return []string{c.lock.glob()}
 }
 
-// NoTTL, OneServer and Clients are what the patterns say of the library that writes such locks.
+// NoTTL, OneServer and Clients describe the library that writes such locks.
 func (c *Custom) NoTTL() bool       { return c != nil && c.patterns.NoTTL }
 func (c *Custom) OneServer() bool   { return c != nil && c.patterns.OneServer }
 func (c *Custom) Clients() []string { return c.patterns.Clients }
 
-// WakeChannels are the channels on which waiters for a lock hear of its release, and the message: see [Wakes].
+// WakeChannels are the channels that announce a release to waiters, and the message: see [Wakes].
 func (c *Custom) WakeChannels(key string) (channels []string, message string) {
 	w := c.patterns.Wakes
 	if w.Channel == "" {
@@ -169,7 +170,7 @@ func (c *Custom) WakeChannels(key string) (channels []string, message string) {
 	return channels, message
 }
 
-// WakeList is the list by which a release wakes the longest waiter: see the function of that name.
+// WakeList is the list that a release pushes to: see the function of that name.
 func (c *Custom) WakeList(key string) (list string, ok bool) {
 	w := c.patterns.Wakes
 	return strings.ReplaceAll(w.List, "{rest}", strings.TrimPrefix(key, c.lock.parts[0])), w.List != ""

@@ -40,7 +40,7 @@ func parseKazoo(child string) (Entry, bool) {
 	return Entry{Name: child, Sequence: seq, Mode: mode, Role: role, Confidence: Certain}, ok
 }
 
-// LeaseNode is the znode of a kazoo NonBlockingLease, which is not read: a directory that has one may be held.
+// LeaseNode is the znode of a kazoo NonBlockingLease, which is not read: its directory may be held.
 const LeaseNode = "lease_holder"
 
 // kazooOwner is the identifier. Semaphores write it into their queue as Python shows bytes, b'NAME'.

@@ -16,7 +16,7 @@ var (
 const mostJSON = 64
 
 // ownerIn reads data that a program wrote for people. Of a JSON object, as Vitess writes it, it takes the fields
-// that name the owner: the whole of it is no label that fits a line. Other text is the label.
+// that name the owner: the whole of it is not a label that fits a line. Other text is the label.
 func ownerIn(data []byte) (host, label string) {
 	var fields map[string]any
 	if json.Unmarshal(data, &fields) != nil || fields == nil {

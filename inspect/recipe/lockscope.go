@@ -190,7 +190,8 @@ func lockscopeDecode(k Keys) (Record, bool) {
 // is skipped at the next handoff, and stays in the queue until then.
 const lockscopeSilence = 2 * time.Second
 
-// lockscopeSilent finds the waiters of a fair mutex that were not heard of for too long, by the server's clock.
+// lockscopeSilent finds the waiters of a fair mutex that were silent for too long, by the server's
+// clock.
 func lockscopeSilent(k Keys, waiters []Claim) {
 	alive := k.Auxiliary[LockscopeKey(AlivePrefix, k.Key)]
 	if alive.Unknown || k.ClockUnknown {

@@ -10,12 +10,12 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// matcher is a regular expression that has to match all of a text. Most texts are refused by its literal parts,
-// which is faster.
+// matcher is a regular expression that must match a whole text. Its literal parts refuse most texts
+// faster.
 type matcher struct {
 	re     *regexp.Regexp
 	groups []string // named ones, by their index; nil: none
-	parts  []string // the literal parts, with anything between two of them
+	parts  []string // the literal parts, with anything in between
 }
 
 func newMatcher(text string) (*matcher, error) {
@@ -62,10 +62,10 @@ func (m *matcher) may(s string) bool {
 	return true
 }
 
-// does reports whether a text that may match does.
+// does reports whether a text matches that passed may.
 func (m *matcher) does(s string) bool { return m == nil || m.re.MatchString(s) }
 
-// read sets the parts that the groups match in a text that matches; false where one is no such part.
+// read sets the parts that the groups match in a matching text; false if one is invalid.
 func (m *matcher) read(s string, t *Token) bool {
 	if m == nil || m.groups == nil {
 		return true
@@ -79,7 +79,7 @@ func (m *matcher) read(s string, t *Token) bool {
 	return true
 }
 
-// glob is a SCAN pattern of the literal parts, with a star between two of them.
+// glob is a SCAN pattern of the literal parts, with stars in between.
 func (m *matcher) glob() string {
 	return strings.Join(each.Of(m.parts, globEscape.Replace), "*")
 }
@@ -87,7 +87,7 @@ func (m *matcher) glob() string {
 // globEscape escapes the special characters of a SCAN pattern.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// literals are the literal parts of an expression, with anything between two of them.
+// literals are the literal parts of an expression, with anything in between.
 func literals(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -103,7 +103,7 @@ func literals(re *syntax.Regexp) []string {
 		for _, sub := range re.Sub {
 			more := literals(sub)
 			if last := len(all) - 1; all[last] == "" && last > 0 && len(more) > 1 && more[0] == "" {
-				more = more[1:] // two gaps are one
+				more = more[1:] // two adjacent gaps are one
 			}
 			all[len(all)-1] += more[0]
 			all = append(all, more[1:]...)

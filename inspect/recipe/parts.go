@@ -35,7 +35,7 @@ func Parts(p string) []Part {
 	return parts
 }
 
-// Base is the directory of the lock that the directory at p would be a part of; false when its name is no part's.
+// Base is the directory of the lock that the directory at p would be a part of; false if its name is not a part's.
 func Base(p string) (string, bool) {
 	dir, name := path.Split(p)
 	switch n := len(name) - len(kazooQueue); {

@@ -2,9 +2,9 @@ package recipe
 
 import "strings"
 
-// zkRuby is the zk gem: exclusive and shared lockers ("ex", "sh") and election ("ballot"), each followed by
-// the number at once (lib/zk/locker/*.rb, lib/zk/election/base.rb). A reader watches the nearest write before
-// it.
+// zkRuby is the zk gem: exclusive and shared lockers ("ex", "sh") and elections ("ballot"),
+// directly followed by the number (lib/zk/locker/*.rb, lib/zk/election/base.rb). A reader watches
+// the nearest write ahead of it.
 func zkRuby() Queue {
 	return Queue{Name: "zk-ruby", Parse: parseZKRuby, Owner: labelOnly}
 }
@@ -25,10 +25,10 @@ func parseZKRuby(child string) (Entry, bool) {
 	return e, ok
 }
 
-// hbase is HBase's table locks before 2.0: "read-" or "write-", then who made it as HOST:PORT or NAME:PORT,
-// and then the number; only its last ten characters are the server's:
-// read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java, RecoverableZooKeeper.java
-// createSequential).
+// hbase is HBase's table locks before 2.0: "read-" or "write-", HOST:PORT or NAME:PORT of the
+// owner, and the number. Only its last ten digits are the server's:
+// read-regionserver:600200000000002 has number 2 (ZKInterProcessLockBase.java,
+// RecoverableZooKeeper.java createSequential).
 func hbase() Queue {
 	return Queue{
 		Name: "hbase", Parse: parseHBase, Owner: hbaseOwner,
@@ -36,7 +36,7 @@ func hbase() Queue {
 			switch {
 			case sealed:
 				return e.Confidence
-			// ProtobufMagic.java: before every message of HBase's in ZooKeeper
+			// ProtobufMagic.java: before every HBase message in ZooKeeper
 			case strings.HasPrefix(string(data), "PBUF"):
 				return Certain
 			}
@@ -68,9 +68,10 @@ func hbaseOwner(e Entry, _ []byte) (host, label string) {
 	return "", who
 }
 
-// hive is Hive's ZooKeeperHiveLockManager: "LOCK-SHARED-", "LOCK-EXCLUSIVE-" or "LOCK-SEMI_SHARED-". On a
-// conflict it deletes its node and tries again later, so that no queue is ever seen; explicit LOCK TABLE
-// makes persistent nodes. Its data is queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
+// hive is Hive's ZooKeeperHiveLockManager: "LOCK-SHARED-", "LOCK-EXCLUSIVE-" or
+// "LOCK-SEMI_SHARED-". On a conflict it deletes its node and tries again later, so no queue is ever
+// visible. Explicit LOCK TABLE makes persistent nodes. Its data is
+// queryId:lockTime:lockMode:queryStr:clientIp (HiveLockObject.java).
 func hive() Queue {
 	return Queue{
 		Name: "hive", Parse: parseHive, Owner: hiveOwner,
@@ -113,8 +114,7 @@ func hiveOwner(_ Entry, data []byte) (host, label string) {
 
 // solr is the election of Solr's overseer and shard leaders. A name is the session in decimal, the
 // node's or replica's name, and "-n_" with the number. A client that joins at the head reuses the
-// number of the second in line, without the server's doing. Equal numbers are in the order of their
-// names (LeaderElector.java).
+// number of the second in line. Equal numbers are in order of name (LeaderElector.java).
 func solr() Queue {
 	return Queue{Name: "solr", Parse: parseSolr, Owner: solrOwner, Proof: func(e Entry, _ []byte, _ bool) Confidence {
 		session, _, _ := cutSolr(e.Name)
@@ -130,7 +130,7 @@ func parseSolr(child string) (Entry, bool) {
 		ok && elects && who != "" && isSession
 }
 
-// cutSolr cuts a name into its session, in decimal, and who it is of.
+// cutSolr splits a name into its session, in decimal, and its owner.
 func cutSolr(child string) (session, who string, ok bool) {
 	prefix, _, _ := SplitSequence(child)
 	prefix, ok = strings.CutSuffix(prefix, "-n_")

@@ -57,11 +57,11 @@ type Queue struct {
 	Certain bool
 	// Parse reads one child's name; false for a child that is not a contender of this recipe.
 	Parse func(child string) (Entry, bool)
-	// Prefix builds the name that an exclusive contender asks the server to number; nil where the recipe is only
+	// Prefix builds the name that an exclusive contender asks the server to number; nil if the recipe is only
 	// read. guid is 32 lower-case hex digits; recipes that have no place for it ignore it and report CarriesGUID
 	// false.
 	Prefix func(guid string) string
-	// ReadPrefix and WritePrefix are the same for the contenders of a read-write lock; nil where the recipe has none.
+	// ReadPrefix and WritePrefix are the same for the contenders of a read-write lock; nil if the recipe has none.
 	ReadPrefix, WritePrefix func(guid string) string
 	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote, and the label that its user chose.
@@ -88,7 +88,7 @@ const (
 	firstWrite                 // Curator
 )
 
-// Queues are the recipes of queues in the order in which a name is shown to them: the surest first.
+// Queues are the recipes of queues in the order in which they are tried, the most certain first.
 func Queues() []Queue { return slices.Clone(queues()) }
 
 // queues are made once, since every node name that is read is matched against them. They must not
@@ -138,7 +138,7 @@ func Parse(child string) (Entry, bool) {
 
 // Read parses the children that may be contenders, each by the surest recipe that knows its name, since every queue
 // client orders what it can parse. It returns them in queue order, and the recipe that wrote most of them; at equal
-// counts the surer one. There are none when no recipe knows any.
+// counts the surer one. There are none if no recipe knows any.
 func Read(children []string) (Queue, []Entry) {
 	var entries []Entry
 	for i, c := range children {

@@ -37,7 +37,7 @@ type Value struct {
 	// Items of a collection: a list's and a sorted set's in order, others sorted by name. More: there are others.
 	Items []Item
 	More  bool
-	// ExpiresAt by our clock; zero when it is absent, never expires (NoExpiry) or that could not be read.
+	// ExpiresAt by our clock; zero if it is absent, never expires (NoExpiry) or that could not be read.
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Subscribers of a channel. Elsewhere: there may be others on replicas of the server.
@@ -94,11 +94,11 @@ type Claim struct {
 	Name    string
 	Mode    Mode
 	Waiting bool
-	// Count is the re-entrancy; 0 where it is not recorded.
+	// Count is the re-entrancy; 0 if it is not recorded.
 	Count int
 	// Decoded from the name; empty is unknown.
 	Label, Host, PID, Thread, LibraryID string
-	// Since is the time of the acquisition, by the clock of its client; zero when the entry does not have it.
+	// Since is the time of the acquisition, by the clock of its client; zero if the entry does not have it.
 	Since time.Time
 	// ExpiresAt is the expiry of its entry, by our clock; zero with NoExpiry or if the entry itself
 	// has no time.
@@ -108,13 +108,13 @@ type Claim struct {
 	Dead bool
 }
 
-// Record is a lock that is more than one plain string, as one master has it.
+// Record is a lock that is more than one plain string, as read from one master.
 type Record struct {
 	Recipe     string
 	Confidence Confidence
 	// Kind as in the JSON: mutex, rw, semaphore or unknown.
 	Kind string
-	// Limit is the number of permits, 0 where it is not known.
+	// Limit is the number of permits, 0 if it is not known.
 	Limit int
 	// Claims: holders, and waiters in the order of the queue.
 	Claims []Claim
@@ -155,7 +155,7 @@ type Shape struct {
 	Name string
 	// Patterns are SCAN patterns of its keys.
 	Patterns []string
-	// Clients: see [Clients]. A recipe of plain strings besides has them in the catalogue.
+	// Clients: see [Clients]. Recipes that also write plain strings have them in the catalogue.
 	Clients []string
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
 	// noise. May be nil.
@@ -201,7 +201,7 @@ func DecodeKeys(k Keys) (Record, bool) {
 }
 
 // LockOf recognises a helper key of some lock by its name: it returns the recipe that writes it, and the keys of the
-// locks that it may belong to, none when it is noise.
+// locks that it may belong to, none if it is noise.
 func LockOf(key string) (recipe string, locks []string, helper bool) {
 	for _, s := range shapes() {
 		if s.LockOf == nil {

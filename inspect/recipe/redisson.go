@@ -97,7 +97,7 @@ func redissonOwner(field string) (Claim, bool) {
 	return c, true
 }
 
-// redissonHash reads the fields of a lock's hash; false when one is no owner.
+// redissonHash reads the fields of a lock's hash; false if one is not an owner.
 func redissonHash(v Value) (claims []Claim, mode string, ok bool) {
 	if v.Type != TypeHash {
 		return nil, "", false
@@ -303,7 +303,7 @@ func redissonCounted(k Keys) (Record, bool) {
 	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonSemaphore, k.Key)].Subscribers
 	if permits, ok := redissonPermitItems(timeouts); ok {
 		if slices.ContainsFunc(permits, func(c Claim) bool { return !isText(c.Name) }) {
-			r.Confidence = Certain // random bytes are no text
+			r.Confidence = Certain // random bytes are not text
 		}
 		for _, p := range permits {
 			if p.NoExpiry = p.ExpiresAt.IsZero(); p.NoExpiry || p.ExpiresAt.Add(-k.Offset).After(k.Now) {

@@ -24,7 +24,7 @@ type found struct {
 	sure   Confidence
 }
 
-// written is one way in which a library writes a lock, as its source has it.
+// written is one way in which a library writes a lock, according to its source.
 type written struct {
 	library, recipe string
 	// read: the version that was read, its file, and the function that writes.

@@ -33,7 +33,7 @@ type Token struct {
 	Mode                                Mode
 	// HasMode: some pattern gave its mode.
 	HasMode bool
-	// Count of holders that share the lock without giving names; 0 where the value is one holder.
+	// Count of holders that share the lock without giving names; 0 if the value is one holder.
 	Count int
 	// Since is the time of asking for the lock, and Until the end of its hold, by the owner's clock. They are zero
 	// when the value does not have them.

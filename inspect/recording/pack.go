@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What packed files begin with: RFC 1952 2.3.1, RFC 8878 3.1.1.
+// The first bytes of packed files: RFC 1952 2.3.1, RFC 8878 3.1.1.
 const (
 	gzipMagic = "\x1f\x8b"
 	zstdMagic = "\x28\xb5\x2f\xfd"

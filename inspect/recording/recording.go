@@ -25,7 +25,7 @@ const Version = 2
 const MaxLine = 32 << 20
 
 // ErrFormat is wrapped by every error about a recording that cannot be read.
-var ErrFormat = errors.New("not a recording that can be read")
+var ErrFormat = errors.New("not a readable recording")
 
 // header is the first line of a recording.
 type header struct {

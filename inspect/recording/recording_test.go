@@ -51,7 +51,7 @@ func directory(path string, nodes ...inspect.Znode) *inspect.Lock {
 	return l
 }
 
-// runs returns two sources with the hard cases: names that are no text, watches, sessions, votes, findings.
+// runs returns two sources with the hard cases: names that are not text, watches, sessions, votes, findings.
 func runs() []inspect.Source {
 	hostile := "/l\x1b\xff\u202e\\"
 	a, b, c := node(0, 10, "host-a"), node(1, 11, "\x00\xfe"), node(2, -12, "")

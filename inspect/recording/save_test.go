@@ -16,7 +16,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A saved past replays as it was seen: at its end, and in between.
 func TestTheSavedPastPlays(t *testing.T) {
 	at := now
 	source := runs()[0].(script)
@@ -50,8 +49,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	must.Be(t, Save(fullDisk{}, Updates(past)), errFull, "a full disk")
 }
 
-// A recording of the past reports the ends in a gap, as the screen did; so does one
-// that is made as it comes, whenever that is written.
+// A recording reports the ends in a gap as the screen did, whether it is written live or later.
 func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {
 		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}
@@ -67,7 +65,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	past := inspect.NewPast(0, time.Millisecond, 1<<30)
 	o := inspect.NewObserver(func() time.Time { return clock }, updates)
 	feed := o.Subscribe()
-	if _, err := feed.Next(t.Context()); err != nil { // the first one is there at once
+	if _, err := feed.Next(t.Context()); err != nil { // the first is available at once
 		t.Fatal(err)
 	}
 	for i, u := range updates {

@@ -207,7 +207,7 @@ func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
 	return part{}, false, nil
 }
 
-// partAt is when the part at an offset begins; false where no part does.
+// partAt is when the part at an offset begins; false if no part does.
 func (f *Finder) partAt(offset int64) (time.Time, bool) {
 	text, end, err := f.text(offset)
 	if err != nil {
@@ -250,7 +250,7 @@ func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return err
 }
 
-// head is what a line begins with.
+// head is the beginning of a line.
 type head struct {
 	Whole string    `json:"whole"`
 	At    time.Time `json:"at"`

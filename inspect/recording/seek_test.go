@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The ways in which a recording is kept in a file.
+// The file formats of a recording.
 const (
 	asText = "text"
 	asZstd = "zstd"

@@ -12,10 +12,9 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// New is a source that does as the given ones do together, and writes everything that they emit to w, each
-// line by one call, before it passes it on; now dates the lines. Run fails when w does. Reports of sessions
-// are written with the backend that the source reported before, since a recording has no other way to know
-// whose they are.
+// New combines sources into one that writes everything they emit to w, one line per write, before
+// passing it on; now dates the lines. Run fails if w does. Sessions are written with their source's
+// last backend, since a recording could not tell otherwise whose they are.
 func New(now func() time.Time, w io.Writer, sources ...inspect.Source) inspect.Source {
 	return &tee{now: now, w: w, sources: sources}
 }
@@ -78,11 +77,10 @@ func ignoreCanceled(err error) error {
 	return err
 }
 
-// dated is the time of an update.
 func (t *tee) dated(u inspect.Update) time.Time {
 	at := t.now()
 	if !u.At.IsZero() && u.At.Before(at) {
-		return u.At // this process may have been stopped since
+		return u.At // this process may have been paused since
 	}
 	return at
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// wholeEvery is the least time between two whole snapshots; there is as much text between them as
+// wholeEvery is the minimum time between two whole snapshots; there is as much text between them as
 // one takes, too, so that they are at most half of a recording.
 const wholeEvery = time.Minute
 
 // keptTables is the most watch tables of parts of a backend that a whole snapshot has.
 const keptTables = 32
 
-// writer writes a recording, each line by one call, and remembers what a whole snapshot holds.
+// writer writes a recording, one line per call, and remembers the whole snapshot.
 type writer struct {
 	w        io.Writer
 	backends map[string]*newest
@@ -29,7 +29,7 @@ type writer struct {
 	since    int       // text after it
 }
 
-// newest is what a backend reported last.
+// newest is a backend's last report.
 type newest struct {
 	backend  *inspect.Backend
 	sessions inspect.Update

@@ -97,7 +97,7 @@ func (p *masterState) describe() inspect.Server {
 	return server
 }
 
-// trouble says why the locks of a master are unknown, all or new ones; empty where nothing is wrong, or not yet known.
+// trouble says why the locks of a master are unknown, all or new ones; empty if nothing is wrong, or not yet known.
 func (p *masterState) trouble() string {
 	switch {
 	case p.down():
@@ -151,7 +151,7 @@ func (b *keyTable) complete() bool {
 	return !each.Any(maps.Values(b.entries), (*entry).unread)
 }
 
-// blindness returns what a master that answers refuses to show, apart from its locks.
+// blindness returns what an answering master refuses to show, apart from its locks.
 func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
 	if replica != nil {
@@ -161,7 +161,7 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 		unseen = append(unseen, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: p.Address(), Read: "the keys of its Redis Cluster",
 			Reason: "it is one node of a Redis Cluster, and has only the keys of its slots",
-			Advice: "give redis+cluster://" + p.Address(),
+			Advice: "use redis+cluster://" + p.Address(),
 		})
 	}
 	if p.unsought != nil {
@@ -181,7 +181,7 @@ func (p *masterState) cannotLook() string {
 			p.Address(), p.User(), inspect.Escape(p.User()), right)
 	}
 	reason := strings.TrimSpace(inspect.Escape(p.unsought.Reason))
-	text := fmt.Sprintf("master %s: keys cannot be looked for: %s", p.Address(), reason)
+	text := fmt.Sprintf("master %s: cannot look for keys: %s", p.Address(), reason)
 	if right != "" {
 		text += " (it takes " + inspect.Escape(right) + ")"
 	}
@@ -200,8 +200,8 @@ func (b *keyTable) blind() (list []inspect.Unseen) {
 	}
 	if b.full {
 		u := unseen
-		u.Reason = fmt.Sprintf("more than %d keys match, the others are not looked at", b.most)
-		u.Advice = "give match=PREFIX* in the target"
+		u.Reason = fmt.Sprintf("more than %d keys match, the others are not read", b.most)
+		u.Advice = "use match=PREFIX* in the target"
 		list = append(list, u)
 	}
 	return list

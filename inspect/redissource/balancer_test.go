@@ -49,7 +49,7 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 	}
 }
 
-// A server that is started again has another run id, and stays that.
+// A restarted server has a new run id, and keeps it.
 func TestARestartIsNotAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -69,7 +69,7 @@ func TestARestartIsNotAnotherServer(t *testing.T) {
 	})
 }
 
-// Independent servers given as the masters of one lock; nothing is advised about any lock on them.
+// Independent servers given as one lock's masters: no action is advised.
 func TestServersThatAreNoRedlock(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)

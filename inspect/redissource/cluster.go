@@ -229,7 +229,7 @@ func (e *entry) inherit(before *entry) {
 	e.cameUnreported(before.readAt)
 }
 
-// watchTopology sends the topology to the loop, again and again.
+// watchTopology sends the topology to the loop, repeatedly.
 func (r *run) watchTopology() {
 	for sourcekit.Sleep(r.ctx, topologyEvery) == nil {
 		asked := r.cfg.Now()
@@ -240,7 +240,7 @@ func (r *run) watchTopology() {
 	}
 }
 
-// adopt applies a newer topology; true when the nodes are others.
+// adopt applies a newer topology; true if the nodes are others.
 func (r *run) adopt(t *topology) bool {
 	if !t.sameNodes(r.table.topology) {
 		r.replaced = t

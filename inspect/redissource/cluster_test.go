@@ -16,7 +16,6 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// keyOn is a key that a node of a cluster has.
 func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key string, slot int64) {
 	t.Helper()
 	ctx := context.Background()
@@ -93,7 +92,7 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	}
 }
 
-// A replica has no keys and no vote: only its state is asked for, and nothing else suffers without it.
+// A replica has no keys and no vote: only its status is requested, and nothing else depends on it.
 func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
 	t.Parallel()
 	masters, replicas := servertest.StartRedisClusterWithReplicas(t, 1)
@@ -145,7 +144,7 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 			t.Fatalf("%v: %v", step.args, err)
 		}
 	}
-	// It is asked for where it was, and the answer is ASK.
+	// It is requested from its old node, which answers ASK.
 	if l := once(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})).Locks[key]; l == nil || l.State != inspect.StateHeld {
 		t.Errorf("while its slot migrates: %+v", l)
 	}

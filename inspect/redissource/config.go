@@ -49,7 +49,7 @@ type Budget struct {
 	// ScanCount of one SCAN, in keys; other clients wait meanwhile: at most 1000. Default 50;
 	// for one pass, without pauses, and after long ones, 1000.
 	ScanCount int
-	// ScanEvery is the least time between the starts of two passes over the keys; default 2 s.
+	// ScanEvery is the minimum time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
 	// KeysPerTick in one pipeline; default 250.
 	KeysPerTick int
@@ -66,20 +66,21 @@ type Budget struct {
 	// Pushes limits the changed keys a second that a master may push, matching or not, after a burst of two seconds'
 	// worth; default 5000. One where more change is polled, and asked again to push after a minute.
 	Pushes int
-	// Keys that are looked at, those that turn out to be no locks included: a SCAN need not end. Default 500,000.
+	// Keys limits the keys to read, including those that are not locks: a SCAN need not end.
+	// Default 500,000.
 	Keys int
 }
 
 const (
 	freeFor     = time.Minute            // a lock that is gone is still listed as free
-	foreignFor  = time.Minute            // a key that is no lock is not looked at
+	foreignFor  = time.Minute            // a key that is not a lock is not looked at
 	statusEvery = 11 * time.Second       // masters are asked about themselves
 	sweepEvery  = 10 * time.Second       // see auditSweep
 	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
 	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
 
-	// beforeExpiry is how long before its expiry a key is read once more. While a server or this
+	// beforeExpiry is how long before its expiry a key is read again. While a server or this
 	// process is paused, changes are not seen.
 	beforeExpiry = 100 * time.Millisecond
 

@@ -2,7 +2,6 @@ package redissource
 
 import "testing"
 
-// How many keys one SCAN looks at, where it is not left to the pauses.
 func TestKeysOfOneScan(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg  Config

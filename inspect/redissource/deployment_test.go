@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// oneMaster is the configuration of a backend that is one master to us.
+// oneMaster configures a backend with one master.
 func oneMaster(o redis.UniversalOptions) redissource.Config {
 	cfg := config(nil)
 	cfg.Masters = []*redis.UniversalOptions{&o}
@@ -81,8 +81,8 @@ func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
 	awaitPush(v)
 }
 
-// A master that was replaced lives on for a while as it was: it is left when the sentinels are asked next,
-// and what happened meanwhile was not seen.
+// A replaced master lives on for a while: it is left once the sentinels are asked again, with an
+// unknown gap.
 func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
@@ -133,8 +133,8 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	dead(false)
 }
 
-// A waiter of our own fair lock that was killed is not counted on: its beats have ended, and it is in the
-// queue until the lock is handed on.
+// A killed waiter of our fair lock stops its heartbeats, but stays in the queue until the next
+// handoff.
 func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

@@ -20,7 +20,7 @@ func (e *entry) askAgain() time.Time {
 	return e.lock.ReadAt.Add(inspect.SettleFor + afterExpiry)
 }
 
-// confirm reports whether all masters that answer still say what they said, asked again, and counts that.
+// confirm asks again whether all answering masters still say the same, and counts it.
 func (e *entry) confirm() bool {
 	at := e.askAgain()
 	if at.IsZero() || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && v.ReadAt.Before(at) }) {

@@ -60,7 +60,7 @@ func (r *run) counted(c counted) {
 	}
 }
 
-// endedUnpushed reports whether a key that was not there when a master was asked still is by all that it pushed.
+// endedUnpushed reports whether a key that was not there when a master was asked is still by all that it pushed.
 func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
 	v := r.table.voteOf(p.index, key)
 	return v != nil && !p.wanted[key] && r.asked[key] == 0 && v.Present && v.ReadAt.Before(asked)

@@ -67,7 +67,7 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func isReply(err error) bool { _, ok := errors.AsType[redis.Error](err); return ok }
 
-// readOfNode reads a key as the node of a cluster does that has it; keys is the client of the cluster.
+// readOfNode reads a key through its cluster node; keys is the client of the cluster.
 func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key string) (inspect.Vote, error) {
 	m := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: 30 * time.Second, Now: time.Now, Named: key})
 	defer m.Close()

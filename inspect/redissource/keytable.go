@@ -26,7 +26,7 @@ type keyTable struct {
 	// ring is the order in which keys are read in turn, at next; forgotten keys are in it until it is trimmed.
 	ring []string
 	next int
-	// foreign are keys that turned out to be no locks.
+	// foreign are keys that turned out not to be locks.
 	foreign map[string]postponed
 	// parts are keys that turned out to belong to the lock of another, found the locks among these that are
 	// to be added.
@@ -40,7 +40,7 @@ type keyTable struct {
 	clients []node.Clients
 	// replicas say, by master, whose replica it is; nil for a master.
 	replicas []*inspect.Unseen
-	// topology maps keys to the masters of a cluster; nil where each has all.
+	// topology maps keys to the masters of a cluster; nil if each has all.
 	topology *topology
 	// polled: not every master pushes its changes.
 	polled bool
@@ -49,7 +49,7 @@ type keyTable struct {
 	most int // 0: no bound
 }
 
-// postponed is a key that is no lock, with the time of the next look and the delay until then.
+// postponed is a key that is not a lock, with the time of the next look and the delay until then.
 type postponed struct {
 	until time.Time
 	wait  time.Duration
@@ -88,7 +88,7 @@ func (b *keyTable) voteOf(master int, key string) *inspect.Vote {
 	return &e.votes[at]
 }
 
-// add makes a key known; false when it is already, or was found to be no lock a moment ago.
+// add makes a key known; false if it is already, or was found not to be a lock a moment ago.
 func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
@@ -116,7 +116,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	case b.denied[key]:
 		e.cameUnreported(inspect.NeverSeen)
 	case ok:
-		e.cameUnreported(a.until.Add(-a.wait)) // when it was no lock, which it may be since
+		e.cameUnreported(a.until.Add(-a.wait)) // when it was not a lock, which it may be since
 	}
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
@@ -141,7 +141,8 @@ func (b *keyTable) trim() {
 	}
 }
 
-// vote records what a master says of a key. An expiry that only jittered keeps its old instant, until that has passed.
+// vote records a master's vote on a key. An expiry that only jittered keeps its old instant until
+// that has passed.
 func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	e := b.entries[key]
 	if e == nil {
@@ -281,7 +282,7 @@ func (b *keyTable) keep(e *entry, now time.Time) bool {
 	return true
 }
 
-// forget drops a key that is no lock. One that holds something else, or that may not be read, is not looked at again
+// forget drops a key that is not a lock. One that holds something else, or that may not be read, is not looked at again
 // for a while; one that is merely absent, or whose master did not answer, may
 // come back at any time.
 func (b *keyTable) forget(e *entry, now time.Time) {
@@ -298,7 +299,7 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	}
 }
 
-// postpone puts off the next look at a key that is no lock, each time for longer: the use of a name hardly changes, and
+// postpone puts off the next look at a key that is not a lock, each time for longer: the use of a name hardly changes, and
 // there may be many.
 func (b *keyTable) postpone(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
@@ -314,10 +315,11 @@ func (b *keyTable) recheck(key string) {
 	}
 }
 
-// rememberPostponed is how long it is remembered that a key was no lock once that may be looked at again.
+// rememberPostponed is how long we remember that a key was not a lock after its postponement has
+// ended.
 const rememberPostponed = 10 * time.Minute
 
-// sweep forgets keys that were no locks and were not seen again.
+// sweep forgets keys that were not locks and were not seen again.
 func (b *keyTable) sweep(now time.Time) {
 	for key, a := range b.foreign {
 		if now.Sub(a.until) > rememberPostponed {

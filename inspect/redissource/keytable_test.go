@@ -92,7 +92,7 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 // Without pushes, after an interruption of them, or if a key moved to another node, a change is reported with the last
 // instant of the state before.
 func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
-	read := noon.Add(time.Second) // for the last time before the change, unless it was read once more
+	read := noon.Add(time.Second) // for the last time before the change, unless it was read again
 	for name, tt := range map[string]struct {
 		before func(b *keyTable)
 		want   time.Time
@@ -313,7 +313,7 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 	}
 }
 
-// A key that was no lock is not looked at for a while, and no pass adds it meanwhile: it may have become a
+// A key that was not a lock is not looked at for a while, and no pass adds it meanwhile: it may have become a
 // lock at any time since.
 func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 	for name, pushed := range map[string]bool{"found by a pass": false, "pushed": true} {
@@ -326,7 +326,7 @@ func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 		if l, _ := w.table.judge("lock:x", w.clock); l != nil {
 			t.Fatalf("%+v", l)
 		}
-		for i := range w.masters { // it was gone over again and again
+		for i := range w.masters { // it was gone over repeatedly
 			w.pass(passed{master: i, start: noon.Add(foreignFor - 2*time.Second)})
 		}
 		w.clock = noon.Add(foreignFor + time.Second)

@@ -11,7 +11,7 @@ import (
 
 // report records a master's answer.
 func (r *run) report(rep report) {
-	r.read() // pushes before the answer
+	r.read() // pushes that came before the answer
 	p := r.masters[rep.master]
 	p.busy, p.late = false, false
 	r.release(p)
@@ -29,25 +29,25 @@ func (r *run) report(rep report) {
 		return
 	}
 	took := rep.answered.Sub(rep.asked)
-	if p.down() && len(rep.keys) == 0 { // PING is answered where all keys are refused, too: its status decides
+	if p.down() && len(rep.keys) == 0 { // PING is answered even if all keys are refused: the status decides
 		p.requestStatusNow()
 		return
 	}
 	r.alive(p, took)
 	if replaced {
-		return // the one before may have said it
+		return // its previous end may have been reported
 	}
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
-			r.remindOf(key, rep.votes[i], now) // as it was read, which may be older than the shown one
+			r.remindOf(key, rep.votes[i], now) // as read, perhaps older than the shown one
 		}
 		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
 		rep.votes[i].Unsure = r.mayHaveEvicted(p, key, &rep.votes[i])
 		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
-		r.remind(key, now) // not with its news: those may be held back for longer than it has left
+		r.remind(key, now) // not with its news, which may be held back until after its expiry
 		past := func(end time.Time) bool { return !end.After(now) }
 		if v := rep.votes[i]; !r.cfg.Once && !doubtful(v) && slices.ContainsFunc(ends(v), past) {
 			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
@@ -56,8 +56,8 @@ func (r *run) report(rep report) {
 }
 
 // attend handles a pause of this process, and returns the time. Everything is read again: earlier
-// requests no longer count (see report and errStood), pushes may have been lost, and new keys may
-// exist.
+// requests no longer count (see report and errStood), pushes may be lost, and there may be new
+// keys.
 func (r *run) attend() time.Time {
 	now, from, stalled := r.stall.Take()
 	if !stalled {
@@ -75,7 +75,7 @@ func (r *run) attend() time.Time {
 	return now
 }
 
-// alive records that a master answers; one that did not before is read again, and asked about itself.
+// alive records that a master answers. One that did not is read again, and asked for its status.
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		p.requestStatusNow()
@@ -85,8 +85,8 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 	p.Silent.Store(0)
 }
 
-// back has everything read of a master that answers again. What it pushed meanwhile, if its connection lived,
-// says that it has changed, not when: it may have waited in the network.
+// back rereads a master that answers again. Pushes in the meantime, if its connection survived, say
+// that a key changed, not when: they may have waited in the network.
 func (r *run) back(p *masterState) {
 	if p.pushing {
 		p.goOverAgain(r.cfg.Now())
@@ -103,7 +103,7 @@ func (r *run) down(p *masterState, err error) {
 	p.failed(err)
 	p.Silent.Store(1)
 	p.forgetReads()
-	if p.pushing { // later pushes may come after the answers that show them
+	if p.pushing { // later pushes may follow answers that already show them
 		r.table.unwatch(p.index, p.heard)
 	}
 	r.table.silence(p.index, err, r.cfg.Now())
@@ -117,7 +117,7 @@ func (r *run) judgeAll() {
 	}
 }
 
-// status records what a master says of itself.
+// status records a master's status.
 func (r *run) status(rep statusReport) {
 	if i := rep.master - len(r.masters); i >= 0 {
 		r.replicas[i].replicaStatus(rep)
@@ -149,8 +149,8 @@ func (r *run) status(rep statusReport) {
 }
 
 // readdress records a master's current address, which may change with Sentinel. It reports whether
-// the master has replaced another. Its earlier history is unknown then, as is how much it got of
-// the other's data.
+// the master has replaced another: then its earlier history is unknown, and how much of the other's
+// data it got.
 func (r *run) readdress(p *masterState) (replaced bool) {
 	addr := p.Address()
 	if r.table.addrs[p.index] == addr {
@@ -171,17 +171,17 @@ func (r *run) readdress(p *masterState) (replaced bool) {
 	return true
 }
 
-// setReplica records whether a server is a replica: then it has no vote.
+// setReplica records whether a server is a replica, which has no vote.
 func (r *run) setReplica(p *masterState, st node.Status) {
 	var u *inspect.Unseen
 	if st.Role == node.RoleReplica || st.Role == node.RoleActive && len(r.masters) > 1 {
 		u = &inspect.Unseen{
 			Aspect: inspect.AspectVotes, Where: p.Address(), Read: "INFO",
-			Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "give its master instead",
+			Reason: "it is a replica, has no vote, and may lag behind its master", Advice: "use its master instead",
 		}
 		if st.Master != "" {
 			u.Reason = fmt.Sprintf("it is a replica of %s, has no vote, and may lag behind", st.Master)
-			u.Advice = fmt.Sprintf("give %s instead", st.Master)
+			u.Advice = fmt.Sprintf("use %s instead", st.Master)
 		}
 	}
 	old := r.table.replicas[p.index]

@@ -11,23 +11,24 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// perKey is about what one key in a pipeline adds to its time: it is taken off, so that batches of any size compare.
+// perKey is roughly how long each key of a pipeline takes. Subtracting it makes batches of any size
+// comparable.
 const perKey = 5 * time.Microsecond
 
 // masterState is the loop's view of one master.
 type masterState struct {
 	*node.Master
 	index    int
-	passed   bool            // its keys were looked at once, or could not be
-	wentOver time.Time       // when the newest pass over all of its keys began; zero before the first
-	unsought *inspect.Unseen // why its keys could not be looked for; nil when they were
-	asked    bool            // it was asked about itself once
+	passed   bool            // its keys were read once, or could not be
+	wentOver time.Time       // when the newest pass over all its keys began; zero before the first
+	unsought *inspect.Unseen // why its keys could not be listed; nil if they were
+	asked    bool            // it was asked for its status once
 	met      bool            // and whether several servers answer at its address
 	several  bool            // they do
-	err      error           // why it does not answer; nil when it does
+	err      error           // why it does not answer; nil if it does
 	lost     int             // how often it stopped answering
 	server   inspect.Server
-	unseen   []inspect.Unseen // what it did not report of itself
+	unseen   []inspect.Unseen // what it did not report about itself
 	restart  chan struct{}    // its status is wanted now
 	reported bool             // its INFO was answered once
 	scanned  int              // keys of the newest pass; -1: not counted
@@ -45,13 +46,13 @@ type tracking struct {
 	pushing     bool
 	armedAt     time.Time
 	pushedUntil time.Time       // all changes until then were pushed; zero before the first connection was lost
-	refused     *inspect.Unseen // why it does not; nil while it may come
+	refused     *inspect.Unseen // why it does not push; nil while it may still begin
 	inbox       inbox
 	heard       time.Time   // when the newest answered ping was sent: earlier pushes are known
-	resting     atomic.Bool // it pushes, and its keys were gone over since it does
+	resting     atomic.Bool // it pushes, and its keys have been read since
 }
 
-// auditing is the counting of keys that should be there.
+// auditing counts the keys that should exist.
 type auditing struct {
 	auditedAt time.Time
 	counting  bool
@@ -60,23 +61,23 @@ type auditing struct {
 	countedAt time.Time
 }
 
-// readQueue are the keys to read: in turn, and those that were read so often lately that they have to wait.
+// readQueue has the keys to read: in turn, and those that must wait because they were read too
+// often.
 type readQueue struct {
 	turn    []string
 	wanted  map[string]bool
 	later   expiryQueue
-	spent   map[string]time.Time // how much each key has used of its own limit
-	probe   bool                 // a sign of life is wanted
-	reads   time.Time            // what the master has spent of its limit
+	spent   map[string]time.Time // the used part of each key's own limit
+	probe   bool                 // a ping is wanted
+	reads   time.Time            // the used part of the master's limit
 	polled  time.Time            // and of that for known keys, while it does not push
 	pace    sourcekit.Pace
 	retryAt time.Time
 }
 
-// inFlight is the reading that is under way.
 type inFlight struct {
 	busy    bool
-	late    bool // the last one took longer than news wait
+	late    bool // the last one took longer than news can wait
 	asking  []string
 	askedAt time.Time
 }
@@ -94,19 +95,18 @@ func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 // down reports whether it did not.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
-// mayHaveHad reports whether a key that is pushed and not known may have been on the master for longer: it
-// came while nothing was pushed, and the keys were not gone over since.
+// mayHaveHad reports whether a pushed, unknown key may have existed for longer: it came while
+// nothing was pushed, and the keys have not been read since.
 func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }
 
-// goOverAgain makes the next pass over its keys count, since pushes so far may be incomplete.
+// goOverAgain makes the next pass over its keys count, since pushes may have been lost.
 func (p *masterState) goOverAgain(now time.Time) {
 	p.armedAt = now
 	p.resting.Store(false)
 }
 
-// want puts a key on the list of those to read.
 func (p *masterState) want(key string, perKey node.Limit, now time.Time) {
 	if p.wanted[key] {
 		return
@@ -119,7 +119,6 @@ func (p *masterState) want(key string, perKey node.Limit, now time.Time) {
 	}
 }
 
-// take takes at most n keys off that list.
 func (p *masterState) take(n int, perKey node.Limit, now time.Time) []string {
 	p.turn = append(p.turn, p.later.due(now)...)
 	n = min(n, len(p.turn))
@@ -139,7 +138,7 @@ func (p *masterState) take(n int, perKey node.Limit, now time.Time) []string {
 // idle reports whether no read is wanted or under way.
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
-// nextRead returns the time of the next read, as far as it depends on the clock; false when it does not.
+// nextRead returns the time of the next read, as far as it depends on the clock; false if it does not.
 func (p *masterState) nextRead(now time.Time, perMaster node.Limit) (time.Time, bool) {
 	if p.busy || !p.asked {
 		return time.Time{}, false // its answer comes first; its clock and its role, too
@@ -182,7 +181,7 @@ func (p *masterState) answered(latency time.Duration) {
 	p.err = nil
 }
 
-// setStatus keeps old instants that only jittered, and the limit of memory that is not reported.
+// setStatus ignores jitter in old times, and keeps a memory limit that is no longer reported.
 func (p *masterState) setStatus(st node.Status) {
 	was := p.server
 	p.server, p.unseen, p.databases = st.Server, st.Unseen, st.Databases
@@ -201,7 +200,7 @@ func (p *masterState) setStatus(st node.Status) {
 	}
 }
 
-// replicaStatus records what a replica of a cluster says of itself. It has no vote: nothing depends on it now.
+// replicaStatus records a cluster replica's status. It has no vote: nothing depends on it now.
 func (p *masterState) replicaStatus(rep statusReport) {
 	if rep.met {
 		return

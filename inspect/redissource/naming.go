@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// naming decides what the name of a key says about it.
+// naming interprets the name of a key.
 type naming struct {
 	only string
 	// operator matches the keys that the operator names. library matches those that a recipe names; else only the

@@ -32,7 +32,7 @@ func keysOf(s *inspect.Snapshot) (keys []string) {
 	return keys
 }
 
-// lockAt is the lock of a key; nil when it is not listed.
+// lockAt is the lock of a key; nil if it is not listed.
 func lockAt(s *inspect.Snapshot, key string) *inspect.Lock {
 	return s.Lock(inspect.ID{Backend: "redis", Path: key})
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// clientOf returns the address of a contender's client. A client of several masters uses another
-// port on each, so the address is the host, if all answering masters see the same one. Loopback
-// addresses on several masters are not one host.
+// clientOf returns the address of a contender's client. A client of several masters has a port on
+// each, so the address is the host, if all answering masters see the same one. Loopback addresses
+// on several masters are not one host.
 func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 	host, seen := "", 0
 	for i := range l.Masters {
@@ -69,7 +69,7 @@ func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
 	return changed
 }
 
-// outdated reports whether the client of a contender is not the one that was reported.
+// outdated reports whether a contender's client differs from the reported one.
 func (b *keyTable) outdated(l *inspect.Lock) bool {
 	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, c) })
 }

@@ -35,18 +35,18 @@ const (
 	tokB  = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
 )
 
-// written is a state as its library leaves it on the server: commands a line, NAME is the lock's name, DIGEST
-// its MD5, +Ns the time in so many seconds in milliseconds. All live for minutes: the test may be paused.
+// written is a lock as its library leaves it on the server: one command per line. NAME is the
+// lock's name, DIGEST its MD5, +Ns the time in N seconds, in milliseconds. All live for minutes, in
+// case the test is paused.
 type written struct {
 	recipe   string
 	lock     string // its key
 	commands string
 	channels string // subscribed meanwhile
-	declared bool   // by the catalogue
+	declared bool   // in the catalogue
 }
 
-// states are those of recipes with structure, those worth a second look, and of each other recipe the lock
-// that it declares.
+// states are locks of the structured recipes, and one for each recipe of the catalogue.
 func states() []written {
 	all := slices.Clone(structured)
 	for _, l := range recipe.StringLocks() {
@@ -142,7 +142,6 @@ var structured = []written{
 
 var ahead = regexp.MustCompile(`^([+-]\d+)s$`)
 
-// named puts a lock's name, or its digest, into a key or commands.
 func named(s, name string) string {
 	return strings.NewReplacer("NAME", name, "DIGEST", digest(name)).Replace(s)
 }
@@ -152,7 +151,7 @@ func digest(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))
 // write runs the state's commands on a master.
 func (w written) write(t *testing.T, c *redis.Client, name string) {
 	t.Helper()
-	now := time.Now() // one for all words: the permits of one client have one score
+	now := time.Now() // one for all commands: the permits of one client have one score
 	for line := range strings.Lines(named(w.commands, name)) {
 		var args []any
 		for _, word := range strings.Fields(line) {
@@ -178,7 +177,7 @@ func (w written) write(t *testing.T, c *redis.Client, name string) {
 	}
 }
 
-// look reads a backend once, as the command line does, and returns the snapshot.
+// look reads a backend once, as the command line does.
 func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	t.Helper()
 	cfg.Once = true
@@ -189,7 +188,7 @@ func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 
 var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:held|seen)_since": )"[^"]*"`)
 
-// golden compares a lock's JSON, without what differs from run to run, with the golden file.
+// golden compares a lock's JSON, without the parts that vary, with the golden file.
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
 	t.Helper()
 	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)

@@ -36,7 +36,7 @@ func (r *run) retryRefused(now time.Time) {
 }
 
 // canBeRead reports whether a master reports all of a key that it, or of a key by name alone another, refused
-// before. That it is gone is no news of a right.
+// before. That it is gone is not news of a right.
 func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 	return v.Up && v.Present && !refused(v) && (b.refusedBy(master, key) || b.denied[key])
 }

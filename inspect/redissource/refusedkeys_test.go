@@ -22,7 +22,7 @@ func narrowed(master int) inspect.Vote {
 }
 
 // Where masters differ in what they allow, or a lock is released that was seen in part, nobody was given a
-// right: taken for that, all refused keys would be read again and again.
+// right: taken for that, all refused keys would be read repeatedly.
 func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, now inspect.Vote // of master 0

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// add makes found keys known and has all masters read those that are new.
+// add adds found keys and makes all masters read the new ones.
 func (r *run) add(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {
@@ -85,7 +85,7 @@ func (r *run) read() {
 				r.add([]string{key})
 			}
 			if r.table.entries[key] == nil {
-				r.table.recheck(key) // it was found to be no lock a moment ago
+				r.table.recheck(key) // it was found not to be a lock a moment ago
 				continue
 			}
 			if r.table.topology != nil {
@@ -117,7 +117,7 @@ func (r *run) push(st pushState) {
 	was := p.pushing
 	p.pushing = st.armed
 	p.refused = st.refused
-	p.resting.Store(false) // until its keys were gone over once more
+	p.resting.Store(false) // until its keys were gone over again
 	if st.armed {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
@@ -133,7 +133,7 @@ func (r *run) push(st pushState) {
 	p.probe = p.probe || was && p.refused == nil // is it still there?
 }
 
-// wake does what has become due.
+// wake does what is due.
 func (r *run) wake(now time.Time) {
 	for _, key := range r.expiries.due(now) {
 		e := r.table.entries[key]
@@ -242,7 +242,7 @@ func (r *run) limitOf(p *masterState) node.Limit {
 	}
 }
 
-// release lets news no longer wait for what a master was asked.
+// release lets news no longer wait for a master's answer.
 func (r *run) release(p *masterState) {
 	for _, key := range p.asking {
 		if r.asked[key]--; r.asked[key] <= 0 {
@@ -310,7 +310,7 @@ func (r *run) nextWake(now time.Time) time.Duration {
 	return max(0, wake.Sub(now))
 }
 
-// done reports whether everything was looked at once.
+// done reports whether everything has been read once.
 func (r *run) done() bool {
 	if slices.ContainsFunc(r.replicas, func(p *masterState) bool { return !p.asked }) {
 		return false

@@ -56,7 +56,7 @@ func (m *movingSlot) there(words ...any) {
 }
 
 // Who was granted a lock is read where the lock has gone, and its place in the queue where that has not: it
-// waits for itself then, for all that can be seen. It holds, and does not begin to hold once more when the
+// waits for itself then, for all that can be seen. It holds, and does not begin to hold again when the
 // queue has come, too.
 func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// sought says what the scan looks for, and among how many keys.
+// sought describes what the scan looks for, and among how many keys.
 func (r *run) sought() inspect.Sought {
 	s := inspect.Sought{For: r.cfg.soughtPatterns(), Database: r.cfg.Masters[0].DB}
 	most := map[int]int{} // of each database, on the master that has the most
@@ -38,7 +38,7 @@ func (r *run) overMasters(sum, keys int) int {
 	return max(sum, keys)
 }
 
-// soughtPatterns are the patterns as people write them; none where one key is read.
+// soughtPatterns are the patterns as people write them; none if one key is read.
 func (c Config) soughtPatterns() []string {
 	switch {
 	case c.Only != "":

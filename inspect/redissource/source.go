@@ -43,7 +43,7 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return nil
 }
 
-// masters returns those of the target.
+// masters returns the target's masters.
 func (s *Source) masters() []*node.Master {
 	list := make([]*node.Master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
@@ -52,7 +52,7 @@ func (s *Source) masters() []*node.Master {
 	return list
 }
 
-// run reads until the context or the run ends, and leaves nothing running.
+// run reads until the context or the run ends, and waits for its goroutines.
 func (r *run) run() {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.ctx = ctx
@@ -81,8 +81,8 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters 
 	return r
 }
 
-// run is one call of Run, or of a cluster as long as its nodes are the same. Its fields belong to the
-// goroutine of that call; the tasks send what they learn.
+// run is one call of Run or, on a cluster, the time in which its nodes stay the same. Its fields
+// belong to that call's goroutine; the tasks send it their results.
 type run struct {
 	cfg      Config
 	ctx      context.Context
@@ -92,20 +92,20 @@ type run struct {
 	masters  []*masterState
 	tasks    sync.WaitGroup
 	focus    map[string]bool
-	expiries expiryQueue // when a vote runs out, or a free lock is no longer listed
+	expiries expiryQueue // when a vote expires, or a free lock is no longer listed
 	backend  sourcekit.Reporter
 
 	inputs
 	limits
 	news
 
-	refusedAt time.Time // when refused keys were tried last
-	readable  bool      // one could be read since
+	refusedAt time.Time // when refused keys were last tried
+	readable  bool      // one has been readable since
 
-	// Of a cluster; replaced is its topology where the nodes are others now.
+	// Of a cluster; replaced is the new topology if its nodes have changed.
 	cluster  *cluster
 	replaced *topology
-	replicas []*masterState // only asked about themselves
+	replicas []*masterState // only asked for their status
 }
 
 // inputs of the loop.
@@ -116,7 +116,7 @@ type inputs struct {
 	passed     chan passed
 	statuses   chan statusReport
 	pushes     chan pushState
-	inboxes    chan struct{} // something came into an inbox
+	inboxes    chan struct{} // an inbox is not empty
 	counts     chan counted
 	topologies chan *topology
 }
@@ -129,7 +129,7 @@ func newInputs(focused sourcekit.Focus) inputs {
 	}
 }
 
-// limits on the cost of reading: reads of one key, pipelines of one master, commands for known keys of one.
+// limits of reading: one key, one master's pipelines, and polling of one master's known keys.
 type limits struct{ perKey, perMaster, polls node.Limit }
 
 func newLimits(cfg Config) limits {
@@ -152,7 +152,7 @@ func perSecond(n, burst int) node.Limit {
 // news are the keys with something to emit.
 type news struct {
 	dirty map[string]bool
-	asked map[string]int       // masters that the news of a key wait for
+	asked map[string]int       // number of masters whose answer a key's news wait for
 	held  map[string]time.Time // until when they are held back
 }
 
@@ -166,18 +166,18 @@ type report struct {
 	err      error
 }
 
-// passed reports the end of a pass over a master's keys. An error means that it did not answer, unsought that it would
-// not.
+// passed is the end of a pass over a master's keys. err means that it did not answer, unsought that
+// it refused.
 type passed struct {
 	master   int
 	start    time.Time
 	unsought *inspect.Unseen
-	keys     int // of all names, or of those that match
+	keys     int // of all names, or only matching ones
 	err      error
 }
 
-// statusReport carries the status of a master, or behind all masters of a replica of a cluster. met: it only says
-// whether several servers answer at its address.
+// statusReport is the status of a master or, with an index beyond them, of a cluster's replica.
+// met: it only says whether several servers answer at the address.
 type statusReport struct {
 	master       int
 	status       node.Status
@@ -185,7 +185,7 @@ type statusReport struct {
 	met, several bool
 }
 
-// send hands over to the run's goroutine; false when the run has ended.
+// send sends to the run's goroutine; false if the run has ended.
 func send[T any](ctx context.Context, to chan<- T, value T) bool {
 	select {
 	case to <- value:
@@ -195,7 +195,7 @@ func send[T any](ctx context.Context, to chan<- T, value T) bool {
 	}
 }
 
-// loop reads until the context ends, or until everything was looked at once when that was asked for.
+// loop reads until the context ends or, for one pass, until everything was read once.
 func (r *run) loop() {
 	r.start()
 	tick := time.NewTicker(r.cfg.Tick)
@@ -248,7 +248,7 @@ func (r *run) loop() {
 	}
 }
 
-// start starts the tasks that run next to the loop.
+// start starts the tasks that run beside the loop.
 func (r *run) start() {
 	for _, p := range r.masters {
 		r.tasks.Go(func() { r.scan(p) })
@@ -268,13 +268,13 @@ func (r *run) start() {
 	}
 }
 
-// requestStatus asks a master about itself: at a slow beat, and when it came back.
+// requestStatus asks a master for its status: regularly but rarely, and when it returns.
 func (r *run) requestStatus(p *masterState) {
 	for {
 		asked := r.cfg.Now()
 		st, err := p.ReadStatus(r.ctx)
 		if r.stall.Since(asked) && r.ctx.Err() == nil {
-			continue // its clock would be off by that
+			continue // its clock would be off by the wait
 		}
 		if !send(r.ctx, r.statuses, statusReport{master: p.index, status: st, err: err}) {
 			return
@@ -303,7 +303,7 @@ func (r *run) requestStatus(p *masterState) {
 	}
 }
 
-// scan goes over one master's keys, again and again unless one pass is all; more gently while the master pushes.
+// scan passes over one master's keys repeatedly, or once; more gently while the master pushes.
 func (r *run) scan(p *masterState) {
 	if r.cfg.Only != "" {
 		send(r.ctx, r.passed, passed{master: p.index, start: r.cfg.Now()})
@@ -315,7 +315,7 @@ func (r *run) scan(p *masterState) {
 		unsought, err := s.Pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
 		keys := s.Keys()
 		if err != nil && r.stall.Since(start) && r.ctx.Err() == nil {
-			continue // a server that did not answer meanwhile is not to blame
+			continue // it must not blame a server that did not answer in the meantime
 		}
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, keys, err}) || r.cfg.Once {
 			return
@@ -329,12 +329,12 @@ func (r *run) scan(p *masterState) {
 			if sourcekit.Sleep(r.ctx, rest) != nil {
 				return
 			}
-			rest = min(r.scanEvery(p)-r.cfg.Now().Sub(start), time.Second) // the master may cease to push
+			rest = min(r.scanEvery(p)-r.cfg.Now().Sub(start), time.Second) // the master may stop pushing
 		}
 	}
 }
 
-// scanEvery is the least time between the starts of two passes.
+// scanEvery is the minimum time between the starts of two passes.
 func (r *run) scanEvery(p *masterState) time.Duration {
 	if p.resting.Load() {
 		return max(r.cfg.Budget.ScanEvery, restingScanEvery)
@@ -342,7 +342,7 @@ func (r *run) scanEvery(p *masterState) time.Duration {
 	return r.cfg.Budget.ScanEvery
 }
 
-// track has one master push what changes.
+// track makes one master push changes.
 func (r *run) track(p *masterState) {
 	signal := func() {
 		select {

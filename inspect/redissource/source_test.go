@@ -332,7 +332,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		set(t, masters[0], "lock:"+name, "x", time.Minute)
 		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
-		// A renewal that moves the expiry by less than round trips do is pushed, or seen at a tick, and is no change;
+		// A renewal that moves the expiry by less than round trips do is pushed, or seen at a tick, and is not a change;
 		// what comes after them all shows that they were read.
 		for i := range 20 {
 			must.Succeed(t, c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err())
@@ -344,7 +344,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		}
 		peek(v, func() {
 			if v.Puts < 6 || v.Puts > 6+10 { // a few more on a machine that is busy: these look like renewals
-				t.Errorf("%d locks were put: a TTL that runs down is no change", v.Puts)
+				t.Errorf("%d locks were put: a TTL that runs down is not a change", v.Puts)
 			}
 		})
 	})

@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A node that has no time for the question is asked nothing, and the next one is.
+// If a busy node does not answer, the next one is asked.
 func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	must.Succeed(t, err)
 	defer mute.Close()
 	addr := mute.Addr().String()

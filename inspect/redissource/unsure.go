@@ -7,11 +7,11 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// How a key ended is unknown where its master evicts keys, has deleted all of them, or did not push the end. No server
-// reports which of these it was.
+// How a key ended is unknown if its master evicts keys, deleted all of them, or did not push it. No
+// server reports which it was.
 
-// mayHaveEvicted reports whether a key is gone, or another's, on a master that evicts. A master whose INFO was never
-// answered may.
+// mayHaveEvicted reports whether a key is gone, or taken by another, on a master that evicts or
+// whose INFO was never answered.
 func (r *run) mayHaveEvicted(p *masterState, key string, is *inspect.Vote) bool {
 	was := r.table.voteOf(p.index, key)
 	return was != nil && vanished(was, is) && (!p.reported || p.server.MayEvict(was))
@@ -19,18 +19,18 @@ func (r *run) mayHaveEvicted(p *masterState, key string, is *inspect.Vote) bool 
 
 func there(v *inspect.Vote) bool { return v.Present || v.Held != nil }
 
-// vanished reports whether something that a key held is gone: the key, or one of its holders.
+// vanished reports whether a key or one of its holders is gone.
 func vanished(was, is *inspect.Vote) bool {
 	return there(was) && is.Up && (!there(is) || replaced(was, is))
 }
 
-// replaced reports whether a holder of a key does not hold it now. Waiters may stay when it goes.
+// replaced reports whether a holder of a key no longer holds it. Waiters may stay.
 func replaced(was, is *inspect.Vote) bool {
 	now := holders(is)
 	return slices.ContainsFunc(holders(was), func(name string) bool { return !slices.Contains(now, name) })
 }
 
-// holders are those of a vote by their names; of a plain key, it is its value.
+// holders are a vote's holders by name; of a plain key, its value.
 func holders(v *inspect.Vote) (names []string) {
 	switch {
 	case v.Held != nil:
@@ -45,7 +45,8 @@ func holders(v *inspect.Vote) (names []string) {
 	return names
 }
 
-// staysUnsure reports whether a vote keeps its mark: while nothing is there, and until the lock was emitted with it.
+// staysUnsure reports whether a vote stays unsure: until a value appears, and until the lock has
+// been emitted with it.
 func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
 	old := &e.votes[at]
 	if !v.Up || !old.Unsure {

@@ -26,7 +26,7 @@ import (
 //go:embed clients.py
 var pythonClients string
 
-// client is one contender that takes a lock again and again: a goroutine with its own session, restarted by its
+// client is one contender that takes a lock repeatedly: a goroutine with its own session, restarted by its
 // nemesis.
 type client struct {
 	name, lock string // the lock as BACKEND:PATH
@@ -121,7 +121,7 @@ func (c *client) live(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// openUntil opens the client's session, again and again while servers are away.
+// openUntil opens the client's session, repeatedly while servers are away.
 func (c *client) openUntil(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
 	for {
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)

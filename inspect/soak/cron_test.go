@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// cron runs doctor again and again, as cron does, and demands that it stays silent: exit code 0, or 3 while
+// cron runs doctor repeatedly, as cron does, and demands that it stays silent: exit code 0, or 3 while
 // something could really not be reached.
 type cron struct {
 	t       *testing.T
@@ -107,7 +107,7 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 			}
 		}
 		if err := json.Unmarshal(out, &seen); err != nil {
-			return "exit code 1, and what it printed is no JSON: " + err.Error()
+			return "exit code 1, and what it printed is not JSON: " + err.Error()
 		}
 		var false []string
 		for _, at := range append(seen.Backends, seen.Locks...) {

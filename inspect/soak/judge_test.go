@@ -22,7 +22,7 @@ const (
 	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached
 	// its replica.
 	unconfirmed = time.Second
-	// away is the time after a failover in which clients may still talk to the old master.
+	// away is the time after a failover during which clients may still talk to the old master.
 	away = 2 * time.Second
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hold is one acquisition as its client noted it. Instants are zero where nothing was noted.
+// hold is one acquisition as its client noted it. Unknown times are zero.
 type hold struct {
 	lock, name string // BACKEND:PATH, and the contender on the server
 	client     string
@@ -14,10 +14,10 @@ type hold struct {
 	acquired   time.Time // after the grant
 	releasing  time.Time // before the release was sent
 	released   time.Time // after it was confirmed
-	lost       time.Time // the client learnt of the loss, or was killed, or gave up waiting and took itself away
+	lost       time.Time // the client learnt of the loss, was killed, or gave up waiting
 }
 
-// over is the first instant at which the hold may end on the servers; false: it lasts.
+// over is the earliest time at which the hold may end on the servers; false: it lasts.
 func (h *hold) over() (time.Time, bool) {
 	switch {
 	case !h.releasing.IsZero() && !h.lost.IsZero():
@@ -35,11 +35,11 @@ func (h *hold) over() (time.Time, bool) {
 // try is an attempt to take a lock.
 type try struct{ from, to time.Time }
 
-// ledger holds what all clients noted. Its methods may be called by any goroutine.
+// ledger has the notes of all clients. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
 	holds    map[[2]string]*hold // by lock and name
-	tries    map[string][]try    // that failed with their names unknown, by lock
+	tries    map[string][]try    // failed ones with unknown names, by lock
 	count    map[string]int      // of operations, by kind
 	prefixes map[[2]string]bool  // of nodes that a client made or was about to make, by lock and beginning of the name
 }
@@ -48,7 +48,7 @@ func newLedger() *ledger {
 	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}, prefixes: map[[2]string]bool{}}
 }
 
-// record changes a hold; it is made when it is new.
+// record changes a hold, and creates it first if needed.
 func (l *ledger) record(kind, lock, name string, change func(*hold)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *ledger) record(kind, lock, name string, change func(*hold)) {
 	change(h)
 }
 
-// failed notes an attempt that failed, by a client whose name stayed unknown.
+// failed notes a failed attempt of a client whose name is unknown.
 func (l *ledger) failed(lock string, from time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +70,8 @@ func (l *ledger) failed(lock string, from time.Time) {
 	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
 }
 
-// nameless reports whether an attempt without a known name was under way, or may still have been on its way
-// to the servers: what a client gave up waiting for is done when the fault that held it up is over.
+// nameless reports whether an attempt without a known name was under way or still on its way to the
+// servers: an abandoned request is executed once the fault that delayed it is over.
 func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,25 +80,24 @@ func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	})
 }
 
-// began notes that a client is about to make nodes of which the names begin so. kazoo makes another after its
-// session ran out.
+// began notes that a client is about to make nodes with this prefix. kazoo makes another after its
+// session has expired.
 func (l *ledger) began(lock, prefix string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.prefixes[[2]string{lock, prefix}] = true
 }
 
-// abandoned reports whether a name is one that its client made and knows nothing of.
+// abandoned reports whether a client made a node of this name without learning of it.
 func (l *ledger) abandoned(lock, name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.prefixes[[2]string{lock, name[:max(0, len(name)-sequenceDigits)]}]
 }
 
-// sequenceDigits that ZooKeeper adds to the name of a sequential node.
+// sequenceDigits are the digits that ZooKeeper appends to the name of a sequential node.
 const sequenceDigits = 10
 
-// find copies a hold.
 func (l *ledger) find(lock, name string) (hold, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +108,6 @@ func (l *ledger) find(lock, name string) (hold, bool) {
 	return *h, true
 }
 
-// all copies all holds.
 func (l *ledger) all() []hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +118,7 @@ func (l *ledger) all() []hold {
 	return list
 }
 
-// killed notes that a client is no more.
+// killed notes a client's death.
 func (l *ledger) killed(client string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,25 +139,26 @@ func (l *ledger) counts() map[string]int {
 	return counts
 }
 
-// fault is an act of a nemesis: nothing is demanded of its objects from its beginning until a while after its end.
+// fault is something that a nemesis did. Nothing is expected of what it touches until a while after
+// its end.
 type fault struct {
 	kind     string
 	touches  []string // backends, servers and clients
 	from, to time.Time
 }
 
-// faults are all that there were. Its methods may be called by any goroutine.
+// faults are all of them. It is safe for concurrent use.
 type faults struct {
 	mu   sync.Mutex
 	list []*fault
 }
 
-// begin notes a fault that has begun; the function returned, that it has ended.
+// begin notes the beginning of a fault; the returned function notes its end.
 func (f *faults) begin(kind string, touches ...string) (end func()) {
 	return f.since(time.Now(), kind, touches...)
 }
 
-// since is begin for what is noted some time later.
+// since is begin for a fault that is noted later.
 func (f *faults) since(from time.Time, kind string, touches ...string) (end func()) {
 	one := &fault{kind: kind, touches: touches, from: from}
 	f.mu.Lock()
@@ -172,7 +171,7 @@ func (f *faults) since(from time.Time, kind string, touches ...string) (end func
 	}
 }
 
-// find finds the newest fault of which ok says so.
+// find returns the newest fault for which ok is true.
 func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,19 +183,18 @@ func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 	return fault{}, false
 }
 
-// during finds a fault that touches one of these, in a time, or ended at most a while before.
+// during finds a fault that touches one of these during a span, or ended at most a while before.
 func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
 	return f.find(func(one *fault) bool {
 		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)
 	})
 }
 
-// settled returns when the faults that touched a backend at a time were over, one after the other; now for
-// one that lasts.
+// settled returns when the chain of faults that touched a backend was over; now if it is not.
 func (f *faults) settled(from, now time.Time, backend string) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, one := range f.list { // nearly in the order in which they began
+	for _, one := range f.list { // nearly in order of time
 		switch {
 		case !slices.Contains(one.touches, backend) || one.from.After(from):
 		case one.to.IsZero():
@@ -208,11 +206,11 @@ func (f *faults) settled(from, now time.Time, backend string) time.Time {
 	return from
 }
 
-// sight is the longest part of a time in which nothing touched any of these, nor had just done so.
+// sight is the longest part of a span that no fault touches, nor its aftermath.
 func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, one := range f.list { // nearly in the order in which they began
+	for _, one := range f.list { // nearly in order of time
 		if !shares(one.touches, touched) || !one.from.Before(to) {
 			continue
 		}
@@ -227,7 +225,7 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 	return max(longest, to.Sub(from))
 }
 
-// withBlindness is these faults and the times of which an observer said that it could not look.
+// withBlindness adds the times during which an observer said that it could not look.
 func (f *faults) withBlindness(reports []observed, by string) *faults {
 	f.mu.Lock()
 	all := slices.Clone(f.list)
@@ -241,8 +239,8 @@ func (f *faults) withBlindness(reports []observed, by string) *faults {
 	return &faults{list: all}
 }
 
-// regained is the time that an observer may need after a fault to see again: it waits for a Sentinel's news, and dials
-// again.
+// regained is how long an observer may need to recover after a fault: it waits for the Sentinels,
+// and dials again.
 const regained = 5 * time.Second
 
 func shares(a, b []string) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// stacks are those of all goroutines, equal ones together.
+// stacks are all goroutines' stacks, equal ones together.
 func stacks() string {
 	var text strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {

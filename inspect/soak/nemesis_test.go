@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// nemesis does one thing after the other to the servers and the clients; each is whole again when it returns.
+// nemesis does one thing after the other to servers and clients, and undoes each before the next.
 type nemesis struct {
 	t       *testing.T
 	w       *world
@@ -20,11 +20,10 @@ type nemesis struct {
 	faults  *faults
 	random  *rand.Rand
 	counts  map[string]int
-	longest time.Duration // of a stop of the watching process
-	agreed  time.Time     // the members of the ensemble showed the same, last
+	longest time.Duration // of a pause of the watching process
+	agreed  time.Time     // when all members of the ensemble last showed the same
 }
 
-// step does the next thing.
 func (n *nemesis) step() {
 	kinds := []struct {
 		name string
@@ -57,9 +56,9 @@ func (n *nemesis) step() {
 	n.agree()
 }
 
-// agree has the members of the ensemble show the same again. Where they do not, by a defect of theirs (see
-// [servertest.Ensemble.Differing]), the holders are unknown: a fault is noted since they last did, and
-// those that differ from their leader take all from it again.
+// agree makes the members of the ensemble show the same again. If a bug of theirs (see
+// [servertest.Ensemble.Differing]) made them differ, the holders are unknown: a fault is noted
+// since they last agreed, and the differing ones reload from their leader.
 func (n *nemesis) agree() {
 	n.t.Helper()
 	from := n.agreed
@@ -82,7 +81,7 @@ func (n *nemesis) agree() {
 	n.t.Fatal("nemesis: the members of the ensemble differ, whatever is done")
 }
 
-// briefly lasts a fault that clients are to survive.
+// briefly lasts as long as a fault that clients should survive.
 func (n *nemesis) briefly() { time.Sleep(between(n.random, 500, 2500)) }
 
 func (n *nemesis) restartZooKeeper() {
@@ -104,7 +103,7 @@ func (n *nemesis) pauseZooKeeper() {
 	z.Resume(n.t)
 }
 
-// isolateZooKeeper cuts a member off from the others; its clients go on to another.
+// isolateZooKeeper cuts a member off from the others; its clients move to another.
 func (n *nemesis) isolateZooKeeper() {
 	i := n.random.IntN(len(n.w.zk))
 	defer n.faults.begin("isolate zookeeper", zkName, n.w.zk[i].Addr)()
@@ -146,7 +145,7 @@ func (n *nemesis) killClients() {
 func (n *nemesis) stopWatch() {
 	defer n.faults.begin("stop watch", watchName)()
 	n.watch.signal(n.t, syscall.SIGSTOP)
-	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds()))) // shorter and longer than what it takes for a stall
+	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds()))) // below and above the limit of a stall
 	n.watch.signal(n.t, syscall.SIGCONT)
 }
 
@@ -159,7 +158,7 @@ func (n *nemesis) cutObserver() {
 	}
 }
 
-// blindObserver lets the observer see nothing of one service, or nothing of what it asks, or hear nothing.
+// blindObserver hides one service, its replies or its notifications from the observer.
 func (n *nemesis) blindObserver() {
 	defer n.faults.begin("blind observer", observerName)()
 	list := n.w.zkLook
@@ -195,8 +194,8 @@ func (n *nemesis) slowObserver() {
 	}
 }
 
-// attend notes what happens to the servers besides, as they report it themselves, until ctx ends: on a busy machine an
-// ensemble elects a leader, and sentinels and nodes of a cluster replace a master, without a fault of ours.
+// attend notes the servers' own events until ctx ends: on a busy machine an ensemble elects a
+// leader, and sentinels and cluster nodes replace a master, without a fault of ours.
 func (f *faults) attend(ctx context.Context, w *world) {
 	var whole func()
 	var watched, cluster mastership
@@ -217,7 +216,7 @@ func (f *faults) attend(ctx context.Context, w *world) {
 			continue // it is not over
 		}
 		if from, changed := cluster.is(strings.Join(redisAddrs(masters), ","), asked); changed {
-			_, ours := f.find(func(one *fault) bool { // one that is asked for loses nothing
+			_, ours := f.find(func(one *fault) bool { // a requested failover loses nothing
 				return one.kind == "cluster failover" && (one.to.IsZero() || one.to.After(from))
 			})
 			if !ours {
@@ -227,13 +226,13 @@ func (f *faults) attend(ctx context.Context, w *world) {
 	}
 }
 
-// mastership holds the masters as of the last question.
+// mastership is the last known masters.
 type mastership struct {
 	addrs string
 	at    time.Time
 }
 
-// is records who they are, and reports since when they may be others.
+// is records the masters, and returns since when they may have changed.
 func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
 	if addrs == "" {
 		return since, false
@@ -251,7 +250,7 @@ func (n *nemesis) await(what string, ok func() bool) {
 	}
 }
 
-// within polls until ok, a minute at most.
+// within polls until ok, for at most a minute.
 func (n *nemesis) within(ok func() bool) bool {
 	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -46,7 +46,7 @@ func (e observed) name() string {
 	return e.Contender.Name
 }
 
-// span is the time in which it happened, as reported.
+// span is when it happened, as reported.
 func (e observed) span() (from, to time.Time) {
 	if e.Between.From.IsZero() {
 		return e.At, e.At

@@ -25,22 +25,24 @@ import (
 
 var reconnects = flag.Int("soak.reconnects", 4, "how `OFTEN` TestReconnects breaks the connections of each backend")
 
-// reached is a backend whose connections a test can break.
+// reached is a backend with breakable connections.
 type reached struct {
 	name   string
 	source inspect.Source
 	lock   string
 	cut    func() // breaks all connections of the observer
-	// steady reports whether the observer has all that it keeps on the servers.
+	// steady reports whether the observer has everything that it keeps on the servers.
 	steady func() bool
-	// take has another holder take the lock, and returns its name.
+	// take makes another holder take the lock, and returns its name.
 	take func() string
-	// held counts, on the servers, watches and connections, or clients that are tracked and clients in all.
+	// held counts the watches and connections on the servers, or the tracked clients and all
+	// clients.
 	held func() int
 }
 
-// TestReconnects breaks the connections of each backend again and again. What is changed after each is seen,
-// and at the end there is no watch, client, goroutine, file or memory that was not there after the first few.
+// TestReconnects breaks the connections of each backend repeatedly. Changes after each are seen,
+// and in the end there are no more watches, clients, goroutines, files or memory than after the
+// first few.
 func TestReconnects(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T) reached{
 		"zk": reachedZooKeeper, "zk with TLS": reachedSecureZooKeeper,
@@ -50,7 +52,8 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// passing connections and goroutines may come and go on their own; when each reconnect leaves one there are more.
+// passing is how many connections and goroutines may come and go on their own; a leak on each
+// reconnect would exceed it.
 const passing = 3
 
 func reconnect(t *testing.T, b reached) {
@@ -88,7 +91,7 @@ func reconnect(t *testing.T, b reached) {
 	})
 	t.Logf("%d reconnects: %+v, before %+v", *reconnects, after, before)
 	must.True(t, ok, "something was left; now", stacks())
-	// The lock's past is bounded; 1,000 connections with their buffers of 8 KiB or more would not fit.
+	// The lock's history is bounded; 1,000 connections with their 8 KiB buffers would not fit.
 	if most := before.heap + 2<<20; after.heap > most {
 		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
 	}
@@ -96,7 +99,7 @@ func reconnect(t *testing.T, b reached) {
 	must.Be(t, <-ended, nil)
 }
 
-// usage of servers and of this process by an observer; heap in bytes.
+// usage of the servers and this process by an observer; heap in bytes.
 type usage struct {
 	held, goroutines, files int
 	heap                    uint64
@@ -104,10 +107,10 @@ type usage struct {
 
 func used(b reached) usage {
 	runtime.GC()
-	runtime.GC() // what has a finaliser
+	runtime.GC() // runs finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	files, _ := os.ReadDir("/proc/self/fd") // only Linux has it: elsewhere none are counted
+	files, _ := os.ReadDir("/proc/self/fd") // Linux only: elsewhere none are counted
 	return usage{b.held(), runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
@@ -122,8 +125,8 @@ func reachedSecureZooKeeper(t *testing.T) reached {
 	return reachedEnsemble(t, server.Addr, secure, certificates.Client(t))
 }
 
-// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session outlives
-// that. The observer uses its port at secure.
+// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session
+// survives. The observer uses its port at secure.
 func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reached {
 	wire := servertest.StartWire(t, secure)
 	conn := restartClient(t, []string{addr})
@@ -169,7 +172,7 @@ func reachedCluster(t *testing.T) reached {
 	return reachedRedis(t, "cluster", redis.UniversalOptions{Addrs: redisAddrs(nodes), IsClusterMode: true}, nodes...)
 }
 
-// reachedRedis is real servers that end their clients' connections; the lock is on any of them.
+// reachedRedis are real servers that close their clients' connections; the lock is on any of them.
 func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers ...*servertest.Redis) reached {
 	const lock = "lock:a"
 	own := redis.UniversalOptions{Addrs: redisAddrs(servers), IsClusterMode: len(servers) > 1}

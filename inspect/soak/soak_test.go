@@ -204,7 +204,7 @@ func (w *world) leftAlone(t *testing.T) {
 	must.Become(t, "the observer's connections are closed", func() bool { return open() <= 0 })
 }
 
-// enough demands that something happened: a run in which little did shows nothing.
+// enough fails a run with too few events, which proves nothing.
 func enough(t *testing.T, lasted time.Duration, faults int, operations, events map[string]int, doctor map[int]int) {
 	t.Helper()
 	least := func(what string, n int, every time.Duration) {

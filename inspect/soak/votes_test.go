@@ -38,7 +38,7 @@ func (b ballot) state() string {
 	}
 }
 
-// stands is the least duration of a state: clients that contend make others for a moment.
+// stands is the minimum duration of a state: contending clients cause others for a moment.
 const stands = 900 * time.Millisecond
 
 // poll notes as faults the states of the five masters' key that really last, until ctx ends: on a busy

@@ -22,7 +22,7 @@ type Ticket struct {
 	Lock *inspect.Lock
 	// Finding that it is about, which comes first; nil: all of the lock's, the worst first.
 	Finding *inspect.Finding
-	// Backend of the lock or the finding; nil where it is not known.
+	// Backend of the lock or the finding; nil if it is not known.
 	Backend *inspect.Backend
 }
 
@@ -127,7 +127,7 @@ func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 // clock words the backend's clock against ours, since what happened there is dated by it.
 func (t Ticket) clock() string {
 	if !t.Backend.ClockKnown() {
-		return "the clock of its servers is unknown and taken for ours"
+		return "the clock of its servers is unknown; ours is used"
 	}
 	return fmt.Sprintf("the clock of its servers is %+d ms off ours", t.offset().Milliseconds())
 }

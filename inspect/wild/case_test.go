@@ -78,7 +78,7 @@ func reports(t *testing.T) []report {
 
 var placeholder = regexp.MustCompile(`<(ms|s|time|hex|session) ([^>]+)>`)
 
-// fill replaces the placeholders in a text; id is that of a session.
+// fill replaces the placeholders in a text; id is a session's.
 func fill(t *testing.T, text string, id func(session string) int64) string {
 	t.Helper()
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {

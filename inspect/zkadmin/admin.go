@@ -10,9 +10,9 @@ type Connection struct {
 	// Session is the session's id, a signed 64-bit number. Client is its ip:port.
 	Session int64
 	Client  string
-	// Timeout of the session as negotiated; zero when unknown.
+	// Timeout of the session as negotiated; zero if unknown.
 	Timeout time.Duration
-	// Established is the time of connecting, by the server's wall clock; zero when unknown.
+	// Established is the time of connecting, by the server's wall clock; zero if unknown.
 	Established time.Time
 	// LastResponse of the server, by a clock with an unknown start. Only differences between
 	// connections of one server mean something.
@@ -27,14 +27,14 @@ type Status struct {
 	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves
 	// clients that only read); empty for any other.
 	Role string
-	// Version such as 3.8.0, without the build's hash; empty when unknown.
+	// Version such as 3.8.0, without the build's hash; empty if unknown.
 	Version string
 	// Uptime of the server in this role. It starts again with each election (ServerStats belongs to
 	// the serving ZooKeeperServer, not to the process). Zero if unreported.
 	Uptime time.Duration
-	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero when unknown.
+	// Zxid is its newest transaction: the election's number in the upper half, a count in the lower; zero if unknown.
 	Zxid uint64
-	// Nodes counts its znodes; zero when unknown.
+	// Nodes counts its znodes; zero if unknown.
 	Nodes int
 	// Date is the server's wall clock when it made the answer, cut to the second. Zero without an
 	// AdminServer, which alone reports it.

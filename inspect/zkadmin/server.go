@@ -35,14 +35,14 @@ var (
 	ErrNotAllowed = errors.New("the server does not allow this command")
 	// ErrUnauthorized: the AdminServer, or a proxy before it, wants other credentials (HTTP 401,
 	// 403).
-	ErrUnauthorized = errors.New("credentials are wanted")
+	ErrUnauthorized = errors.New("credentials required")
 	// ErrNoQuorum: the server runs but serves no clients, since it is part of no quorum, or is
 	// still starting.
 	ErrNoQuorum = errors.New("not serving requests: no quorum")
 	// ErrTooLarge: the answer is longer than 16 MiB.
 	ErrTooLarge = errors.New("answer larger than 16 MiB")
 	// ErrSyntax: no ZooKeeper server sends such an answer, or the answer is incomplete.
-	ErrSyntax = errors.New("not an answer of a ZooKeeper server")
+	ErrSyntax = errors.New("not a ZooKeeper server's answer")
 	// ErrNoAddress: neither an AdminServer nor a client port is known.
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
 )
@@ -134,7 +134,7 @@ func (s *Server) HasAdmin() bool { return s.cfg.Admin != "" }
 // Requests counts those that reached the wire so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 
-// AdminFailure of the AdminServer at the newest question, also where a four-letter word then answered; nil when it
+// AdminFailure of the AdminServer at the newest question, also where a four-letter word then answered; nil if it
 // answered itself, and where none is configured.
 func (s *Server) AdminFailure() *Failure { return s.admin.Load() }
 

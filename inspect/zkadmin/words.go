@@ -143,7 +143,7 @@ func parseSession(s string) (int64, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	id, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil {
-		return 0, fmt.Errorf("%w: %.40q is no session", ErrSyntax, s)
+		return 0, fmt.Errorf("%w: %.40q is not a session", ErrSyntax, s)
 	}
 	return int64(id), nil
 }
@@ -157,7 +157,7 @@ func number(s string) int64 {
 	return n
 }
 
-// millis makes a duration of milliseconds; 0 when they are negative or do not fit.
+// millis makes a duration of milliseconds; 0 if they are negative or do not fit.
 func millis(ms int64) time.Duration {
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
 		return 0

@@ -230,7 +230,7 @@ func TestHostileAdminServers(t *testing.T) {
 		"has an error": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Write([]byte(`{"error":"Unknown command"}`))
 		}, ErrNotAllowed},
-		"is no JSON": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, ErrSyntax},
+		"is not JSON": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, ErrSyntax},
 		"never ends": {func(w http.ResponseWriter, _ *http.Request) {
 			filler := []byte(strings.Repeat(" ", 1<<20))
 			for range 17 {

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A directory may be deleted, and an ephemeral node made in its place, before anybody can list what it is in:
-// the list looks as before.
+// If an ephemeral node replaces a deleted directory before it is listed, the parent's list looks
+// unchanged.
 func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -37,8 +37,6 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 	})
 }
 
-// And the reverse: a directory with a queue instead of an ephemeral node, which was a lock on its own or one
-// of several members.
 func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -72,7 +72,7 @@ func (r *run) sought() inspect.Sought {
 	return inspect.Sought{For: r.cfg.Roots, Among: r.tree.Scanned, Counted: true}
 }
 
-// cost is what reading has cost the servers.
+// cost is our reads' cost to the servers.
 func (r *run) cost() inspect.Cost {
 	p, budget := &r.pacing, &r.cfg.Budget
 	c := inspect.Cost{
@@ -109,7 +109,7 @@ func (r *run) hear() {
 	}
 }
 
-// serverState joins what a server reports of itself with what our connection to it shows.
+// serverState joins a server's report with what our connection shows.
 func (r *run) serverState(i int) inspect.Server {
 	s := r.ensemble.Server(i)
 	s.Requests = r.conn.requestsTo(s.Addr) + r.ensemble.RequestsTo(i)
@@ -125,7 +125,7 @@ func (r *run) serverState(i int) inspect.Server {
 	return s
 }
 
-// deniedRoot returns the refusal of the first root that cannot be read; empty when each can.
+// deniedRoot returns the refusal of the first root that cannot be read; empty if each can.
 func (r *run) deniedRoot() string {
 	root, err := r.tree.Refusal()
 	switch {
@@ -145,7 +145,7 @@ const mostReason = 240
 // credentials is the advice for nodes that may not be read.
 const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
 
-// asUser names who we are to the servers; empty when we gave no credentials.
+// asUser names who we are to the servers; empty if we gave no credentials.
 func (r *run) asUser() string {
 	if len(r.conn.auth) == 0 {
 		return ""

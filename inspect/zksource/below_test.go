@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// generations of servers: before 3.6, with one half of the abilities, and newer ones. Half of them is as good as none.
+// generations of servers: before 3.6, with half of the features, and newer ones. Half is as good as
+// none.
 var generations = map[string]zkserver.Config{
 	"3.5":             {WithoutMultiRead: true, WithoutAddWatch: true},
 	"multiRead alone": {WithoutAddWatch: true},
@@ -23,8 +24,7 @@ var generations = map[string]zkserver.Config{
 	"3.6":             {},
 }
 
-// Whatever a server lacks, the picture is the same, follows changes, comes back after a lost connection, and
-// says how it is read.
+// Whatever a server lacks, the result is the same.
 func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
@@ -96,8 +96,6 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	}
 }
 
-// A node that is deleted and made again under its name is another, also where the list of its directory looks
-// as before.
 func TestANodeMadeAnewIsReadAnew(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -117,7 +115,7 @@ func TestANodeMadeAnewIsReadAnew(t *testing.T) {
 	})
 }
 
-// Newer servers say nothing of a node that may not be read: its directory is polled from when one was seen.
+// Newer servers report nothing about unreadable nodes, so their directory is polled.
 func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -142,7 +140,6 @@ func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	v.Await("both gone", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
 }
 
-// What came in silence is found by comparing directories with their Stats.
 func TestWhatCameInSilenceIsFound(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -155,7 +152,6 @@ func TestWhatCameInSilenceIsFound(t *testing.T) {
 	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
 }
 
-// Nodes that have so much data that the answer to a usual request would be too long are read all the same.
 func TestNodesWithMuchDataAreRead(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := clientFor(t, zks, 40*time.Second) // so much data keeps a busy machine from answering pings
@@ -174,8 +170,7 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 	}
 }
 
-// Paths may be so long that fifty in one request are more than a server takes, which ends the connection by
-// which they come.
+// Fifty long paths in one request are more than a server accepts; it ends the connection.
 func TestNodesWithLongPathsAreRead(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -22,8 +22,8 @@ func rulesOf(found []inspect.Finding) (rules []string) {
 	return rules
 }
 
-// A server's clock that is hours off, with a waiter that has just queued behind a new holder:
-// by our own connection, or by the AdminServer's date, that is known, and no lock is stuck.
+// The server's clock is hours off, and a waiter has just queued behind a new holder. Our own
+// connection or the AdminServer's date shows the offset, and no lock is stuck.
 func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
@@ -47,7 +47,7 @@ func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 	}
 }
 
-// Where nothing shows the server's clock, no release rests on it.
+// Without the server's clock no release is advised.
 func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
@@ -69,7 +69,6 @@ func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
 	}
 }
 
-// A node that is from our future shows that the server's clock is ahead.
 func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
@@ -81,13 +80,13 @@ func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// Whichever member a look is connected to, the leader's clock dates the locks: it is asked for its own.
+// The leader is asked for its own clock, whichever member we are connected to.
 func TestOneLookAtAnEnsembleKnowsTheLeadersClock(t *testing.T) {
 	t.Parallel()
 	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{})
 	cfg.Admin = nil
 	e.Leader(t)
-	for range 6 { // it connects to any of them
+	for range 6 {
 		if b, l := lookWithRules(t, cfg); !b.ClockKnown() || l == nil || b.Clock.Offset.Abs() > b.Clock.Within {
 			t.Errorf("%+v, servers %+v", b.Clock, b.Servers)
 		}

@@ -71,7 +71,7 @@ type Budget struct {
 	Depth int
 	// Children above which a directory is counted but not listed; default 10 000.
 	Children int
-	// Dirs that are looked at: a tree need not end. Default 250 000.
+	// Dirs limits the directories to read: a tree need not end. Default 250 000.
 	Dirs int
 }
 
@@ -155,7 +155,7 @@ func clean(p string) string { return path.Clean("/" + p) }
 // onServer is a path as the servers know it.
 func (c Config) onServer(p string) string { return tree.Chroot(c.Chroot).OnServer(p) }
 
-// tree is what a walk has to know.
+// tree is the configuration of a walk.
 func (c Config) tree(b beats) tree.Config {
 	return tree.Config{
 		Backend: c.Backend, Roots: c.Roots, Only: c.Only, Chroot: tree.Chroot(c.Chroot),

@@ -241,7 +241,7 @@ func (r *run) started() {
 	r.looksAgain(now)
 	c.many = r.able(now)
 	c.watched = r.watchRoots()
-	if r.backend.stale = true; c.lost == 0 { // one that is lost again and again is no progress
+	if r.backend.stale = true; c.lost == 0 { // one that is lost repeatedly is not progress
 		r.progress = now
 	} else {
 		r.ensemble.Disturb(now) // others may have lost it, too

@@ -38,7 +38,7 @@ func (r *run) able(now time.Time) bool {
 	return !known || now.Sub(lacks.since) > lackingFor
 }
 
-// unable notes what the server that we are connected to does not know, and connects again, to do without.
+// unable notes a request that the server does not know, and reconnects to do without it.
 func (r *run) unable(why string, now time.Time) {
 	r.lacks[r.conn.link.connectedTo()] = lacking{why, now}
 	r.reconnect(now)

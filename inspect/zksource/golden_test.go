@@ -105,7 +105,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
-		peer.Send(t, "close", name+"-a") // which holds everywhere, and waits once more in some
+		peer.Send(t, "close", name+"-a") // which holds everywhere, and waits again in some
 		v.Await(name+": who was next holds", func() bool {
 			l := v.Locks[p]
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && nobodyOf(l, before.Holders[0].Owner.Session)
@@ -155,7 +155,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path})
 	l := s.Lock(inspect.ID{Backend: "zk", Path: path})
 	if l == nil {
-		t.Fatalf("%s is no lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
+		t.Fatalf("%s is not a lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
 	}
 	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"

@@ -9,37 +9,38 @@ import (
 )
 
 const (
-	// queryLimit bounds a question to one server, of those who watch on; for a single look see queryTime.
+	// queryLimit bounds a question to one server while watching; for a single look see queryTime.
 	queryLimit = 3 * time.Second
-	// shortBeat is the beat of inquiries for short sessions, when there are at most fewSessions.
+	// shortBeat is the interval of inquiries for short sessions, if there are at most fewSessions.
 	shortBeat   = 2500 * time.Millisecond
 	fewSessions = 1000
 )
 
-// inquiries are when the servers are asked about themselves.
+// inquiries is the schedule of asking servers about themselves.
 type inquiries struct {
-	usual     time.Duration // between two
+	usual     time.Duration // the usual interval
 	reports   chan *ensemble.Report
 	asking    bool
-	afterPass bool      // it was started after the first pass, and asks for what that found
+	afterPass bool      // it started after the first pass, and asks about its locks
 	askAt     time.Time // when to ask next
 	askedAt   time.Time
-	watchesAt time.Time // when the watch tables were asked for
+	watchesAt time.Time // when the watch tables were last requested
 	ended     int
-	// identified: one has ended that was started after the first pass.
+	// identified: an inquiry that started after the first pass has ended.
 	identified bool
-	shortest   time.Duration // timeout of a session, as last reported
+	shortest   time.Duration // the shortest session timeout, as last reported
 }
 
 func newInquiries(usual time.Duration) inquiries {
 	return inquiries{usual: usual, shortest: 2 * usual, reports: make(chan *ensemble.Report, 1)}
 }
 
-// beat returns the pause between two inquiries: at most half of the shortest session timeout, so that a session
-// that expires is seen without its client before.
+// beat returns the interval of inquiries: at most half of the shortest session timeout, so that a
+// session is seen without its client before it expires.
 func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
 
-// learn stores the sessions of a report, including ours. With many sessions frequent reports would cost too much.
+// learn stores the sessions of a report, including ours. With many sessions frequent reports cost
+// too much.
 func (q *inquiries) learn(sessions map[int64]inspect.Session, ours int64) {
 	q.shortest = 2 * q.usual
 	if len(sessions) <= fewSessions {
@@ -54,7 +55,7 @@ func (q *inquiries) learn(sessions map[int64]inspect.Session, ours int64) {
 	}
 }
 
-// covers are the locks whose watches are asked for; none when they were a moment ago.
+// covers are the locks whose watches to request; none if they were requested a moment ago.
 func (q *inquiries) covers(t *tree.Tree, now time.Time) []inspect.ID {
 	if now.Sub(q.watchesAt) < q.usual*9/10 {
 		return nil
@@ -66,18 +67,18 @@ func (q *inquiries) covers(t *tree.Tree, now time.Time) []inspect.ID {
 	return ids
 }
 
-// startInquiry starts an inquiry when one is due: when the first pass is done or no server lets us in, and
-// then at a slow beat.
+// startInquiry starts an inquiry when one is due: after the first pass or when no server lets us
+// in, and then rarely.
 func (r *run) startInquiry(now time.Time) {
 	q, ready := &r.inquiries, r.conn.ready
 	if q.asking || r.done || now.Before(q.askAt) || !ready && r.conn.failures == 0 || r.cfg.Once && q.identified {
 		return
 	}
 	if ready && !r.tree.FirstPass && (r.cfg.Once || now.Sub(r.conn.since) < time.Second) {
-		return // the first pass is done soon, most likely
+		return // the first pass is nearly done
 	}
 	q.asking = true
-	q.askAt, q.askedAt, q.afterPass = now.Add(q.beat()), now, r.tree.FirstPass // sooner as the answers say
+	q.askAt, q.askedAt, q.afterPass = now.Add(q.beat()), now, r.tree.FirstPass // sooner if the answers say so
 	inquiry := r.ensemble.Inquiry(ensemble.Inquiry{
 		Now: r.cfg.Now, Spawn: r.tasks.Go, Covers: q.covers(r.tree, now), Limit: r.queryTime(),
 	})
@@ -86,14 +87,14 @@ func (r *run) startInquiry(now time.Time) {
 	}
 	r.tasks.Go(func() {
 		report := inquiry.Run(r.ctx)
-		if r.ctx.Err() == nil { // else it is our own end that failed the questions
-			q.reports <- report // one at a time, and there is room for it
+		if r.ctx.Err() == nil { // otherwise our own end failed the questions
+			q.reports <- report // there is room: one at a time
 		}
 	})
 }
 
-// queryTime returns the limit of a question to one server. A single look waits for half of its
-// time, or five seconds if it has them. One hanging server must not delay the result for long.
+// queryTime limits a question to one server. A single look waits for half of its time, at most five
+// seconds, so that a hanging server does not delay the result for long.
 func (r *run) queryTime() time.Duration {
 	if !r.cfg.Once {
 		return queryLimit
@@ -103,7 +104,7 @@ func (r *run) queryTime() time.Duration {
 
 // identify handles the result of an inquiry.
 func (r *run) identify(report *ensemble.Report) {
-	for range len(r.results) { // read before the table was: emitted before it
+	for range len(r.results) { // these were read before the table, so they are emitted first
 		r.result(<-r.results)
 	}
 	for _, e := range r.inbox.take() {
@@ -111,7 +112,7 @@ func (r *run) identify(report *ensemble.Report) {
 	}
 	q := &r.inquiries
 	q.asking = false
-	if r.stall.Since(q.askedAt) { // the tables may be of before it
+	if r.stall.Since(q.askedAt) { // the tables may be older
 		q.askAt = r.cfg.Now()
 		return
 	}
@@ -130,14 +131,13 @@ func (r *run) identify(report *ensemble.Report) {
 		})
 		r.tree.Recheck(r.extra.Watches, now)
 	}
-	if r.conn.ready { // else it would delay the end of a look when no server lets us in
+	if r.conn.ready { // otherwise it would delay the end of a look when no server lets us in
 		r.progress = now
 	}
 	q.identified = q.identified || q.afterPass
 	q.ended++
 }
 
-// ours is our connection as the servers' reports are compared with it.
 type ours struct{ link *link }
 
 func (o ours) Server() string { return o.link.tap.Server() }

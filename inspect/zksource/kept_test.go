@@ -12,7 +12,6 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Numbered nodes without a session are not free, and nothing shows who of them holds.
 func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
@@ -64,7 +63,6 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 	}
 }
 
-// A known lock is free when its last contender leaves, whatever else is in its directory.
 func TestAKnownLockIsFreeBesideOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))

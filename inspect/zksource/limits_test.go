@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// One look has time left for the other servers when one hangs, whatever it is asked; it waits for one that is slow.
+// If one server hangs, a single look still has time for the others; it waits for a slow one.
 func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
 	t.Parallel()
 	three := []string{"a:1", "b:1", "c:1"}

@@ -208,7 +208,7 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// keepAwake has the leader answer once a second from now on, so that late news are known for what they are:
+// keepAwake makes the leader answer once a second from now on, so that late news can be recognised:
 // see zkwire.Tap.Late.
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
@@ -275,7 +275,7 @@ func isBroken(err error) bool {
 	return slices.ContainsFunc(broken, func(b error) bool { return errors.Is(err, b) })
 }
 
-// silent is a zk.Logger: what matters of its messages is in the backend's state.
+// silent is a zk.Logger: important messages are in the backend's state.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}

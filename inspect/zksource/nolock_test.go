@@ -59,7 +59,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	})
 }
 
-// The same client still is there when its queue is found to be one.
+// The same client is still there when its queue is found to be one.
 func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

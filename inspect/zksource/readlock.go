@@ -14,23 +14,22 @@ import (
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
-// Transport carries single reads to a server. Paths are the server's. A node that does not exist is
-// zk.ErrNoNode, one that may not be read zk.ErrNoAuth, wrapped or not; other errors mean that the server
-// could not be asked.
+// Transport sends single reads to a server. Paths are the server's. The error for a missing node is
+// zk.ErrNoNode and for an unreadable one zk.ErrNoAuth, perhaps wrapped; other errors mean that the
+// server could not be asked.
 type Transport interface {
 	Exists(ctx context.Context, path string) (*zk.Stat, error)
 	Children(ctx context.Context, path string) ([]string, *zk.Stat, error)
 	Get(ctx context.Context, path string) ([]byte, *zk.Stat, error)
 }
 
-// Reading is one lock as it was read at one time.
 type Reading struct {
-	// Lock has what could not be read in its Unseen; it is free where no lock is there.
+	// Lock has its failed reads in Unseen; it is free if there is no lock.
 	Lock *inspect.Lock
 
 	dir *tree.Dir
 	own []byte // the node's own data, uncut
-	// stat is the newest of the lock's own node; nil where that is not there, or could not be looked at.
+	// stat is the newest of the lock's own node; nil if it does not exist or could not be read.
 	stat *tree.Stat
 }
 
@@ -40,7 +39,7 @@ type Reading struct {
 // Only and Now, and Servers as the name of the servers asked. Errors are the transport's.
 func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	cfg.Once = true
-	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // an action reads the lock however long it is
+	cfg.Budget = Budget{Unlimited: true, Children: math.MaxInt32} // an action reads every lock in full
 	cfg = cfg.withDefaults()
 	nodes := tree.New(cfg.tree(usualBeats()))
 	nodes.Ask(strings.Join(cfg.Servers, ","))
@@ -64,7 +63,7 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	return out, nil
 }
 
-// took keeps an answer's facts about the lock's own node.
+// took keeps what an answer says about the lock's own node.
 func (r *Reading) took(reply *tree.Reply) {
 	switch reply.Kind {
 	case tree.JobData:
@@ -79,11 +78,11 @@ func (r *Reading) took(reply *tree.Reply) {
 	}
 }
 
-// readAtOnce limits the reads of ReadLock that wait for an answer.
+// readAtOnce limits the reads in flight.
 const readAtOnce = 32
 
-// requestAtOnce asks for all that is queued, lists one after the other, and returns the answers in the order
-// of the queue.
+// requestAtOnce sends everything that is queued, lists one after the other, and returns the answers
+// in order.
 func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tree) []tree.Reply {
 	var jobs []tree.Job
 	for nodes.Queue.Shared() {
@@ -106,12 +105,13 @@ func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tre
 	return replies
 }
 
-// Node is the znode of a contender as it was read; false if the lock does not have it.
+// Node is the znode of a contender; false if the lock does not have it.
 func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 	return r.dir.Find(c.Name.Raw(), func(n inspect.Znode) bool { return n.Czxid == c.Czxid })
 }
 
-// Own is the data of the lock's own znode, uncut; false where that is not the contender's node, or may not be read.
+// Own is the data of the lock's own znode, uncut; false if that is not the contender's node, or
+// cannot be read.
 func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	n := r.dir.Own()
 	return r.own, r.dir.Lone() && n.Known && !n.Sealed && isContender(n, c)
@@ -129,7 +129,7 @@ func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	return n.Czxid, ok
 }
 
-// Without is the lock as it would be without the contender; nil when nothing is left of it.
+// Without is the lock without the contender; nil if nothing is left.
 func (r *Reading) Without(c *inspect.Contender) *inspect.Lock {
 	return r.dir.Without(r.Lock.ID, r.Lock.ReadAt, func(n inspect.Znode) bool { return isContender(n, c) })
 }

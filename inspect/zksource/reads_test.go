@@ -184,7 +184,7 @@ func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 		compareLock(t, was, l)
 	}
 	for p, l := range v.Locks {
-		must.True(t, whole.Locks[p] != nil, p, "is no lock", l)
+		must.True(t, whole.Locks[p] != nil, p, "is not a lock", l)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 		}
 		s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, finding.Rules()...)
 		for l := range s.Locks() {
-			t.Errorf("%s is no lock: %+v", l.ID.Path, l)
+			t.Errorf("%s is not a lock: %+v", l.ID.Path, l)
 		}
 		for _, b := range s.Backends {
 			must.True(t, b.Unseen == nil, "unseen", b.Unseen)

@@ -45,15 +45,15 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateFree && l.Limit == limit
 		}
 		v.Await("both are free", func() bool { return free(v, kazoo, 2) && free(v, curator, 0) && len(v.Locks) == 2 })
-		// Of kazoo's, its limit and its queue are still there.
+		// kazoo's limit and queue still exist.
 		if w := once(t, cfg); !free(w, kazoo, 2) || len(w.Locks) != 1 {
 			t.Errorf("one pass: %v", w.Describe())
 		}
 	})
 }
 
-// One client after the other gets the only permit: each comes, waits and is granted, and only those that gave up are
-// reported so.
+// Clients wait for the only permit one after the other. Each is reported as granted once, and only
+// those that give up as gone.
 func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -114,8 +114,8 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 	})
 }
 
-// The directory of a semaphore's permits is a container: a server removes it where it finds it empty, between
-// one permit and the next, and the waiters in the other directory go on waiting.
+// The directory of a semaphore's permits is a container: a server removes it while it is empty,
+// between two permits. The waiters in the other directory keep waiting.
 func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

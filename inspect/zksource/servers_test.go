@@ -27,7 +27,7 @@ type adminFault struct {
 var adminFaults = []adminFault{
 	{"401", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
-	}, "credentials are wanted", "AdminServer credentials"},
+	}, "credentials required", "AdminServer credentials"},
 	{"500", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "<html>\x1b[31mNullPointerException", http.StatusInternalServerError)
 	}, "HTTP 500", ""},

@@ -213,7 +213,7 @@ func (r *run) deliver(res result) {
 	}
 }
 
-// finishPass notes when everything was looked at once.
+// finishPass notes when everything has been read once.
 func (r *run) finishPass(now time.Time) {
 	if r.cfg.Once && r.endsEarly(now) {
 		r.done = true

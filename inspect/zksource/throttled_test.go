@@ -13,7 +13,6 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// A server that throttles requests knows them: it is asked again, in the same way, and all is read.
 func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
@@ -53,7 +52,6 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	}
 }
 
-// A look that only ever hears that its requests are throttled says so.
 func TestAServerThatThrottlesEverythingIsNamed(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})

@@ -118,7 +118,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 	}
 }
 
-// wholeQueue reports whether it is known who waits.
+// wholeQueue reports whether all waiters are known.
 func wholeQueue(l *inspect.Lock) bool {
 	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
 }

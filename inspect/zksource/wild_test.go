@@ -101,7 +101,7 @@ func (w *wild) lock(s *inspect.Snapshot, name string) *inspect.Lock {
 	w.t.Helper()
 	l := s.Lock(inspect.ID{Backend: "zk", Path: path.Join(w.root, name)})
 	if l == nil {
-		w.t.Fatalf("%s is no lock", name)
+		w.t.Fatalf("%s is not a lock", name)
 	}
 	return l
 }

@@ -70,7 +70,7 @@ func TestErrorsNameNoPackage(t *testing.T) {
 // The most lines of a file and of a function. A table of cases is a variable, which has no bound.
 const (
 	fileLines, functionLines = 450, 70
-	// The bounds of tests are those of the longest ones.
+	// The bounds for tests match the longest ones.
 	testFileLines, testLines = 460, 110
 )
 
@@ -141,9 +141,9 @@ func isName(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// The lines of README.md by which other modules use a checkout work.
+// The lines of README.md for using a checkout from another module work.
 func TestAnotherModuleCanUseACheckout(t *testing.T) {
-	servertest.Long(t) // it compiles everything once more
+	servertest.Long(t) // it compiles everything again
 	root := must.Have(filepath.Abs("../.."))(t)
 	readme := must.Have(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	lines := regexp.MustCompile("(?s)```\n(require github.com/lockscope.*?)```").FindStringSubmatch(string(readme))

@@ -63,7 +63,7 @@ type Expectation struct {
 	Match string `yaml:"match"`
 	// Hold is how long they are usually held at most; 0: not said.
 	Hold time.Duration `yaml:"hold"`
-	// Kind is election, or empty: what the library writes.
+	// Kind is election, or empty for the library's kind.
 	Kind string `yaml:"kind"`
 }
 
@@ -76,12 +76,12 @@ func (e Expectation) check() error {
 	case e.Kind != "" && e.Kind != "election":
 		return fmt.Errorf("expect %q: kind %q is not election, the only one possible", e.Match, e.Kind)
 	case e.Hold == 0 && e.Kind == "":
-		return fmt.Errorf("expect %q: give hold or kind", e.Match)
+		return fmt.Errorf("expect %q: use hold or kind", e.Match)
 	}
 	return nil
 }
 
-// Recipe describes locks of no known library by regular expressions.
+// Recipe describes locks of an unknown library by regular expressions.
 type Recipe struct {
 	// Backend is zookeeper or redis, Kind is mutex, rw, semaphore or election.
 	Backend         string `yaml:"backend"`
@@ -104,7 +104,7 @@ type Profile struct {
 	Hosts []Host `yaml:"hosts"`
 }
 
-// ErrInvalid is wrapped by every error about what a configuration file says.
+// ErrInvalid is wrapped by every error about the content of a configuration file.
 var ErrInvalid = errors.New("not a usable configuration")
 
 // Example is a configuration to start from.
@@ -192,7 +192,7 @@ func DefaultPath(getenv func(string) string) (string, error) {
 	if dir == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("config: no home directory: %w (give --config FILE)", err)
+			return "", fmt.Errorf("config: no home directory: %w (use --config FILE)", err)
 		}
 		dir = filepath.Join(home, ".config")
 	}
@@ -270,7 +270,7 @@ func (c Config) check() error {
 		return fmt.Errorf("bell %q is not one of %s", c.Bell, strings.Join(Bells(), ", "))
 	}
 	if c.Audit != "" && c.Audit != "syslog" {
-		return fmt.Errorf("audit %q: give syslog, or leave it out", c.Audit)
+		return fmt.Errorf("audit %q: use syslog, or leave it out", c.Audit)
 	}
 	if c.Theme != "" && !slices.Contains(Themes(), c.Theme) {
 		return fmt.Errorf("theme %q is not one of %s", c.Theme, strings.Join(Themes(), ", "))

@@ -15,7 +15,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// file is a file or directory of an owner, a group and a mode.
 type file struct {
 	owner, group uint32
 	mode         fs.FileMode
@@ -54,7 +53,7 @@ func TestFilesOfOthersAreNotTrusted(t *testing.T) {
 				return tt.above, nil
 			},
 		}
-		err := u.distrust(t.TempDir(), tt.file) // only its path counts
+		err := u.distrust(t.TempDir(), tt.file) // only its path matters
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)
 		}

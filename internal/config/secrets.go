@@ -56,7 +56,7 @@ func (a Account) hasPassword() bool {
 func (a Account) check() error {
 	ways := []bool{a.Password != "", a.PasswordFile != "", len(a.PasswordCommand) > 0}
 	if each.Count(ways, func(given bool) bool { return given }) > 1 {
-		return errors.New("give password, password_file or password_command, one of them")
+		return errors.New("set only one of password, password_file and password_command")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (p Profile) secretsOf(ctx context.Context, read *reader, at connect.Target)
 		}
 	}
 	if err == nil && s.Login.Username != "" && s.Login.Password == "" && at.Service != connect.ZooKeeper {
-		err = fmt.Errorf("user %q without a password: neither is sent to Redis (give a password, or no user)",
+		err = fmt.Errorf("user %q without a password: neither is sent to Redis (use a password, or no user)",
 			s.Login.Username)
 	}
 	return s, err
@@ -211,7 +211,7 @@ type reader struct {
 	outputs map[string]connect.Secret
 }
 
-// missing adds to credentials what they lack.
+// missing adds the lacking fields to credentials.
 func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) (connect.Credentials, error) {
 	c.Username = cmp.Or(c.Username, a.Username)
 	if c.Password != "" {

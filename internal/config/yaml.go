@@ -23,7 +23,7 @@ const (
 func Decode(text []byte, into any) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("it cannot be read as YAML")
+			err = errors.New("it is not valid YAML")
 		}
 	}()
 	if err := tooDeep(text); err != nil {
@@ -38,7 +38,7 @@ func Decode(text []byte, into any) (err error) {
 		ast.Walk(&a, doc)
 	}
 	if a.count > mostAliases || a.nested {
-		return fmt.Errorf("it has more than %d aliases, or aliases in what an anchor names", mostAliases)
+		return fmt.Errorf("it has more than %d aliases, or an alias inside an anchor", mostAliases)
 	}
 	if err := yaml.UnmarshalWithOptions(text, into, yaml.Strict()); err != nil {
 		return errors.New(strings.TrimSpace(yaml.FormatError(err, false, false)))

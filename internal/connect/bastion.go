@@ -30,7 +30,7 @@ const (
 	loginCut
 )
 
-// What ssh says where another try cannot help.
+// ssh's messages about failures that a retry cannot fix.
 const (
 	deniedBySSH  = "Permission denied"
 	unknownToSSH = "Host key verification failed"
@@ -49,7 +49,7 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 	select {
 	case b.turn <- struct{}{}:
 	case <-ctx.Done():
-		return nil, &RefusedError{"ssh: another login to the same host did not end in time", ctx.Err()}
+		return nil, &RefusedError{"ssh: another login to the same host did not finish in time", ctx.Err()}
 	}
 	leave := sync.OnceFunc(func() { <-b.turn })
 	b.mu.Lock()
@@ -62,7 +62,7 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 			leave()
 			again := pause.Round(time.Second)
 			return nil, &RefusedError{
-				fmt.Sprintf("ssh: logins failed before, so the next one has to wait %v", again),
+				fmt.Sprintf("ssh: logins failed before, so the next one must wait %v", again),
 				ctx.Err(),
 			}
 		}

@@ -11,7 +11,7 @@ const (
 	boundNesting = 16
 )
 
-// ErrNonsense is wrapped by the errors of connections that were ended because of what the server said.
+// ErrNonsense is wrapped by the errors of connections that we closed because of invalid replies.
 var ErrNonsense = errors.New("the server's answer is out of bounds")
 
 // Nonsense is the end of a connection whose server said what no server says.

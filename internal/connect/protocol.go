@@ -35,9 +35,10 @@ func (e *unexplained) Unwrap() []error { return []error{e.err} } // see RefusedE
 const (
 	unanswered = "connection lost before the server's first answer: perhaps a proxy such as twemproxy, " +
 		"a port for TLS, or another service " +
-		"(give the servers behind the proxy, rediss://, or the right port)"
-	silentTLS = "no answer in time to TLS (where the port speaks none, give redis:// for rediss://, zk:// for zks://)"
-	noTLS     = "the port speaks no TLS (give redis:// for rediss://, zk:// for zks://, or the server's port for TLS)"
+		"(use the servers behind the proxy, rediss://, or the right port)"
+	silentTLS = "no answer in time to TLS (if the port does not use TLS, use redis:// for rediss://, zk:// for zks://)"
+	noTLS     = "the port does not speak TLS (use redis:// for rediss://, zk:// for zks://, " +
+		"or the server's port for TLS)"
 	closedTLS = "the server closed the connection before TLS began: " +
 		"it may be a Redis at its limit of clients (maxclients), " +
 		"a proxy without a server behind it, or a port without TLS (close other connections, " +
@@ -52,19 +53,19 @@ type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 func misfit(first []byte) string {
 	switch {
 	case bytes.HasPrefix(first, []byte("HTTP")):
-		return "a web server answers there (give the server's port for clients; " +
+		return "a web server answers there (use the server's port for clients; " +
 			"the address of an AdminServer goes into admin=)"
 	case bytes.HasPrefix(first, []byte{0x15, 3}): // an alert of TLS
-		return "the port speaks TLS (give rediss:// for redis://, zks:// for zk://, or the server's port without TLS)"
+		return "the port speaks TLS (use rediss:// for redis://, zks:// for zk://, or the server's port without TLS)"
 	}
 	return ""
 }
 
-// NotZooKeeper explains the first bytes of a server that are no frame of ZooKeeper; it is empty where
+// NotZooKeeper explains the first bytes of a server that are not a frame of ZooKeeper; it is empty where
 // they do not say.
 func NotZooKeeper(first []byte) string {
 	if bytes.HasPrefix(first, []byte("-")) {
-		return "a Redis server answers there (give redis:// for zk://, rediss:// for zks://, or the port of ZooKeeper)"
+		return "a Redis server answers there (use redis:// for zk://, rediss:// for zks://, or the port of ZooKeeper)"
 	}
 	return misfit(first)
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// pingBy asks the server of a target as all commands do.
 func pingBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config := must.Have(target.TLS.Config())(t)
@@ -39,7 +38,7 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// sessionBy tries the server of a target until it gives a session, or the tap knows why it does not.
+// sessionBy dials until the server creates a session, or the tap knows why it does not.
 func sessionBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config := must.Have(target.TLS.Config())(t)
@@ -57,17 +56,18 @@ func sessionBy(t *testing.T, target connect.Target) error {
 			if e.State == zk.StateHasSession {
 				return nil
 			}
-		case <-time.After(10 * time.Millisecond): // a failed dial is no event
+		case <-time.After(10 * time.Millisecond): // a failed dial is not an event
 		case <-limit:
 			t.Fatalf("neither a session nor a reason in a minute: %v", tap.DialError())
 		}
-		if err := tap.DialError(); err != nil && !connect.TimedOut(err) { // a busy machine is late: it is tried again
+		if err := tap.DialError(); err != nil && !connect.TimedOut(err) { // try again: the machine is busy
 			return err
 		}
 	}
 }
 
-// The error about a server of another kind says which it is, where it says so itself, and what to give instead.
+// The error about another kind of server names it, if it identifies itself, and says what to use
+// instead.
 func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)
@@ -116,7 +116,6 @@ func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 	}
 }
 
-// isNamed asks a server, whose error must begin as wanted.
 func isNamed(t *testing.T, url string, certs servertest.Certificates, want string) {
 	t.Helper()
 	if strings.HasPrefix(url, "rediss:") || strings.HasPrefix(url, "zks:") {
@@ -140,7 +139,7 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 	}
 }
 
-// secureBefore ends TLS before a server without it.
+// secureBefore terminates TLS in front of a server without it.
 func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 	t.Helper()
 	return connect.Listen(t, func(c net.Conn) {
@@ -165,7 +164,7 @@ func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 	})
 }
 
-// A server with TLS that has all the clients that it takes cannot tell: it ends the connection before TLS begins.
+// A full server with TLS closes the connection before TLS begins.
 func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)

@@ -56,10 +56,10 @@ func Reason(err error) string {
 		return hinted.hint
 	case errors.As(err, &untrusted):
 		return err.Error() +
-			" (give the authority of the server's certificate with ca=, and a name in it with server_name=)"
+			" (set ca= to the authority of the server's certificate, and server_name= to a name in it)"
 	// an alert of TLS
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"):
-		return err.Error() + " (the server demands a client certificate that it trusts: give cert= and key=)"
+		return err.Error() + " (the server demands a client certificate that it trusts: use cert= and key=)"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "there is no such host"
 	case errors.As(err, &lookup):

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Receive is ReceiveTimeout of a subscription. go-redis 9.23 panics there on a malformed message; here that
-// is an error.
+// Receive is a subscription's ReceiveTimeout. go-redis 9.23 panics on a malformed message; Receive
+// returns an error.
 func Receive(ctx context.Context, from *redis.PubSub, limit time.Duration) (message any, err error) {
 	defer func() {
 		if r := recover(); r != nil {

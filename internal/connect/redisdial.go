@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// plainDialer dials a Redis server or Sentinel without TLS, by dial. secrets may be nil.
+// plainDialer dials a Redis server or Sentinel without TLS. secrets may be nil.
 func plainDialer(dial dialFunc, secrets *Renewal) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -22,7 +22,7 @@ func plainDialer(dial dialFunc, secrets *Renewal) dialFunc {
 	}
 }
 
-// BoundReplies ends a connection of a Redis client on which the server says what no server says: see ErrNonsense.
+// BoundReplies closes a Redis client's connection on invalid replies: see ErrNonsense.
 func BoundReplies(conn net.Conn) net.Conn {
 	switch conn.(type) {
 	case *greeted, *bounded, boundedSocket:
@@ -47,7 +47,7 @@ type bounded struct {
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
-	if b.bounds.bad != nil { // go-redis reads on behind some errors
+	if b.bounds.bad != nil { // go-redis reads on after some errors
 		return 0, b.bounds.bad
 	}
 	n, err := b.Conn.Read(p)
@@ -57,18 +57,18 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greeted is a connection that reports the reason if it ends before the server's first reply.
+// greeted is a connection that explains an end before the server's first reply.
 type greeted struct {
 	net.Conn
 	bounds   respBounds
-	peek     net.Conn // the connection as far as go-redis may look into it; nil: not at all
+	peek     net.Conn // the connection as go-redis may inspect it; nil: not at all
 	secrets  *Renewal // of the login; may be nil
 	answered atomic.Bool
-	refused  atomic.Pointer[RefusedError] // found out once
+	refused  atomic.Pointer[RefusedError] // set once
 }
 
-// NetConn is the connection itself, once there was a reply: go-redis looks there for whether the server has
-// closed an idle one. Before, it is nil, so that an end is met by Read and Write alone.
+// NetConn is the connection itself, once there was a reply: go-redis checks it to see whether the
+// server has closed an idle one. Until then it is nil, so that only Read and Write meet the end.
 func (g *greeted) NetConn() net.Conn {
 	if !g.answered.Load() {
 		return nil
@@ -77,12 +77,12 @@ func (g *greeted) NetConn() net.Conn {
 }
 
 func (g *greeted) Read(p []byte) (int, error) {
-	if g.bounds.bad != nil { // go-redis reads on behind some errors
+	if g.bounds.bad != nil { // go-redis reads on after some errors
 		return 0, g.bounds.bad
 	}
 	n, err := g.Conn.Read(p)
 	if n > 0 && !g.answered.Load() {
-		if why := refusal(p[:n]); why != "" { // go-redis would take it for the reply to its HELLO, and lose it
+		if why := refusal(p[:n]); why != "" { // go-redis would take it for the reply to HELLO, and lose it
 			return 0, g.refuse(why, io.EOF)
 		}
 		g.secrets.heed(p[:n])
@@ -99,7 +99,7 @@ func (g *greeted) Write(p []byte) (int, error) {
 	return n, g.explain(err)
 }
 
-// explain finds the reason in what the server wrote before it ended the connection.
+// explain finds the reason in the server's last words.
 func (g *greeted) explain(err error) error {
 	if g.answered.Load() || !dropped(err) {
 		return err
@@ -107,10 +107,10 @@ func (g *greeted) explain(err error) error {
 	if refused := g.refused.Load(); refused != nil {
 		return refused
 	}
-	if errors.As(err, new(*RefusedError)) { // of what we dial through
+	if errors.As(err, new(*RefusedError)) { // from a jump host or proxy
 		return err
 	}
-	const within = 100 * time.Millisecond // what it wrote is here already
+	const within = 100 * time.Millisecond // its last words are here already
 	_ = g.Conn.SetReadDeadline(time.Now().Add(within))
 	last := make([]byte, 512)
 	n, _ := g.Conn.Read(last)
@@ -126,15 +126,16 @@ func (g *greeted) refuse(why string, err error) error {
 	return refused
 }
 
-// refusal explains the first bytes of a server that closes the connection behind them; "" when they are a reply.
+// refusal explains the first bytes of a server that then closes the connection; "" if they are a
+// reply.
 func refusal(first []byte) string {
 	reply, _, _ := strings.Cut(string(first), "\r\n")
 	switch {
 	case strings.HasPrefix(reply, "-ERR max number of clients"):
-		return reply[1:] + " (close connections of others, or raise the server's maxclients)"
+		return reply[1:] + " (close other connections, or raise the server's maxclients)"
 	case strings.HasPrefix(reply, "-DENIED "): // protected mode; it explains itself at length
 		reply, _, _ = strings.Cut(reply, ". ")
-		return reply[1:] + " (give the server a password, or ask it from its own host)"
+		return reply[1:] + " (set a password on the server, or connect from its own host)"
 	}
 	return misfit(first)
 }

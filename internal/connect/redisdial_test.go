@@ -54,8 +54,8 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	alerted := connect.Listen(t, func(c net.Conn) { _, _ = io.WriteString(c, "\x15\x03\x03\x00\x02\x02\x46") })
 	silent := connect.Listen(t, func(net.Conn) {})
 	for addr, want := range map[string]string{
-		protected: "DENIED Redis is running in protected mode (give the server a password, or ask it from its own host)",
-		alerted:   "the port speaks TLS (give rediss:// for redis://, zks:// for zk://, or the server's port without TLS)",
+		protected: "DENIED Redis is running in protected mode (set a password on the server, or connect from its own host)",
+		alerted:   "the port speaks TLS (use rediss:// for redis://, zks:// for zk://, or the server's port without TLS)",
 	} {
 		if err := ping(t, addr); err == nil || connect.Reason(err) != want {
 			t.Errorf("%#v, want %q", err, want)

@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// Renewal holds the secrets of a target while they may change. Its methods may be called concurrently.
+// Renewal has a target's current secrets. It is safe for concurrent use.
 type Renewal struct {
 	current atomic.Pointer[Secrets]
 	refused func()
 }
 
-// NewRenewal begins with present secrets. refused is called when a server refuses them; it must not block.
+// NewRenewal starts with these secrets. refused is called when a server refuses them; it must not
+// block.
 func NewRenewal(present Secrets, refused func()) *Renewal {
 	r := &Renewal{refused: refused}
 	r.current.Store(&present)
@@ -22,7 +23,7 @@ func NewRenewal(present Secrets, refused func()) *Renewal {
 // Set replaces the secrets for later logins, and reports whether they changed.
 func (r *Renewal) Set(s Secrets) (changed bool) { return *r.current.Swap(&s) != s }
 
-// Present returns the secrets to log in with now.
+// Present returns the secrets for a login now.
 func (t Target) Present() Secrets {
 	if t.Renewal == nil {
 		return t.Secrets
@@ -30,8 +31,8 @@ func (t Target) Present() Secrets {
 	return *t.Renewal.current.Load()
 }
 
-// NewDigest returns a function that asks for newer credentials of ZooKeeper and returns the present ones; nil where
-// they cannot change.
+// NewDigest returns a function that requests newer ZooKeeper credentials and returns the current
+// ones; nil if they cannot change.
 func (t Target) NewDigest() func() []byte {
 	if t.Renewal == nil {
 		return nil
@@ -42,20 +43,20 @@ func (t Target) NewDigest() func() []byte {
 	}
 }
 
-// heed asks for newer secrets when the first reply on a connection refuses the login.
+// heed requests newer secrets if the first reply on a connection refuses the login.
 func (r *Renewal) heed(first []byte) {
 	if r != nil && (strings.HasPrefix(string(first), "-WRONGPASS") || strings.HasPrefix(string(first), "-NOAUTH")) {
 		r.refused()
 	}
 }
 
-// login is the CredentialsProviderContext of a Redis client.
+// login is a Redis client's CredentialsProviderContext.
 func (r *Renewal) login(context.Context) (username, password string, err error) {
 	login := r.current.Load().Login
 	return login.Username, string(login.Password), nil
 }
 
-// sentinelLogin is the CredentialsProvider of a client of Sentinels.
+// sentinelLogin is a Sentinel client's CredentialsProvider.
 func (r *Renewal) sentinelLogin() (username, password string) {
 	login := r.current.Load().Sentinel
 	return login.Username, string(login.Password)

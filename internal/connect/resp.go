@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// respBounds follows the replies of a Redis server, however they are split, and finds violations of
-// the bounds before a client reads them. The zero value is at the beginning of a reply.
+// respBounds checks the replies of a Redis server for excess before a client reads them, however
+// they are split. The zero value is at the beginning of a reply.
 type respBounds struct {
 	head   [32]byte // the beginning of the current line
-	length int      // of the current line, as far as it has come
-	body   int      // bytes of a string that are still to come, with the end of its line
+	length int      // of the current line so far
+	body   int      // bytes of a string that are still missing, with its line end
 	open   [boundNesting]int
-	depth  int // of those: items that are still to come
+	depth  int // of those: items still missing
 	items  int // of the current reply
 	bytes  int // of the current reply
 	bad    error
 }
 
-// take follows the next bytes. After its first error it returns nothing else.
+// take checks the next bytes. After its first error it always returns that.
 func (r *respBounds) take(p []byte) error {
 	for len(p) > 0 && r.bad == nil {
 		if r.body > 0 {
@@ -46,7 +46,7 @@ func (r *respBounds) take(p []byte) error {
 	return r.bad
 }
 
-// line checks the current line as far as it has come.
+// line checks the current line so far.
 func (r *respBounds) line(whole bool) error {
 	switch r.head[0] {
 	case '+', '-', ':', '_', ',', '#', '(':
@@ -63,22 +63,22 @@ func (r *respBounds) line(whole bool) error {
 	case '$', '=', '!', '*', '~', '>', '%':
 		switch {
 		case r.length > len(r.head):
-			return r.tooMuch("is no length")
+			return r.tooMuch("is not a length")
 		case !whole:
 			return nil
 		}
 		return r.announced()
 	}
-	// Among them are attributes: no server sends any unasked, and go-redis would wait for the rest of one
+	// This includes attributes: no server sends them unasked, and go-redis would wait for their end
 	// without a time limit.
-	return r.tooMuch("is no reply of Redis")
+	return r.tooMuch("is not a reply of Redis")
 }
 
-// announced follows a line that says how much is to come.
+// announced checks a line that announces a length.
 func (r *respBounds) announced() error {
 	n, ok := announcedLength(r.head[1:r.length])
 	if !ok {
-		return r.tooMuch("is no length")
+		return r.tooMuch("is not a length")
 	}
 	kind := r.head[0]
 	text := kind == '$' || kind == '=' || kind == '!'
@@ -109,13 +109,13 @@ func (r *respBounds) announced() error {
 	return nil
 }
 
-// announcedLength reads the rest of a line behind its first byte; -1 is nil.
+// announcedLength reads the rest of a line after its first byte; -1 is nil.
 func announcedLength(rest []byte) (n int, ok bool) {
 	digits, ok := bytes.CutSuffix(rest, []byte("\r\n"))
 	if string(digits) == "-1" {
 		return -1, ok
 	}
-	if len(digits) == 0 || len(digits) > len("99999999") { // more is out of bounds, leading zeros or not
+	if len(digits) == 0 || len(digits) > len("99999999") { // more is too long, even with leading zeros
 		return BoundReply + 1, ok && len(digits) > 0 && onlyDigits(digits)
 	}
 	for _, c := range digits {
@@ -132,7 +132,7 @@ func (r *respBounds) fits(n int) bool {
 	return r.bytes <= BoundReply
 }
 
-// ended counts an item that is whole, and with it the replies that it is the last of.
+// ended counts a complete item, and the replies that it completes.
 func (r *respBounds) ended() {
 	for r.depth > 0 {
 		if r.open[r.depth-1]--; r.open[r.depth-1] > 0 {

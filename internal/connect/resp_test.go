@@ -62,15 +62,15 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 		"number":            {"(" + strings.Repeat("1", boundLine), "begins a line of more than 65536 bytes"},
 		"double":            {"," + strings.Repeat("1", boundLine), "begins a line of more than 65536 bytes"},
 		"lines in all":      {"*1048576\r\n" + strings.Repeat("+"+strings.Repeat("x", 65000)+"\r\n", 1033), "more than 67108864 bytes"},
-		"length":            {"$" + strings.Repeat("0", 40), "is no length"},
-		"no length":         {"$\r\n", "is no length"},
-		"negative length":   {"$-2\r\n", "is no length"},
-		"signed length":     {"*+5\r\n", "is no length"},
-		"streamed":          {"$?\r\n", "is no length"},
-		"lone line feed":    {"$5\n", "is no length"},
+		"length":            {"$" + strings.Repeat("0", 40), "is not a length"},
+		"no length":         {"$\r\n", "is not a length"},
+		"negative length":   {"$-2\r\n", "is not a length"},
+		"signed length":     {"*+5\r\n", "is not a length"},
+		"streamed":          {"$?\r\n", "is not a length"},
+		"lone line feed":    {"$5\n", "is not a length"},
 		"nesting":           {strings.Repeat("*1\r\n", 1000), "is nested more than 16 deep"},
-		"attributes":        {"|1\r\n+k\r\n+v\r\n:1\r\n", "is no reply of Redis"},
-		"another protocol":  {"\x00\x00\x00\x25", "is no reply of Redis"},
+		"attributes":        {"|1\r\n+k\r\n+v\r\n:1\r\n", "is not a reply of Redis"},
+		"another protocol":  {"\x00\x00\x00\x25", "is not a reply of Redis"},
 	} {
 		for _, piece := range []int{1, 7, 4096, len(c.stream)} {
 			if piece < 4096 && len(c.stream) > 1<<20 {

@@ -82,7 +82,7 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 // severally are errors of several servers on one line: a line feed among them would be shown escaped.
 type severally []error
 
-// several leaves out those that are nil; nil where none is left.
+// several leaves out those that are nil; nil if none is left.
 func several(errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {

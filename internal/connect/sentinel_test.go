@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// aSentinel names one master, a host, to every client; "" knows none, and "silent" takes connections and says nothing.
+// aSentinel names one master, a host, to every client; "" knows none, and "silent" never answers.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -65,18 +65,18 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 		want  string
 		err   error
 	}{
-		"all agree":                       {[]string{"a", "a", "a"}, "a:6379", nil},
-		"the first is behind":             {[]string{"old", "new", "new"}, "new:6379", nil},
-		"one is dead":                     {[]string{"dead", "a", "a"}, "a:6379", nil},
-		"one is silent":                   {[]string{"silent", "a", "a"}, "a:6379", nil},
-		"one alone answers":               {[]string{"dead", "silent", "a"}, "a:6379", nil},
-		"one is dead, two disagree":       {[]string{"old", "dead", "new"}, "", ErrSentinelsDisagree},
-		"three disagree":                  {[]string{"a", "b", "c"}, "", ErrSentinelsDisagree},
-		"one does not know the name":      {[]string{"", "a", "a"}, "a:6379", nil},
-		"none knows the name":             {[]string{"", "", "dead"}, "", ErrNoSuchMaster},
-		"one sentinel is asked for all":   {[]string{"a"}, "a:6379", nil},
-		"two that agree, of four":         {[]string{"a", "a", "dead", "dead"}, "a:6379", nil},
-		"two against two are no majority": {[]string{"a", "a", "b", "b"}, "", ErrSentinelsDisagree},
+		"all agree":                          {[]string{"a", "a", "a"}, "a:6379", nil},
+		"the first is behind":                {[]string{"old", "new", "new"}, "new:6379", nil},
+		"one is dead":                        {[]string{"dead", "a", "a"}, "a:6379", nil},
+		"one is silent":                      {[]string{"silent", "a", "a"}, "a:6379", nil},
+		"one alone answers":                  {[]string{"dead", "silent", "a"}, "a:6379", nil},
+		"one is dead, two disagree":          {[]string{"old", "dead", "new"}, "", ErrSentinelsDisagree},
+		"three disagree":                     {[]string{"a", "b", "c"}, "", ErrSentinelsDisagree},
+		"one does not know the name":         {[]string{"", "a", "a"}, "a:6379", nil},
+		"none knows the name":                {[]string{"", "", "dead"}, "", ErrNoSuchMaster},
+		"one sentinel is asked for all":      {[]string{"a"}, "a:6379", nil},
+		"two that agree, of four":            {[]string{"a", "a", "dead", "dead"}, "a:6379", nil},
+		"two against two are not a majority": {[]string{"a", "a", "b", "b"}, "", ErrSentinelsDisagree},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -96,7 +96,7 @@ func (t Target) SameServers(other Target) bool {
 
 func (t *Target) merge(other Target) error {
 	if other.Name != "" && t.Name != "" && other.Name != t.Name {
-		return fmt.Errorf("%w: the same servers are named %q and %q (give one name)", ErrTarget, t.Name, other.Name)
+		return fmt.Errorf("%w: the same servers are named %q and %q (use one name)", ErrTarget, t.Name, other.Name)
 	}
 	t.Name = cmp.Or(t.Name, other.Name)
 	t.TLS = cmp.Or(t.TLS, other.TLS)
@@ -173,7 +173,8 @@ func parseTarget(s string) (Target, error) {
 		t.TLS = &TLS{}
 	}
 	if holdsSecret(rest) {
-		return fail("it holds a user or password; command lines are seen by others: set LOCKSCOPE_REDIS_USERNAME and " +
+		return fail("it holds a user or password; other users can see command lines: " +
+			"set LOCKSCOPE_REDIS_USERNAME and " +
 			"LOCKSCOPE_REDIS_PASSWORD, or LOCKSCOPE_ZK_AUTH, instead")
 	}
 	rest, query, _ := strings.Cut(rest, "?")
@@ -248,13 +249,13 @@ func (t *Target) setServers(authority string) error {
 
 func serverAddress(s, defaultPort string) (string, error) {
 	if s == "" {
-		return "", errors.New("a host is missing")
+		return "", errors.New("no host")
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
 		host, port = strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"), defaultPort
 		if strings.Contains(host, ":") && !strings.HasPrefix(s, "[") {
-			return "", fmt.Errorf("%q is no host:port (write an IPv6 address in brackets)", s)
+			return "", fmt.Errorf("%q is not host:port (write an IPv6 address in brackets)", s)
 		}
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
@@ -280,7 +281,7 @@ func (t *Target) setPath(path string, given bool) error {
 		}
 		db, err := strconv.Atoi(path)
 		if err != nil || db < 0 || t.Service == RedisCluster && db > 0 {
-			return fmt.Errorf("%q is no database number (put key patterns in ?match=)", path)
+			return fmt.Errorf("%q is not a database number (put key patterns in ?match=)", path)
 		}
 		t.DB = db
 	case RedisSentinel:
@@ -353,10 +354,10 @@ func (t *Target) addAdmins(bases []string) error {
 		if err == nil && u.User != nil || strings.Contains(base, "@") {
 			return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and " +
 				"LOCKSCOPE_ZK_ADMIN_PASSWORD, " +
-				"or give them in a profile")
+				"or put them into a profile")
 		}
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("admin=%q is no address such as http://host:8080", base)
+			return fmt.Errorf("admin=%q is not an address such as http://host:8080", base)
 		}
 		t.Admin = append(t.Admin, strings.TrimSuffix(base, "/"))
 	}
@@ -379,7 +380,7 @@ func (t *Target) knownOptions() string {
 	return known
 }
 
-// Dialer connects to the servers through the target's Via; nil where it has none.
+// Dialer connects to the servers through the target's Via; nil if it has none.
 func (t Target) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
 	if t.Via == nil {
 		return nil

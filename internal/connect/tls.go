@@ -61,7 +61,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 	}
 	if (cert == "") != (key == "") {
-		return nil, fmt.Errorf("%w: cert and key must be given together", ErrTarget)
+		return nil, fmt.Errorf("%w: cert and key need each other", ErrTarget)
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)

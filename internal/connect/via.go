@@ -37,10 +37,10 @@ func ParseVia(s string) (*Via, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "ssh" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
 		!sshHost.MatchString(u.Hostname()) {
-		return nil, errors.New("via= is no ssh://[user@]host[:port]")
+		return nil, errors.New("via= is not an ssh://[user@]host[:port]")
 	}
 	if _, given := u.User.Password(); given {
-		return nil, errors.New("via= holds a password (give ssh a key or an agent)")
+		return nil, errors.New("via= holds a password (use an ssh key or agent)")
 	}
 	v := &Via{User: u.User.Username(), Host: u.Hostname(), Port: u.Port(), bastion: newBastion()}
 	if v.User != "" && !sshUser.MatchString(v.User) {
@@ -81,7 +81,7 @@ func (v *Via) arguments(addr string) []string {
 func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {
-		return nil, &RefusedError{fmt.Sprintf("%q is no address for ssh", addr), err}
+		return nil, &RefusedError{fmt.Sprintf("%q is not an address for ssh", addr), err}
 	}
 	settle, err := v.bastion.enter(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 		ours.Close()
 		settle(loginCut, "")
 		if errors.Is(err, exec.ErrNotFound) {
-			err = errors.New("there is no program ssh (install an OpenSSH client)")
+			err = errors.New("ssh not found (install an OpenSSH client)")
 		}
 		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
@@ -170,7 +170,7 @@ func (c *viaConn) explain(err error) error {
 	return err
 }
 
-// why is what ssh said, with what to do; empty where it said nothing.
+// why is ssh's message, with advice; empty if it said nothing.
 func (c *viaConn) why() string {
 	said := c.said.String()
 	if said == "" {
@@ -179,8 +179,8 @@ func (c *viaConn) why() string {
 	do := "try: ssh -W " + c.addr + " " + c.via.String()
 	switch {
 	case strings.Contains(said, deniedBySSH):
-		do = "give ssh a key or an agent for " + c.via.String() +
-			", since it is not let ask for a password, and start again"
+		do = "set up an ssh key or agent for " + c.via.String() +
+			", since it cannot ask for a password, and start again"
 	case strings.Contains(said, unknownToSSH):
 		do = "log in by hand once, check the host's key, and start again: ssh " + c.via.String()
 	}

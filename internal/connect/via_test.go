@@ -119,7 +119,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 	fakeSSH(t)
 	nobody := "127.0.0.1:1"
 	for _, tt := range []struct{ host, want string }{
-		{"closed", "ssh: ops@closed: Permission denied (publickey). (give ssh a key or an agent for ssh://ops@closed"},
+		{"closed", "ssh: ops@closed: Permission denied (publickey). (set up an ssh key or agent for ssh://ops@closed"},
 		{"strange", "ssh: Host key verification failed. (log in by hand once"},
 		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + nobody + " ssh://ops@bastion)"},
 	} {
@@ -141,7 +141,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, err := bastion(t).DialContext(t.Context(), "tcp", nobody)
-	if err == nil || !strings.Contains(err.Error(), "there is no program ssh") {
+	if err == nil || !strings.Contains(err.Error(), "ssh not found") {
 		t.Errorf("without ssh: %v", err)
 	}
 }

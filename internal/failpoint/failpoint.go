@@ -9,5 +9,5 @@ const (
 	Granted  = "granted"  // the lock is ours, and the caller does not know yet
 	Renewing = "renewing" // the time to renew has come, and nothing was sent
 	Renewed  = "renewed"  // it is renewed, and the next time not yet set
-	Deleting = "deleting" // an action has looked once more, and deletes what it saw
+	Deleting = "deleting" // an action has looked again, and deletes what it saw
 )

@@ -48,7 +48,7 @@ type Decoder struct {
 	Err  error // nil or ErrMalformed
 }
 
-// Take reads n bytes; nil where there are fewer.
+// Take reads n bytes; nil if there are fewer.
 func (d *Decoder) Take(n int) []byte {
 	if n < 0 || n > len(d.Rest) || d.Err != nil {
 		d.Err, d.Rest = ErrMalformed, nil
@@ -81,7 +81,7 @@ func (d *Decoder) Bool() bool {
 	return p != nil && p[0] != 0
 }
 
-// Buffer reads bytes, which are part of the record's own; nil when there are none.
+// Buffer reads bytes, which are part of the record's own; nil if there are none.
 func (d *Decoder) Buffer() []byte {
 	n := d.Int()
 	if n == -1 {

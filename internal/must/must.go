@@ -33,7 +33,7 @@ func Have[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// Become waits for what no event reports: it asks again and again, for a minute.
+// Become waits for what no event reports: it asks repeatedly, for a minute.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !is(); time.Sleep(2 * time.Millisecond) {
@@ -43,7 +43,7 @@ func Become(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// Equal reports two values that differ, after a note of what they are; the test goes on.
+// Equal reports two values that differ, after a note that names them; the test goes on.
 func Equal[T comparable](t testing.TB, got, want T, note ...any) {
 	t.Helper()
 	if got != want {

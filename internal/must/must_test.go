@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder is a test of which it is known what it says.
+// recorder is a test that records its failures.
 type recorder struct {
 	testing.TB
 	said []string

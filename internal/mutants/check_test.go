@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestEveryMutantBuilds: a change that does not compile kills nothing. Each changed file is checked with the
-// rest of its package, against what go list has compiled, which takes a fiftieth of a build.
+// TestEveryMutantBuilds: a change that does not compile tests nothing. Each changed file is
+// type-checked against the packages that go list has compiled, which takes a fiftieth of a build.
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
 	all := must.Have(readTable("table"))(t)
@@ -44,7 +44,7 @@ func TestEveryMutantBuilds(t *testing.T) {
 	}
 }
 
-// checker checks packages, of which one file was changed.
+// checker type-checks packages with one changed file.
 type checker struct {
 	files    *token.FileSet
 	packages map[string][]string // the Go files of each directory
@@ -80,7 +80,7 @@ func newChecker(t *testing.T, mutants []*mutant) *checker {
 	return c
 }
 
-// check returns the first error of a file's package where the file has this text.
+// check returns the first error of a file's package with this text for the file.
 func (c *checker) check(file string, text []byte) error {
 	dir := filepath.Dir(file)
 	changed, err := parser.ParseFile(c.files, file, text, parser.SkipObjectResolution)

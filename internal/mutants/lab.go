@@ -110,7 +110,7 @@ func complaint(out []byte) string {
 	return lines[len(lines)-1]
 }
 
-// overlay writes the changed file and the list of what it replaces, which is returned.
+// overlay writes the changed file and the list of replacements, and returns the list's path.
 func (m *mutant) overlay(dir string) (string, error) {
 	changed, err := m.apply(".")
 	if err != nil {

@@ -82,7 +82,7 @@ func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
 		return false
-	case *ast.Field: // a tag is no constant
+	case *ast.Field: // a tag is not a constant
 		return n.Tag == nil
 	case *ast.BinaryExpr:
 		if to, ok := swapped[n.Op]; ok {

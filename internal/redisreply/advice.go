@@ -5,18 +5,18 @@ import "strings"
 // answers are the errors with which a Redis server answers everything, by the beginning of their text, and
 // what to do about each. What ends a script or lets clients in is a person's decision.
 var answers = []struct{ text, word, do string }{
-	{"LOADING", "LOADING", "it reads its data into memory: wait until it has"},
-	{"BUSY ", "BUSY", "a script runs on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
+	{"LOADING", "LOADING", "it is loading its data into memory: wait until it has finished"},
+	{"BUSY ", "BUSY", "a script has run on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
 	{
 		"MASTERDOWN", "MASTERDOWN",
-		"it is a replica without a link to its master: repair that link, or give the master instead",
+		"it is a replica without a link to its master: repair that link, or use the master instead",
 	},
 	{"CLUSTERDOWN", "CLUSTERDOWN", "its Cluster serves no keys: see redis-cli CLUSTER INFO on it"},
-	{"NOAUTH", "NOAUTH", "it wants a user or a password: see the profile, or LOCKSCOPE_REDIS_USERNAME and " +
+	{"NOAUTH", "NOAUTH", "it requires a user or a password: check the profile, or LOCKSCOPE_REDIS_USERNAME and " +
 		"LOCKSCOPE_REDIS_PASSWORD"},
 	{
 		"WRONGPASS", "WRONGPASS",
-		"the user or the password is wrong: see the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD",
+		"the user or the password is wrong: check the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD",
 	},
 	{"NOPERM", "NOPERM", "its ACL denies that to this user: see lockscope doctor --access"},
 	{"DENIED", "DENIED", "protected mode only admits clients on its own host: a person decides whether to set a " +

@@ -75,7 +75,7 @@ func OfRedis(err error) bool {
 var deniedCommand = regexp.MustCompile(`to run the '([a-zA-Z0-9|._-]{1,40})'`)
 
 // DeniedCommand returns the command that the text of a refusal names, in lower case, such as client|list;
-// empty where it names none.
+// empty if it names none.
 func DeniedCommand(text string) string {
 	if said := deniedCommand.FindStringSubmatch(text); said != nil {
 		return strings.ToLower(said[1])

@@ -60,7 +60,7 @@ func StartKazoo(t testing.TB, addr, path, name string) *Peer {
 	return p
 }
 
-// StartForeign starts a client of a library, kazoo or redis-py. It takes a lock again and again
+// StartForeign starts a client of a library, kazoo or redis-py. It takes a lock repeatedly
 // until it is killed, whatever happens to its servers. ttl is the time limit of its session or key.
 // It appends each hold to a report, under the number of a worker (see foreign.py).
 func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, report string, worker int) *Peer {

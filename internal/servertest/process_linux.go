@@ -14,7 +14,7 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// reserve takes a port for this process, for as long as it runs; false when another has it. A server takes a
+// reserve takes a port for this process, for as long as it runs; false if another has it. A server takes a
 // while to listen on the port that it was given. An abstract socket leaves nothing behind (unix(7)).
 func reserve(port int) bool {
 	l, err := net.Listen("unix", "@lockscope-servertest-"+strconv.Itoa(port))

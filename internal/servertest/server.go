@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// server is what a running ZooKeeper and a running Redis have in common.
+// server is the common part of a running ZooKeeper and a running Redis.
 type server struct {
 	shared bool
 	dir    string                   // of a real one
@@ -59,7 +59,7 @@ func (s *server) Pause(t testing.TB) {
 	s.signal(t, "Pause", syscall.SIGSTOP)
 }
 
-// Resume continues a paused server (SIGCONT); it then executes what was sent meanwhile.
+// Resume continues a paused server (SIGCONT), which then executes the requests sent meanwhile.
 func (s *server) Resume(t testing.TB) {
 	t.Helper()
 	s.signal(t, "Resume", syscall.SIGCONT)

@@ -21,7 +21,7 @@ type Apart struct {
 }
 
 // Differing finds the members that lack ephemeral nodes of their leader, or have other ones,
-// although they have applied all of its transactions. whole is false when the ensemble is not
+// although they have applied all of its transactions. whole is false if the ensemble is not
 // complete, so that the members cannot be compared.
 //
 // ZooKeeper 3.8.0 can get into this state with plain clients only, when connections between members

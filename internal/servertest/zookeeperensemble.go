@@ -234,7 +234,7 @@ func (e *Ensemble) Mend() {
 	}
 }
 
-// LeaderNow returns the index of a member that reports to lead; false when none does.
+// LeaderNow returns the index of a member that reports to lead; false if none does.
 func (e *Ensemble) LeaderNow() (int, bool) {
 	for i, zk := range e.Members {
 		if mode(zk.Addr) == "leader" {
@@ -274,10 +274,10 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 	return leader, leader >= 0 && followers == len(e.Members)-1
 }
 
-// mode of a server by its own report; empty when it does not serve.
+// mode of a server by its own report; empty if it does not serve.
 func mode(addr string) string { return after(query(addr, "srvr"), "Mode: ") }
 
-// query returns a server's answer to a four-letter word; empty when no answer came.
+// query returns a server's answer to a four-letter word; empty if no answer came.
 func query(addr, word string) string {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 var machine = counter{ahead: aheadSince(time.Now()), count: counted}
 
-// Total is the suspension of the machine since its start; always 0 where the system does not count it.
+// Total is the suspension of the machine since its start; always 0 if the system does not count it.
 func Total() time.Duration { return machine.total() }
 
 // counter asks the system only when the wall clock and the monotonic one have moved apart since it last did.

@@ -1,4 +1,5 @@
-// Package text makes text safe to print and fits it into terminal cells. It is the one sanitiser of what servers say.
+// Package text makes text safe to print and fits it into terminal cells. It is the only sanitiser
+// of servers' text.
 package text
 
 import (
@@ -11,7 +12,7 @@ import (
 
 // Escape makes text from a server safe and unambiguous to print: printable UTF-8 stays, a backslash is doubled,
 // characters that are invisible or steer a terminal (control, C1, bidi, zero-width and other format characters,
-// line separators, private use, unassigned) become \u{HEX}, and bytes that are no UTF-8 become \xNN. Unescape reads
+// line separators, private use, unassigned) become \u{HEX}, and bytes that are not UTF-8 become \xNN. Unescape reads
 // it back.
 func Escape(s string) string {
 	plain := 0

@@ -48,7 +48,8 @@ func allow(list []acl, perms int32, who []identity) errCode {
 	return codeNoAuth
 }
 
-// resolve is an access list as it is kept: each entry once, auth replaced by what the client is authenticated as.
+// resolve returns an access list as stored: each entry once, with auth replaced by the client's
+// identities.
 func resolve(list []acl, who []identity) ([]acl, errCode) {
 	var kept []acl
 	for i, a := range list {
@@ -86,7 +87,7 @@ func digest(credentials []byte) identity {
 	return identity{"digest", user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// masked hides the digests of an access list from those who may read the node but not administer it.
+// masked hides an access list's digests from clients that may read the node but not administer it.
 func masked(list []acl) []acl {
 	list = slices.Clone(list)
 	for i, a := range list {

@@ -166,7 +166,7 @@ func (c *conn) signal() {
 	}
 }
 
-// queue appends to what the writer sends. A client that lets too much pile up is cut off.
+// queue appends to the writer's output. A client that reads too slowly is cut off.
 func (c *conn) queue(put func(*encoder)) {
 	c.out.Lock()
 	defer c.out.Unlock()

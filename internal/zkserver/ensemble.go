@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Ensemble is a leader and followers that replicate it, as far as clients can see. Every change is
-// one entry of a log. The leader executes it when it can reach a majority, and each follower
+// Ensemble is a leader and followers that replicate it, as far as clients can tell. Every change is
+// one entry of a log. The leader executes it once it can reach a majority, and each follower
 // executes it later, in order. A follower answers reads and pings alone, even while it is cut off.
-// It reports its active sessions to the leader only with the leader's pings, every half tick. A
-// member that is cut off for longer than the sync limit serves no clients. There are no elections:
-// the first server leads forever. Methods may be called by any goroutine.
+// It reports its active sessions only with the leader's pings, every half tick. A member that is
+// cut off for longer than the sync limit serves no clients. There are no elections: the first
+// server leads forever. Methods are safe for concurrent use.
 type Ensemble struct {
 	cfg       Config
 	syncLimit time.Duration
@@ -22,7 +22,7 @@ type Ensemble struct {
 	done      chan struct{}
 	work      sync.WaitGroup
 
-	mu      sync.Mutex // before any Server.mu
+	mu      sync.Mutex // locked before any Server.mu
 	changed chan struct{}
 	log     []entry
 	members []*member
@@ -35,12 +35,12 @@ type entry struct {
 	zxid    int64
 	now     int64
 	session int64
-	who     []identity // who asks for it
+	who     []identity // the requesting identities
 	op      int32
 	body    []byte
 }
 
-// outcome of a change, as it is answered.
+// outcome is the reply to a change.
 type outcome struct {
 	zxid int64
 	code errCode
@@ -89,12 +89,13 @@ func (e *Ensemble) Close() {
 	e.work.Wait()
 }
 
-// Cut holds back the messages from a follower to its leader, to the follower, or both. Heal ends that.
+// Cut holds back messages from a follower to its leader, in the other direction, or both, until
+// Heal.
 func (e *Ensemble) Cut(follower int, toLeader, fromLeader bool) {
 	e.set(func() { e.members[follower].toLeader, e.members[follower].fromLeader = toLeader, fromLeader })
 }
 
-// Lag makes a follower execute changes so much later than the leader.
+// Lag delays a follower's changes by this much.
 func (e *Ensemble) Lag(follower int, lag time.Duration) {
 	e.set(func() { e.members[follower].lag = lag })
 }
@@ -115,7 +116,7 @@ func (e *Ensemble) Heal() {
 	})
 }
 
-// hear does what the leader does with a follower's reports. Callers hold e.mu.
+// hear handles a follower's reports in the leader. Callers hold e.mu.
 func (e *Ensemble) hear(m *member) {
 	leader := e.servers[0]
 	leader.mu.Lock()
@@ -128,12 +129,11 @@ func (e *Ensemble) hear(m *member) {
 	clear(m.reported)
 }
 
-// Sessions are the ids of all living sessions, in ascending order.
+// Sessions are the ids of all live sessions, in ascending order.
 func (e *Ensemble) Sessions() []int64 { return e.servers[0].Sessions() }
 
-// Delete removes a node, as an operator does, once a majority can be reached. It returns before
-// that, and calls done later. deleted is false if the node does not exist, or the leader serves no
-// clients.
+// Delete removes a node, like an operator, once a majority can be reached. It returns at once and
+// calls done later. deleted is false if the node does not exist, or the leader serves no clients.
 func (e *Ensemble) Delete(path string, done func(deleted bool)) {
 	var enc encoder
 	enc.string(path)
@@ -163,14 +163,14 @@ func (e *Ensemble) set(change func()) {
 	e.broadcast()
 }
 
-// broadcast wakes all who wait for a change. Callers hold e.mu.
+// broadcast wakes all goroutines that wait for a change. Callers hold e.mu.
 func (e *Ensemble) broadcast() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
 
-// await waits until ok, which is called with e.mu held, answers with no wait; false when the ensemble has
-// ended. It returns with e.mu held.
+// await waits until ok, called with e.mu held, reports ready or asks for no more waiting; false
+// once the ensemble is closed. It returns with e.mu held.
 func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 	e.mu.Lock()
 	for {
@@ -195,7 +195,7 @@ func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 	}
 }
 
-// majority reports whether the leader reaches enough followers, and they it. Callers hold e.mu.
+// majority reports whether the leader and enough followers reach each other. Callers hold e.mu.
 func (e *Ensemble) majority() bool {
 	reached := 1
 	for _, m := range e.members[1:] {
@@ -206,8 +206,8 @@ func (e *Ensemble) majority() bool {
 	return reached > len(e.members)/2
 }
 
-// beat does the leader's work of every half tick: pings, the followers' reports with them, members that are silent for
-// too long, and the end of sessions.
+// beat does the leader's work of half a tick: pings, followers' reports, silent members and expired
+// sessions.
 func (e *Ensemble) beat() {
 	ticks := time.NewTicker(e.cfg.TickTime / 2)
 	defer ticks.Stop()
@@ -230,7 +230,7 @@ func (e *Ensemble) beat() {
 		}
 		leader.mu.Unlock()
 		if !e.majority() {
-			overdue = nil // at a later beat
+			overdue = nil // later
 		}
 		e.mu.Unlock()
 		for _, id := range overdue {

@@ -23,7 +23,7 @@ type member struct {
 	down                 bool               // serves no client
 }
 
-// propose has a change committed and executed on this member, and returns its answer; false when this member
+// propose has a change committed and executed on this member, and returns its answer; false if this member
 // has stopped to serve before, and then it may be executed or not.
 func (m *member) propose(session int64, who []identity, op int32, body []byte) (outcome, bool) {
 	gone := false
@@ -131,7 +131,7 @@ func (m *member) dropAll() {
 	}
 }
 
-// touch notes that a session was heard of here. The leader knows it at once.
+// touch notes a sign of life of a session. The leader knows it at once.
 func (m *member) touch(id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,7 +189,7 @@ func (m *member) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// session makes a session, or asks the leader whether one lives; 0 when it does not. False when the leader is
+// session makes a session, or asks the leader whether one lives; 0 if it does not. False when the leader is
 // out of reach.
 func (m *member) session(r connectRequest, timeout time.Duration) (id int64, secret [16]byte, ok bool) {
 	if r.session == 0 {

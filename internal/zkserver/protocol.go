@@ -9,7 +9,7 @@ import (
 // as the real server ships it.
 const maxPacket = 0xfffff
 
-// sessionlessTimeout limits the life of a connection without a session.
+// sessionlessTimeout limits a connection without a session.
 const sessionlessTimeout = 10 * time.Second
 
 // Request codes, and the special xids. Numbers are the wire protocol's (ZooDefs.OpCode).
@@ -110,7 +110,7 @@ func decodeConnect(d *decoder) connectRequest {
 	return r
 }
 
-// parentOf cuts the last element off a path; the second result is false when there is no slash. The parent of
+// parentOf cuts the last element off a path; the second result is false if there is no slash. The parent of
 // "/a" is "/".
 func parentOf(path string) (parent, name string, ok bool) {
 	i := strings.LastIndexByte(path, '/')

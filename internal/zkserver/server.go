@@ -181,7 +181,7 @@ func (s *Server) ExpireSession(id int64) error {
 }
 
 // DropConnection cuts the client's TCP connection; the session lives on until its timeout, and the client may come back
-// with it. It returns ErrNoSession when the session is not known, and nil when it has no connection to cut.
+// with it. It returns ErrNoSession when the session is not known, and nil if it has no connection to cut.
 func (s *Server) DropConnection(id int64) error {
 	return s.withSession(id, func(sess *session) {
 		if sess.conn != nil {

@@ -77,7 +77,7 @@ func (s *Server) endSession(sess *session) {
 }
 
 // connect answers the first packet of a connection: a new session, an old one moved here, or a refusal. It
-// returns false when the connection must close without an answer.
+// returns false if the connection must close without an answer.
 func (s *Server) connect(c *conn, r connectRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Server) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// detach ends what a connection can do: its watches go and further requests are ignored.
+// detach disables a connection: its watches go and further requests are ignored.
 func (s *Server) detach(c *conn) {
 	c.closed = true
 	s.watches.drop(c)

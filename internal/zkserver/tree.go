@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkpath"
 )
 
-// stat of a node, as clients see it. Times are milliseconds since 1970.
+// stat is a node's Stat. Times are milliseconds since 1970.
 type stat struct {
 	czxid, mzxid, ctime, mtime  int64
 	version, cversion, aversion int32
@@ -44,23 +44,25 @@ func (n *node) stat() stat {
 	}
 }
 
-// tree holds the nodes by path. It knows no clients: watches are fired from the changes that a txn collects.
+// tree holds the nodes by path. It does not know clients: watches fire from the changes that a txn
+// collects.
 type tree struct {
 	nodes      map[string]*node
 	ephemerals map[int64]map[string]struct{} // session -> paths
 	reapable   map[string]struct{}           // containers
 }
 
-// change is one thing that happened to one node, for the watches.
+// change is one change of one node, for the watches.
 type change struct {
 	kind eventType
 	path string
-	// acl and parentACL decide who learns of it: those who may read the node, and of its coming and going
-	// those who may read its parent (CVE-2024-23944: since 3.8.4, and in what Debian ships).
+	// acl and parentACL decide who learns of it: clients that may read the node and, if it was
+	// created or deleted, its parent (CVE-2024-23944: since 3.8.4, and in Debian's version).
 	acl, parentACL []acl
 }
 
-// txn is one numbered change of the tree: one write request, all parts of one multi, or the end of a session.
+// txn is one numbered change of the tree: a write request, all parts of one multi, or the end of a
+// session.
 type txn struct {
 	tree    *tree
 	zxid    int64
@@ -71,7 +73,7 @@ type txn struct {
 	undo    []func()
 }
 
-// rollback takes back everything that this txn did.
+// rollback undoes everything that this txn did.
 func (tx *txn) rollback() {
 	for _, undo := range slices.Backward(tx.undo) {
 		undo()
@@ -85,7 +87,7 @@ func newTree() *tree {
 		ephemerals: map[int64]map[string]struct{}{},
 		reapable:   map[string]struct{}{},
 	}
-	// The server's own nodes exist from the start and were never "created": they do not count for their parents.
+	// The server's own nodes were never "created": they do not count for their parents.
 	for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
 		t.nodes[path] = &node{data: []byte{}, acl: openACL, children: map[string]struct{}{}}
 		if parent, name, _ := parentOf(path); name != "" {
@@ -101,7 +103,7 @@ func isSpecial(path string) bool {
 	return path == "/" || path == "/zookeeper" || path == "/zookeeper/config" || path == "/zookeeper/quota"
 }
 
-// get finds a node; the empty path is another name of the root, as in the real server.
+// get finds a node; the empty path is the root, too, as in the real server.
 func (t *tree) get(path string) *node {
 	path = cmp.Or(path, "/")
 	return t.nodes[path]
@@ -113,7 +115,7 @@ type createArgs struct {
 	data      []byte
 	acl       []acl
 	flags     int32
-	container bool // the request itself asks for a container
+	container bool // the client asks for a container
 }
 
 func (a createArgs) sequential() bool {
@@ -134,8 +136,8 @@ func (a createArgs) code() errCode {
 	return codeOK
 }
 
-// create adds a node and returns its path (with the number, if sequential) and node. Checks come in the real
-// server's order.
+// create adds a node and returns its path, with any sequence number. It checks in the real server's
+// order.
 func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	if code := a.code(); code != codeOK {
 		return "", nil, code
@@ -176,7 +178,7 @@ func (tx *txn) create(a createArgs) (string, *node, errCode) {
 	creates, pzxid := parent.creates, parent.pzxid
 	t.link(path, n)
 	if parent.creates < math.MaxInt32 {
-		parent.creates++ // the last number comes again and again (DataTree.createNode, 3.8)
+		parent.creates++ // the last number repeats (DataTree.createNode, 3.8)
 	}
 	parent.pzxid = tx.zxid
 	tx.undo = append(tx.undo, func() {
@@ -246,7 +248,7 @@ func (tx *txn) check(path string, version int32) errCode {
 	return code
 }
 
-// node is a node on which the txn needs a right.
+// node finds a node and checks a right on it.
 func (tx *txn) node(path string, perm int32) (*node, errCode) {
 	if zkpath.Check(path) != nil {
 		return nil, codeBadArguments
@@ -290,7 +292,7 @@ func (t *tree) ephemeralsOf(session int64) []string {
 	return slices.Sorted(maps.Keys(t.ephemerals[session]))
 }
 
-// reap returns the containers that have had children and are empty now.
+// reap returns the containers that have had children and are now empty.
 func (t *tree) reap() []string {
 	var list []string
 	for path := range t.reapable {
@@ -334,10 +336,10 @@ func (t *tree) unlink(path string, n *node) {
 	}
 }
 
-// childNames lists children in no order at all, as the real server does.
+// childNames lists children unordered, as the real server does.
 func (n *node) childNames() []string {
 	return slices.Collect(maps.Keys(n.children))
 }
 
-// count is the number of nodes as the real server counts: the root twice, for its two names.
+// count counts nodes as the real server does: the root twice, for its two names.
 func (t *tree) count() int { return len(t.nodes) + 1 }

@@ -11,8 +11,8 @@ type watchKind int
 const (
 	watchData       watchKind = iota // set by exists and getData; fires once
 	watchChild                       // set by getChildren; fires once
-	watchPersistent                  // set by addWatch: data and children of one path, again and again
-	watchRecursive                   // set by addWatch: data of a path and all below it, again and again
+	watchPersistent                  // set by addWatch: data and children of one path, repeatedly
+	watchRecursive                   // set by addWatch: data of a path and all below it, repeatedly
 	watchKinds
 )
 

@@ -21,7 +21,7 @@ func runSetWatches(r request) (body, errCode) {
 	return nil, codeOK
 }
 
-// runAddWatch sets a watch that fires again and again. The node need not exist.
+// runAddWatch sets a watch that fires repeatedly. The node need not exist.
 func runAddWatch(r request) (body, errCode) {
 	path, mode := r.d.String(), r.d.Int()
 	switch {

@@ -207,7 +207,7 @@ func (c *wire) receive() ([]byte, error) {
 	return b, closedOr(err)
 }
 
-// closedOr makes the ways in which a connection ends one word.
+// closedOr maps all ways in which a connection ends to one word.
 func closedOr(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err

@@ -2,7 +2,8 @@ package zkserver
 
 // change requests: create, delete, set, check, alone or as parts of a multi.
 
-// parseWrite decodes one change; what it returns executes it. A nil func means that the record was malformed.
+// parseWrite decodes one change and returns a func that executes it; nil means that the record was
+// malformed.
 type parseWrite func(op int32, d *decoder) func(*txn) (body, errCode)
 
 var writeOps = map[int32]parseWrite{

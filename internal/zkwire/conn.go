@@ -256,7 +256,7 @@ func (c *tapConn) recordRequest(f *frames) error {
 	return nil
 }
 
-// leastGreetingLimit is the least time to make a session. It allows for servers that are too
+// leastGreetingLimit is the minimum time to make a session. It allows for servers that are too
 // distant for the timeout, so that this can be reported.
 const leastGreetingLimit = time.Second
 

@@ -19,7 +19,7 @@
 // nothing of ours and sets none of them again. Each connection has a number (Tap.Connection) that lets callers
 // compare.
 //
-// # What passing frames show
+// # Facts from passing frames
 //
 // The greeting shows the session's id and its timeout. Replies show three more things: when the
 // request was sent that was answered last (Tap.Lease), when a quorum last committed a change

@@ -12,7 +12,7 @@ type Decoder struct{ jute.Decoder }
 // NewDecoder reads the body of a reply.
 func NewDecoder(body []byte) *Decoder { return &Decoder{jute.Decoder{Rest: body}} }
 
-// Stat reads what a server knows of a node.
+// Stat reads a node's Stat.
 func (d *Decoder) Stat() zk.Stat {
 	return zk.Stat{
 		Czxid: d.Long(), Mzxid: d.Long(), Ctime: d.Long(), Mtime: d.Long(), Version: d.Int(), Cversion: d.Int(),

@@ -66,7 +66,7 @@ func (w *wired) sent() []byte {
 	return body
 }
 
-// say has the server send a frame, and waits until it has been read.
+// say makes the server send a frame, and waits until it has been read.
 func (w *wired) say(body []byte) {
 	if _, err := w.server.Write(framed(body)); err != nil {
 		w.t.Error(err)
@@ -84,7 +84,7 @@ func (w *wired) request() (xid int32) {
 	return int32(binary.BigEndian.Uint32(w.sent()))
 }
 
-// sync returns the xid of a Sync; 0 when none was sent.
+// sync returns the xid of a Sync; 0 if none was sent.
 func (w *wired) sync() (xid int32) {
 	before := w.tap.Heartbeats()
 	go w.tap.Sync(time.Second)

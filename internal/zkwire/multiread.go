@@ -139,7 +139,7 @@ func (d *Decoder) item(res *ReadResult, asked int32) {
 
 func (d *Decoder) multiHeader() (op int32, done bool, code int32) { return d.Int(), d.Bool(), d.Int() }
 
-// WatchBelow is a request for an event of every change of a node and of all below it, again and again, until the
+// WatchBelow is a request for an event of every change of a node and of all below it, repeatedly, until the
 // connection ends. The node need not exist. Events come where all others do: zk.EventNodeCreated, EventNodeDeleted and
 // EventNodeDataChanged with the path of what changed, never EventNodeChildrenChanged. Servers from 3.8.4 and 3.9.2 on
 // report nothing of nodes that the client may not read (CVE-2024-23944). A one-shot watch on the same path takes its

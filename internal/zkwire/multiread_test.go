@@ -117,7 +117,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 	})
 }
 
-// One recursive watch reports all that happens below a node, also while that does not exist, again and again.
+// One recursive watch reports all that happens below a node, also while that does not exist, repeatedly.
 func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -177,7 +177,7 @@ func (t *Tap) Connection() uint64 {
 
 // Lease is Session with the send time of the newest request, ping or connect request that a server has
 // acknowledged in this session: the session cannot expire before lastAck + timeout. It carries a monotonic
-// reading; zero when there is no session.
+// reading; zero if there is no session.
 func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

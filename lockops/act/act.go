@@ -35,7 +35,7 @@ const (
 // Request names the contender to be released, as the operator saw it.
 type Request struct {
 	ID inspect.ID
-	// Lock as it was on the screen; nil when only the owner's name is known, as on the command line.
+	// Lock as it was on the screen; nil if only the owner's name is known, as on the command line.
 	Lock *inspect.Lock
 	// Owner is the contender's name, or its digest.
 	Owner inspect.Untrusted
@@ -69,7 +69,7 @@ func (r *Request) action() string {
 // Preview shows the effects of a release before it is done.
 type Preview struct {
 	Request Request
-	// Seen is the contender that would be deleted; nil when it is not in the queue (see Refused).
+	// Seen is the contender that would be deleted; nil if it is not in the queue (see Refused).
 	Seen *inspect.Contender
 	// Alike are the contenders that the request's owner is the label, client, host or session of, where none
 	// has that name.
@@ -79,7 +79,7 @@ type Preview struct {
 	// NextUnknown is the reason why Next is not known, escaped for printing. It is empty if Next is
 	// known, or there are no waiters.
 	NextUnknown string
-	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it, such as the missing right.
+	// Refused is the reason why it cannot be done; empty if it can. Detail adds to it, such as the missing right.
 	Refused Reason
 	Detail  string
 	// TwoLeaders: the contender would still lead, next to the new leader, until its client is restarted.

@@ -15,7 +15,7 @@ import (
 // DefaultAskWait is how long a holder that was asked is watched.
 const DefaultAskWait = 10 * time.Second
 
-// asksFirst reports why a holder cannot be asked to let go; empty when it can. Curator alone knows such a
+// asksFirst reports why a holder cannot be asked to let go; empty if it can. Curator alone knows such a
 // request (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues
 // (LockInternals.attemptLock), and only one that is watches its node for the request: any other data means
 // that it does not listen.
@@ -25,9 +25,9 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	case seen.Recipe != "" && seen.Recipe != "curator" || seen.Recipe == "" && l.Recipe != "curator":
 		return "only holders of Curator's locks can be asked to let go"
 	case l.Kind != inspect.KindMutex && l.Kind != inspect.KindRW && l.KindConfidence != recipe.Possible:
-		return fmt.Sprintf("a %s of Curator knows no such request: only its mutex and read-write lock do", l.Kind)
+		return fmt.Sprintf("a Curator %s has no such request: only its mutex and read-write lock do", l.Kind)
 	case !readable:
-		return "its data, which says whether it listens, may not be read: grant READ"
+		return "its data, which shows whether it listens, cannot be read: grant READ"
 	case !recipe.CuratorListens(data):
 		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, " +
 			"and this one has some"
@@ -35,7 +35,7 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	return ""
 }
 
-// data of a contender's znode; false where it may not be read.
+// data of a contender's znode; false if it may not be read.
 func (d *directory) data(c *inspect.Contender) ([]byte, bool) {
 	n, ok := d.Node(c)
 	return n.Data, ok && !n.Sealed
@@ -60,7 +60,7 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 	}
 	p.Warnings = []string{"its program decides: it may let go later, or not at all; nothing is taken from it"}
 	if data, _ := d.data(p.Seen); len(data) > 0 {
-		p.Warnings = append(p.Warnings, "it was asked before, and holds the lock still")
+		p.Warnings = append(p.Warnings, "it was asked before, but still holds the lock")
 	}
 	return p
 }
@@ -110,10 +110,10 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 		result.LetGo = true
 	case waited:
 		result.Reason, result.Detail = Ignored,
-			fmt.Sprintf("it was asked, and still holds the lock after %v", p.Request.Wait)
+			fmt.Sprintf("it was asked, but still holds the lock after %v", p.Request.Wait)
 	default:
 		result.Reason, result.Detail = Ignored,
-			"it was asked, and still holds the lock; it could not be watched all the time"
+			"it was asked, but still holds the lock; it could not be watched the whole time"
 	}
 	result.HoldersAfter, result.Next = l.Holders, nextNow(p.Next, l)
 	return result, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Each line is synced: a file that cannot be synced is no audit.
+// Each line is synced: a file that cannot be synced is not an audit.
 func TestAuditIsSynced(t *testing.T) {
 	audit, _ := openAudit(t)
 	audit.file.Close()

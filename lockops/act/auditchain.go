@@ -79,11 +79,11 @@ func (c *chain) broken(text []byte, prev *string) string {
 	case !own:
 		return "it was changed since it was written"
 	case prev == nil:
-		return "it names no line before it"
+		return "it does not name the previous line"
 	case !begun && *prev != "":
 		return "lines before it are missing"
 	case begun && *prev != before:
-		return "the line before it is not the one that it followed when it was written"
+		return "it followed a different line when it was written"
 	}
 	return ""
 }

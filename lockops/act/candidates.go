@@ -31,11 +31,11 @@ var (
 	waiting = []string{"blpop", "brpop", "subscribe", "psubscribe", "ssubscribe"}
 )
 
-// shortest name, in bytes, that is no coincidence in another.
+// shortest name, in bytes, that is not a coincidence in another.
 const shortest = 4
 
 // Candidates are the connections that may be those of a contender of a lock in a database, the most likely
-// first. held is how long it has held or waited; 0 where that is not known.
+// first. held is how long it has held or waited; 0 if that is not known.
 func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate
 	for i := range list {
@@ -69,14 +69,14 @@ func (c *Candidate) speaksAgainst(weight int, format string, args ...any) {
 	c.Against, c.weight = append(c.Against, fmt.Sprintf(format, args...)), c.weight-weight
 }
 
-// byOwner compares name and address with what the lock's value says of its owner.
+// byOwner compares name and address with the owner in the lock's value.
 func (c *Candidate) byOwner(o *inspect.Owner) {
 	for _, part := range []struct {
 		what string
 		text inspect.Untrusted
 	}{{"label", o.Label}, {"host", o.Host}, {"library's id", o.LibraryID}} {
 		if len(part.text) >= shortest && strings.Contains(c.Name.Raw(), part.text.Raw()) {
-			c.speaksFor(8, "its name has the owner's %s %s", part.what, part.text)
+			c.speaksFor(8, "its name contains the owner's %s %s", part.what, part.text)
 		}
 	}
 	host, _, err := net.SplitHostPort(c.Addr.Raw())
@@ -98,14 +98,14 @@ func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	if slices.ContainsFunc(by, func(name string) bool {
 		return strings.HasPrefix(strings.ToLower(c.Library.Raw()), strings.ToLower(name))
 	}) {
-		c.speaksFor(3, "its library is %s, by which %s writes its locks", c.Library, writer)
+		c.speaksFor(3, "its library is %s, which %s uses for its locks", c.Library, writer)
 	} else {
-		c.speaksAgainst(4, "its library is %s, and %s writes its locks by %s", c.Library, writer,
+		c.speaksAgainst(4, "its library is %s, but %s uses %s for its locks", c.Library, writer,
 			strings.Join(by, " or "))
 	}
 }
 
-// byCommand: what it sent last is what a holder, or a waiter, sends.
+// byCommand: a holder, or a waiter, sends its last command.
 func (c *Candidate) byCommand(state inspect.ContenderState) {
 	verb, _, _ := strings.Cut(strings.ToLower(c.Command.Raw()), "|")
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// What speaks for a connection is said, and who is most likely comes first; links, and who lists them, are none's.
+// The most likely connection comes first. Links and connections that list them are no candidates.
 func TestCandidatesForAContender(t *testing.T) {
 	var list []Connection
 	for _, line := range []string{

@@ -51,10 +51,10 @@ type ClientPreview struct {
 	Request ClientRequest
 	// Seen are the client's connections, at most one a server unless that is why it is refused.
 	Seen []Connection
-	// Refused is the reason why it cannot be done; empty when it can. Detail adds to it.
+	// Refused is the reason why it cannot be done; empty if it can. Detail adds to it.
 	Refused Reason
 	Detail  string
-	// Sends are the commands that would be sent; Warnings are its consequences, and what it does not do.
+	// Sends are the commands that would be sent; Warnings are its consequences and limits.
 	Sends, Warnings []string
 	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host,
 	// that may belong to another connection.
@@ -134,7 +134,7 @@ func (p *ClientPreview) Lines() []string {
 		return append(lines, "not all locks could be read: it may hold others")
 	}
 	if len(lines) == 0 {
-		return []string{"no lock is known to be its own: most libraries' values do not name the connection"}
+		return []string{"no lock is known to belong to it: most libraries' values do not name the connection"}
 	}
 	return lines
 }
@@ -159,7 +159,7 @@ func (z *ZooKeeper) EndClient(_ context.Context, p ClientPreview, _ string) (Cli
 func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPreview, error) {
 	p := ClientPreview{Request: req}
 	if _, cluster := r.masters[0].(*redis.ClusterClient); cluster {
-		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: give the node as a target (redis://HOST:PORT)"
+		p.Refused, p.Detail = Unsupported, "a client of a Cluster has connections to each node: use the node as a target (redis://HOST:PORT)"
 		return p, nil
 	}
 	lists, err := r.Connections(ctx, 0)
@@ -197,7 +197,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 	return p, nil
 }
 
-// sharedAddress is the server, escaped, that has several connections of these; empty where none has.
+// sharedAddress is the server, escaped, that has several connections of these; empty if none has.
 func sharedAddress(list []Connection) string {
 	for i := range list {
 		for _, c := range list[:i] {

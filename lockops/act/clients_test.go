@@ -99,7 +99,7 @@ func TestLinksAndSessionsAreNotEnded(t *testing.T) {
 	}
 }
 
-// TestAKillWithoutAnAnswer is no sure word: unknown while the connection is still there, ended once it is not.
+// TestAKillWithoutAnAnswer is not a sure word: unknown while the connection is still there, ended once it is not.
 func TestAKillWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -43,7 +43,7 @@ func refusedBy(command, key, text string, err error) error {
 		case strings.Contains(text, "too late"):
 			return errTooLate
 		case strings.HasPrefix(text, "READONLY"):
-			return refused{"it is a replica, which takes no writes (give its master)", err}
+			return refused{"it is a replica, which accepts no writes (use its master)", err}
 		case text != err.Error():
 			return refused{strings.ToUpper(command) + ": " + inspect.Escape(text), err}
 		}
@@ -56,7 +56,7 @@ func refusedBy(command, key, text string, err error) error {
 	return refused{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
 }
 
-var errTooLate = errors.New("it came too late to the master, and was not done")
+var errTooLate = errors.New("it reached the master too late, and was not done")
 
 // refused is a refusal in words that say what to grant or do; the server's own are wrapped.
 type refused struct {

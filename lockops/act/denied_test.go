@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A user who may not read a part of a lock sees the right that is missing: neither that its holder is gone or
+// A user who may not read part of a lock sees the missing right, not that its holder is gone or
 // another, nor that no client waits.
 func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	t.Parallel()

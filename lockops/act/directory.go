@@ -11,14 +11,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/zksource"
 )
 
-// directory is a lock in ZooKeeper as the leader has it.
 type directory struct {
 	*zksource.Reading
 	recipes []recipe.Custom
-	seen    *inspect.Lock // as it was on the screen; may be nil
+	seen    *inspect.Lock // as on the screen; may be nil
 }
 
-// look reads a lock as the screen does, behind a sync.
+// look reads a lock as the screen does, after a sync.
 func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	read, err := zksource.ReadLock(ctx, synced{z}, zksource.Config{
 		Backend: r.ID.Backend, Servers: z.target.Servers, Chroot: z.target.Chroot, Only: r.ID.Path, Now: z.target.now,
@@ -26,7 +25,8 @@ func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	return directory{read, z.recipes, r.Lock}, err
 }
 
-// contender looks a name up; without one the lock is free. An error means that it may be where we could not look.
+// contender finds a contender by name, or a free lock. An error means that it may be where we could
+// not look.
 func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender, error) {
 	l := d.lock()
 	if c, ok := find(l, owner); ok {
@@ -38,16 +38,17 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 	return l, nil, nil
 }
 
-// missing is the reason why nothing can be done to a contender that was not found: it is gone only where its node is.
+// missing explains why nothing can be done to a contender that was not found: it is gone only if
+// its node is.
 func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	if _, stands := d.Stands(owner.Raw()); stands {
-		return Changed, "its znode is there, but is no longer a contender; nothing was done"
+		return Changed, "its znode still exists, but is no longer a contender; nothing was done"
 	}
 	return Gone, ""
 }
 
-// changedSince is the reason why a confirmed action may not be done to a contender as it is now; now is nil
-// where it was not found.
+// changedSince explains why a confirmed action may not be done to a contender as it is now; now is
+// nil if it was not found.
 func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
 		return d.missing(seen.Name)
@@ -55,7 +56,8 @@ func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) 
 	return changedSince(seen, now)
 }
 
-// over reports whether the node of a contender that was seen is gone; now is the contender of its name, or nil.
+// over reports whether the node of a seen contender is gone; now is the contender of that name, or
+// nil.
 func (d *directory) over(seen, now *inspect.Contender) bool {
 	if now != nil {
 		return now.Czxid != seen.Czxid
@@ -64,15 +66,15 @@ func (d *directory) over(seen, now *inspect.Contender) bool {
 	return !stands || czxid != seen.Czxid
 }
 
-// lock is the lock, with what recipes of the configuration make of it.
+// lock is the lock, as read by the configured recipes, too.
 func (d *directory) lock() *inspect.Lock { return d.knownAs(d.Lock) }
 
 func (d *directory) knownAs(l *inspect.Lock) *inspect.Lock {
 	return inspect.ReadBy(l, d.recipes)
 }
 
-// vacated returns the data with which the znode of a contender is free where it stays, by its library; false where a
-// contender is gone with its znode.
+// vacated returns the data that marks a contender's znode as free, if its library keeps the znode;
+// false if the znode goes with the contender.
 func (d *directory) vacated(c *inspect.Contender) ([]byte, bool) {
 	data, own := d.Own(c)
 	if !own || !c.Persistent {
@@ -81,8 +83,8 @@ func (d *directory) vacated(c *inspect.Contender) ([]byte, bool) {
 	return recipe.Vacated(d.Lock.Recipe, data)
 }
 
-// next is the contender that would hold the lock without the one seen; nil when no new one would. why is set
-// where that is not known.
+// next is the contender that would hold the lock after the seen one; nil for none. why is set if it
+// is unknown.
 func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) (next *inspect.Contender, why string) {
 	if why = unseen(before, "", inspect.AspectWaiters); why != "" {
 		why = "unknown: " + why
@@ -99,7 +101,7 @@ func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) (next *i
 	}
 	if after.Kind == inspect.KindSemaphore && seen.State == inspect.Holding && len(after.Waiters) > 0 &&
 		len(after.Holders) < after.Limit {
-		return &after.Waiters[0], "" // the head of the queue makes its entry among the permits when there is room
+		return &after.Waiters[0], "" // the head of the queue adds its permit when there is room
 	}
 	return nil, why
 }

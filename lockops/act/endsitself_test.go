@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// endsItself ends the lock right after the script was answered, as its TTL or its holder may; with lost, the
-// answer does not arrive, and with late the script's time is over.
+// endsItself ends the lock right after the script was answered, as its TTL or holder may. With lost
+// the answer does not arrive; with late the script's time limit has passed.
 type endsItself struct {
 	redis.UniversalClient
 	end        func()
@@ -52,8 +52,8 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 	return c
 }
 
-// TestWhatEndsByItselfWasNotReleased: a lock that ends between a refused request and the look after it was
-// not released by that; where the request may have done it, it is unknown what did.
+// TestWhatEndsByItselfWasNotReleased: if a lock ends between a refused request and the next read,
+// the request did not release it; if it may have, the cause is unknown.
 func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

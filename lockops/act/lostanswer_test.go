@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// silenced is a master that is not heard any more once it was asked to delete: by how it fails, that was done or not.
+// silenced is a master that stops answering once it is asked to delete, whether it did or not.
 type silenced struct {
 	servertest.Hook
 	by     error
@@ -60,8 +60,7 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// A release whose answer was lost, on masters that could not be read after it either, may have been done:
-// that is unknown, unless so many are known to have the contender still that it makes no difference.
+// Unless enough other masters still have the contender, the outcome is unknown.
 func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
@@ -113,7 +112,6 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 	}
 }
 
-// A vote on a master that cannot be asked any more is not reported as gone.
 func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {
@@ -129,7 +127,7 @@ func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
 	}
 }
 
-// again sets a key again right behind the script that deletes it, as a client does whose value is its host's name.
+// again sets a key again right after the script that deletes it, like a client with a fixed value.
 type again struct {
 	servertest.Hook
 	plain      redis.UniversalClient
@@ -146,7 +144,6 @@ func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestALockTakenAgainWasReleased, though its client takes it by the same value each time.
 func TestALockTakenAgainWasReleased(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		servers := servertest.StartEmbeddedMasters(t, n)
@@ -173,8 +170,7 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 	}
 }
 
-// A request whose connection broke may be run later than the look that shows nothing done, until its time
-// limit: what depends on it is unknown, also where a proxy answers in the server's place.
+// A request whose connection broke may run until its time limit, even after we read the key again.
 func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}

@@ -83,7 +83,7 @@ func TestReleaseThatLeavesAQuorum(t *testing.T) {
 	}
 }
 
-// unwilling is a master that does nothing when it is asked to delete.
+// unwilling is a master that does nothing if it is asked to delete.
 type unwilling struct{ redis.UniversalClient }
 
 func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {

@@ -81,7 +81,7 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 	return true
 }
 
-// Lines are the sentences about the other locks, for people; none where there is nothing to warn of.
+// Lines are the sentences about the other locks, for people; none if there is nothing to warn of.
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {

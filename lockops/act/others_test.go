@@ -65,8 +65,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 	}
 }
 
-// A deadlock may close where nobody looked: without any server of the other kind none can be denied of a lock
-// that others wait for.
+// A deadlock may run through servers that were not given.
 func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/a"}
 	queue := func(sessions ...int64) *inspect.Lock {
@@ -79,7 +78,7 @@ func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
 	}
 	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
 	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
-	behind := func(dead bool) *inspect.Lock { // one who may be gone
+	behind := func(dead bool) *inspect.Lock { // possibly gone
 		holder, waiter := recipe.Claim{Name: "1"}, recipe.Claim{Name: "2", Waiting: true, Dead: dead}
 		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "a"}, []inspect.Vote{{
 			Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{holder, waiter}},

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ttlOfMasters are tries of a TTL on three masters next to something that happens to the lock there.
+// ttlOfMasters sets a TTL on three masters while something happens to the lock.
 type ttlOfMasters struct {
 	*testing.T
 	clients  []redis.UniversalClient
@@ -23,8 +23,8 @@ type ttlOfMasters struct {
 
 const ttlHolder = "b29vb29vb29vb29vb29vbw=="
 
-// race has the holder take the lock for so long, and runs other for each master next to the action; false: it
-// had ended before the preview.
+// race lets the holder take the lock for a while, and runs other for each master during the action;
+// false: the hold ended before the preview.
 func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalClient) int) (result Result, said [3]int, ok bool) {
 	for _, c := range r.clients {
 		c.Set(r.Context(), r.key, ttlHolder, lasts)
@@ -48,7 +48,7 @@ func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalCli
 		}
 	}
 	need := 2
-	if p.Seen.State != inspect.Holding { // it had ended on two of them: what is left is a value without a quorum
+	if p.Seen.State != inspect.Holding { // it ended on two of them: a value without a quorum is left
 		need = 1
 	}
 	if err != nil || result.Released || result.Set && done < need || !result.Set && result.Reason == "" {
@@ -60,7 +60,7 @@ func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalCli
 	return result, said, true
 }
 
-// next takes the lock where it is free; what it has stays its own for as long as it asked for.
+// next takes the lock if it is free, and keeps it for the requested time.
 func (r *ttlOfMasters) next(c redis.UniversalClient) int {
 	taken, _ := c.SetNX(r.Context(), r.key, nextValue, time.Hour).Result()
 	return map[bool]int{true: 1}[taken]
@@ -111,8 +111,8 @@ func (r *ttlOfMasters) duringItsEnd() {
 	}
 }
 
-// TestTTLOnSeveralMastersInRaces: a TTL is set on each master only where the holder that was seen still has
-// the lock: next to its own release, its renewal, and the end of its TTL, after which another takes it.
+// TestTTLOnSeveralMastersInRaces: the TTL is set only where the seen holder still has the lock,
+// while it releases, renews or expires.
 func TestTTLOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

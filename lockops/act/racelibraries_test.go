@@ -57,7 +57,7 @@ const hasIt = `local function has(key)
 end
 `
 
-// libraryRaces are tries of an action next to something that happens to a lock as its library has it.
+// libraryRaces are actions during an event of a lock in its library's format.
 type libraryRaces struct {
 	*testing.T
 	waits
@@ -67,7 +67,7 @@ type libraryRaces struct {
 	ours     int
 }
 
-// all are the keys in which who holds the lock may stand.
+// all are the keys that may name the holder.
 func (r *libraryRaces) all() []string { return append([]string{r.key}, r.keys...) }
 
 func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
@@ -78,7 +78,7 @@ func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
 	return n
 }
 
-// next asks for the lock as who waits does.
+// next asks for the lock as a waiter does.
 func (r *libraryRaces) next() int {
 	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// done: the action is carried out; any other word is part of the sentence by which it is refused.
+// done: the action succeeds; any other word is part of the refusal.
 const done = ""
 
 // actions are an operator's on a lock of one recipe, each carried out or refused with a sentence. write has

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// Redis is a Releaser of locks that one Redis or several independent masters hold. Make one with NewRedis.
+// Redis is a Releaser of locks on one Redis or several independent masters. Make one with NewRedis.
 type Redis struct {
 	masters []redis.UniversalClient
 	target  Target
@@ -25,8 +25,8 @@ type Redis struct {
 	recipes []recipe.Custom
 }
 
-// NewRedis releases locks on these masters, which target names one by one (Target.Servers), in the audit file
-// too. limit is the time that one master gets to answer. recipes say how waiters of locks of theirs are woken.
+// NewRedis releases locks on these masters. target lists them one by one (Target.Servers), and
+// names them in the audit file. limit bounds each master's answer. recipes say how to wake waiters.
 func NewRedis(
 	masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit, recipes ...recipe.Custom,
 ) *Redis {
@@ -35,8 +35,7 @@ func NewRedis(
 
 var errMoving = errors.New("the value changed while it was read (try again)")
 
-// serving is a Releaser that names the node of a Cluster that has the key, rather than those that the Cluster
-// was found by.
+// serving is a Releaser that names the Cluster node with the key.
 func (r *Redis) serving(ctx context.Context, key string) *Redis {
 	cluster, ok := r.masters[0].(*redis.ClusterClient)
 	if !ok {
@@ -72,7 +71,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	p.Refused = refusal(req, p.Seen)
 	if req.Ask {
 		p.Refused, p.Detail = Unsupported,
-			"no library of Redis locks knows a request to let go; only Curator's holders in ZooKeeper can be asked"
+			"holders of Redis locks cannot be asked to let go; only Curator's holders in ZooKeeper can"
 		return p, nil
 	}
 	lacking, lacks := r.noScripts(ctx, rd.lock)
@@ -134,8 +133,8 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	return audited(r.audit, intent, func() (Result, error) { return r.release(ctx, p) })
 }
 
-// lookAgain reads the lock once more right before an action. The result has a reason where something that was
-// confirmed is otherwise now.
+// lookAgain reads the lock again right before an action. The result has a reason if anything
+// that was confirmed has changed.
 func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next, Masters: make([]MasterResult, len(r.masters))}
 	for i := range result.Masters {
@@ -172,9 +171,9 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 	return before, result, nil
 }
 
-// release reads the lock once more and takes the contender out of it on each master, if nothing that was confirmed has
-// changed. Once it is sent to one master it is carried through, whatever becomes of ctx: within twice the limit. A
-// master that is too slow for it does nothing any more later.
+// release reads the lock again and removes the contender on each master, unless anything that
+// was confirmed has changed. Once one master was asked, it goes on even if ctx ends, for at most
+// twice the limit. A slow master does nothing after that.
 func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	before, result, err := r.lookAgain(ctx, p)
 	if result.Reason != "" || err != nil {
@@ -223,13 +222,13 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 }
 
-// permitsOnly reports whether only the number of free permits is left of a semaphore, which looks like a lock that
-// the number holds: Redisson's, whose last permit was returned.
+// permitsOnly reports whether only a Redisson semaphore's count of free permits is left, which
+// looks like a held lock.
 func permitsOnly(before, after *inspect.Lock) bool {
 	return before.Recipe == "redisson" && before.Kind == inspect.KindSemaphore && after.Kind != inspect.KindSemaphore
 }
 
-// unreachableMasters is the error of the masters that failed and that the contender is not gone from.
+// unreachableMasters joins the errors of masters that failed and may still have the contender.
 func unreachableMasters(masters []MasterResult) error {
 	var failed error
 	for _, m := range masters {
@@ -240,8 +239,9 @@ func unreachableMasters(masters []MasterResult) error {
 	return failed
 }
 
-// remove takes the contender out on one master. The request carries a time limit by that master's clock, so that one
-// that was stopped does not do it later, when the operator has read that it did not.
+// remove removes the contender on one master. The request carries a time limit by that master's
+// clock, so that a stopped master does not run it later, when the operator believes that it did
+// not.
 func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
 	until, err := r.timeLimit(ctx, i)
 	if err != nil {
@@ -276,7 +276,7 @@ func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	return 0, cmp.Or(unlessOver(ctx), fmt.Errorf("%w: %w", errNotSent, connect.Plain(err)))
 }
 
-// unlessOver is the error of a request that is not sent any more.
+// unlessOver returns the error of a request that is no longer sent.
 func unlessOver(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -294,8 +294,8 @@ func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	return false
 }
 
-// outcome reports whether the release freed the lock: it did when some master deleted the value and no quorum is left
-// that could still hold it, masters that failed and could not be read after that counted against us.
+// outcome reports whether the release freed the lock: some master deleted the value, and the
+// others, counting those that could not be read, cannot form a quorum.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	deleted, left, refused := 0, 0, 0
 	for i, m := range masters {

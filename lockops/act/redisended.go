@@ -23,7 +23,7 @@ const (
 	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or unclear, or on its own
 )
 
-// Words say it to the operator; empty where there was no such end.
+// Words say it to the operator; empty if there was no such end.
 func (e Ended) Words() string {
 	switch e {
 	case EndedItself:

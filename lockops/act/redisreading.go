@@ -161,7 +161,7 @@ func (rd reading) unread() error {
 	return nil
 }
 
-// unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty where none can.
+// unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty if none can.
 func (rd reading) unseenWaiters() string {
 	switch why := unseen(rd.lock, "master ", inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
@@ -169,12 +169,12 @@ func (rd reading) unseenWaiters() string {
 	case why != "":
 		return "unknown: " + why
 	case len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "":
-		return "unknown: which waiters still live is not known without the server's clock: " + rd.lifeUnknown()
+		return "unknown: without the server's clock we cannot tell which waiters are alive: " + rd.lifeUnknown()
 	}
 	return ""
 }
 
-// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty where it is known,
+// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty if it is known,
 // or does not matter.
 func (rd reading) lifeUnknown() string {
 	timed := *rd.lock

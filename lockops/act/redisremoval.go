@@ -253,7 +253,7 @@ func readHolds(key, owner string, count int) []string {
 	return keys
 }
 
-// stands reports whether a master still has the previously seen contender.
+// stands reports whether a master still has the contender.
 func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
 		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest

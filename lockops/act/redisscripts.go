@@ -12,7 +12,7 @@ import (
 )
 
 // NoScripts says which command is missing, without which nothing can be released on a server or given a TTL: EVALSHA
-// or EVAL, renamed, taken away or denied to our user. It is empty where both are there, and where that is unknown.
+// or EVAL, renamed, taken away or denied to our user. It is empty if both are there, and where that is unknown.
 // It runs no script but an empty one.
 func NoScripts(ctx context.Context, client redis.UniversalClient) string {
 	const unknownScript = "0000000000000000000000000000000000000000"
@@ -26,7 +26,7 @@ func missing(command string, err error) string {
 	const so = ": nothing can be compared and changed in one step, so no lock can be released or given a TTL"
 	switch {
 	case redisreply.UnknownCommand(err):
-		return "the server has no " + command + " (renamed or taken away by rename-command)" + so
+		return "the server has no " + command + " (renamed or disabled by rename-command)" + so
 	case redisreply.Denied(err):
 		return fmt.Sprintf("its ACL denies %s to this user (grant +%s)%s", command, strings.ToLower(command), so)
 	}

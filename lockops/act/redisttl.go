@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// ttlKeys are the keys that carry the TTL of a contender's lock; false where the contender has its own expiry.
+// ttlKeys are the keys that carry the TTL of a contender's lock; false if the contender has its own expiry.
 func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
 	if !structured(l) {
 		return []string{l.ID.Path}, true
@@ -62,7 +62,7 @@ func (r *Redis) previewTTL(p Preview, rd reading) Preview {
 	return p
 }
 
-// expirySeen words what the guard compares of a key's expiry.
+// expirySeen describes the expiry that the guard compares.
 func expirySeen(v *inspect.Vote) string {
 	switch seenExpiry(v) {
 	case "never":
@@ -189,7 +189,7 @@ func ttlOutcome(
 		return false, NoQuorum, detail
 	case slices.ContainsFunc(masters, func(m MasterResult) bool { return m.OtherExpiry }):
 		return false, Changed,
-			"its expiry is another than the one that was confirmed: it has a TTL by now, or none any more"
+			"its expiry is not the one that was confirmed: it has gained or lost a TTL"
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]
@@ -214,7 +214,7 @@ const (
 // CheckTTL reports a TTL that cannot be set: under a second, which is a release, or beyond a year.
 func CheckTTL(ttl time.Duration) error {
 	if ttl < minTTL || ttl > maxTTL {
-		return fmt.Errorf("give a time from %v to %d days", minTTL, int(maxTTL.Hours()/24))
+		return fmt.Errorf("use a time from %v to %d days", minTTL, int(maxTTL.Hours()/24))
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	return p
 }
 
-// sweep expects a reason why the directory is left, or none where it is to go.
+// sweep expects a reason why the directory is left, or none if it is to go.
 func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
 	s.Helper()
 	if r, err := s.sweeper.Sweep(s.Context(), p, dir, "--yes"); err != nil || r.Released != (want == "") || r.Reason != want {

@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Record is an action as the audit file has it: the lines of one action, joined.
+// Record is one action with all of its audit lines.
 type Record struct {
-	// At is the time of its first line; Ended of its last, nil where there is only one.
+	// At is the time of its first line; Ended of its last, nil if there is only one.
 	At    time.Time  `json:"at"`
 	Ended *time.Time `json:"ended"`
 	// Action is release, ttl, ask, kill-client, sweep or acquire.
@@ -197,7 +197,7 @@ func (a *Audit) Acquired(t Target, redis bool, id inspect.ID, name string) (Owne
 	return Owned{a, l}, a.write(l.as(phaseAcquired))
 }
 
-// Released records that it was given back.
+// Released records a release.
 func (o Owned) Released() error { return o.audit.write(o.line.as(phaseReleased)) }
 
 // Lost records that it was lost, and why.

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// unseen lists the refused and failed reads that leave these aspects of a lock unknown; empty for none, safe
-// to print. server is the word for a server, with a blank behind it.
+// unseen lists the refused and failed reads that leave these aspects of a lock unknown; empty for
+// none, safe to print. server is the word for a server, with a trailing space.
 func unseen(l *inspect.Lock, server string, aspects ...inspect.Aspect) string {
 	var all []string
 	for _, u := range l.Unseen {

@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// UserName returns the name of the user who runs this program, as the audit file has it: where the system
-// knows no name, as in a container without accounts, "uid" and the number; empty where there is neither.
+// UserName returns the name of the user who runs this program, for the audit file. It is "uid" and
+// the number if the system has no name, as in a container without accounts; empty if there is
+// neither.
 func UserName() string { return nameOf(user.Current, os.Getuid()) }
 
-// nameOf is UserName of what a system knows; uid is negative where it has no numbers (Windows).
+// nameOf is UserName for a test's system; uid is negative if it has no numbers (Windows).
 func nameOf(current func() (*user.User, error), uid int) string {
 	if u, err := current(); err == nil && u.Username != "" {
 		return u.Username

@@ -215,7 +215,7 @@ func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 }
 
 // acquire tries until it is granted, and closes refused once it has been refused and hears what will happen.
-// Where the library does not wait, closing called stands for the program's next call.
+// If the library does not wait, closing called stands for the program's next call.
 func (w waits) acquire(ctx context.Context, c *redis.Client, refused chan<- struct{}, called <-chan struct{}) error {
 	var heard *redis.PubSub
 	if w.until.channel != "" {

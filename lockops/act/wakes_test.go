@@ -111,7 +111,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	}
 }
 
-// TestReleaseTakesAWaiterOutOfOurQueues: who comes behind is not held up by it.
+// TestReleaseTakesAWaiterOutOfOurQueues: the waiters behind it are not delayed.
 func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

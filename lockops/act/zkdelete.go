@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// release looks at the whole lock once more and deletes the node if nothing that was confirmed has changed:
+// release looks at the whole lock again and deletes the node if nothing that was confirmed has changed:
 // node, session and role. What the protocol lets be one step is one: the node's version, and that a waiter
 // still has whom it waits for before it. A node of the same name that was deleted and created again, at
 // version 0, between the look and the delete is not distinguished from the old one: only the name's GUID,
@@ -81,7 +81,7 @@ func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Conte
 			replies, err = z.conn.Multi(append(ops, &zk.DeleteRequest{Path: node, Version: seen.Version})...)
 			for i := range min(len(replies), len(before)) {
 				if errors.Is(replies[i].Error, zk.ErrNoNode) {
-					return Changed, "whom it waited for is gone, so that it may hold the lock by now", nil
+					return Changed, "the contender ahead of it is gone, so it may hold the lock by now", nil
 				}
 			}
 		}

@@ -320,7 +320,7 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 		delete(have, r.Library)
 	}
 	for library := range have {
-		t.Errorf("%q is no library of docs/recipes.md", library)
+		t.Errorf("%q is not a library of docs/recipes.md", library)
 	}
 	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
 }

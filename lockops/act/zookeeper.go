@@ -98,7 +98,7 @@ func (p *Preview) considerLeading(l *inspect.Lock) {
 	if p.Next != nil {
 		next = p.Next.Who().String()
 	}
-	text := fmt.Sprintf("two would lead: a leader by %s never looks at its entry again, and would lead next to %s until it is restarted. "+
+	text := fmt.Sprintf("two would lead: a %s leader never checks its entry again, and would lead next to %s until it is restarted. "+
 		"Restart it instead: the end of its session hands over", cmp.Or(p.Seen.Recipe, l.Recipe), next)
 	p.Warnings[0] = text
 	if p.Refused == "" && !p.Request.TwoLeaders {

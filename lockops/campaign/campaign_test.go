@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// totals are those of a campaign.
+// totals of a campaign.
 type totals struct {
 	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
 }
@@ -65,7 +65,7 @@ func TestCampaign(t *testing.T) {
 // calm is how long the workers go on once all has settled: then checkProgress looks at them.
 const calm = 2*freeLimit + undisturbed
 
-// settling is the time in which what faults have left behind is over: the nodes and keys of the dead.
+// settling is how long the leftovers of faults may last: the nodes and keys of the dead.
 func (c Config) settling() time.Duration { return 3 * max(c.SessionTimeout, c.TTL) / 2 }
 
 // undisturbed leaves the workers undisturbed before the first fault and after the last.

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A control breaks what the locks rest on. A campaign that does not find that out proves nothing when it finds nothing.
+// A control breaks what the locks rest on. A campaign that does not find that out proves nothing if it finds nothing.
 
 // controlLimit bounds the time until a control is found out.
 const controlLimit = 3 * time.Minute

@@ -24,7 +24,7 @@ func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr st
 	})
 }
 
-// onEnsemble is onClock for who has to do with the members.
+// onEnsemble is onClock for faults of members.
 func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()

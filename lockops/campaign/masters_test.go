@@ -17,14 +17,14 @@ func redisMaster(t *testing.T, args ...string) (*servertest.Redis, *servertest.W
 	return r, servertest.StartWire(t, r.Addr)
 }
 
-// masters are independent Redis servers behind wires, of which some may be down.
+// masters are independent Redis servers behind wires, some of which may be down.
 type masters struct {
 	servers []*servertest.Redis
 	wires   []*servertest.Wire
 	down    map[int]bool
 }
 
-// redisTarget is n masters, of which at times a majority is broken.
+// redisTarget is n masters; sometimes a majority is broken.
 func redisTarget(t *testing.T, name string, n int, locks func(round int) []Lock) *target {
 	m := &masters{down: map[int]bool{}}
 	var behindWires [][]string

@@ -25,7 +25,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// fault breaks something; what it returns mends it, nil where it mends itself.
+// fault breaks something; what it returns mends it, nil if it mends itself.
 type fault struct {
 	name string
 	do   func(t *testing.T, r *rand.Rand) func()

@@ -96,7 +96,7 @@ func (p *replicated) faults() []fault {
 	}
 }
 
-// role is "master" or "slave", by INFO replication, and empty where it does not answer.
+// role is "master" or "slave", by INFO replication, and empty if it does not answer.
 func role(t *testing.T, addr string) string {
 	return infoField(sendCommand(t, addr, "INFO", "replication"), "role")
 }

@@ -31,7 +31,7 @@ type target struct {
 	// left lists the nodes and keys that the locks of a round left behind.
 	left func(ctx context.Context, cfg Config) ([]string, error)
 	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose
-	// watches a server still has; nil where there are none.
+	// watches a server still has; nil if there are none.
 	watches func() (paths []string, leaked int, err error)
 }
 
@@ -100,7 +100,7 @@ func newZooKeeperTarget(t *testing.T) *target {
 	}
 }
 
-// ensemble is three real servers, of which some may be down.
+// ensemble is three real servers, some of which may be down.
 type ensemble struct {
 	*servertest.Ensemble
 	down map[int]bool
@@ -187,7 +187,7 @@ func (e *ensemble) heal(t *testing.T) {
 // slowestLink is the longest round trip over a link that is slow.
 const slowestLink = 200 * time.Millisecond
 
-// linkFaults are those of the links to clients: far, slow, or open at their end alone.
+// linkFaults are faults of clients' links: far, slow, or half-open.
 func linkFaults(links []*servertest.Wire) []fault {
 	heal := func() {
 		for _, w := range links {
@@ -217,7 +217,7 @@ func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
 }
 
-// sendCommand sends a command to a master and returns its answer: none where another fault has it stopped or
+// sendCommand sends a command to a master and returns its answer: none if another fault has it stopped or
 // gone, or it loads.
 func sendCommand(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
@@ -235,7 +235,7 @@ func dialAdmin(addr string) *redis.Client {
 }
 
 // reload has a master load its data again: to others it says LOADING meanwhile. One that loads its append-only
-// file still is left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of
+// file is still left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of
 // all loading. Scripts would then find half of the data, and the rest of the file would bring back what they
 // found missing.
 func reload(t *testing.T, addr string) {

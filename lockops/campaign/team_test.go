@@ -79,7 +79,7 @@ func (c *team) start(t *testing.T) {
 const firstForeign = 1000
 
 // startForeign starts the clients of other libraries that are processes of their own. Each takes its lock
-// again and again until the test ends, and starts again when a fault has ended it.
+// repeatedly until the test ends, and starts again when a fault has ended it.
 func (c *team) startForeign(t *testing.T) {
 	t.Helper()
 	var hosts string
@@ -98,7 +98,7 @@ func (c *team) startForeign(t *testing.T) {
 	}
 }
 
-// calm tells the workers that the faults are over, so that none stands at a failpoint any more.
+// calm ends the faults for the workers, so that none stops at a failpoint any more.
 func (c *team) calm(t *testing.T) {
 	t.Helper()
 	for _, p := range c.live {
@@ -108,7 +108,7 @@ func (c *team) calm(t *testing.T) {
 	}
 }
 
-// killAll kills those who are left.
+// killAll kills the remaining workers.
 func (c *team) killAll() {
 	for _, p := range c.live {
 		_ = p.cmd.Process.Kill()

@@ -155,7 +155,7 @@ func (w *worker) watchStalls(ctx context.Context) {
 type use struct{ goroutines, files int }
 
 func inUse() use {
-	files, _ := os.ReadDir("/proc/self/fd") // none where there is no such directory
+	files, _ := os.ReadDir("/proc/self/fd") // none if there is no such directory
 	return use{runtime.NumGoroutine(), len(files)}
 }
 
@@ -180,7 +180,7 @@ func left(before use) Record {
 	}
 }
 
-// sessionTime bounds the life of a worker's session, and connectTime the wait for a new one.
+// sessionTime bounds a worker's session, and connectTime the wait for a new one.
 const (
 	sessionTime = 4 * time.Second
 	connectTime = 5 * time.Second

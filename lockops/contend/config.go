@@ -46,7 +46,7 @@ var (
 func (c Config) check() error {
 	switch {
 	case c.Contenders < 1 || c.Contenders > MaxContenders:
-		return fmt.Errorf("%d contenders: from 1 to %d can be had", c.Contenders, MaxContenders)
+		return fmt.Errorf("%d contenders: use 1 to %d", c.Contenders, MaxContenders)
 	case c.Hold < 0 || c.Think < 0 || c.For < 0 || c.Rounds < 0:
 		return errors.New("a time or a number of rounds is below 0")
 	}

@@ -1,6 +1,6 @@
-// Package contend lets a number of contenders compete for one lock and reports the results. These
-// are the number of grants, the times of handoffs and waits, whether grants followed the order of
-// arrival, how evenly they fell, the load on the servers, and whether holds overlapped.
+// Package contend lets contenders compete for one lock and reports the number of grants, the times
+// of handoffs and waits, whether grants followed the order of arrival, how evenly they fell, the
+// load on the servers, and whether holds overlapped.
 //
 //	target := contend.NewZooKeeper(contend.ZooKeeper{
 //		Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds},
@@ -22,17 +22,16 @@
 // and the contender's number, so the same seed gives each contender the same times again.
 //
 // An inversion is a grant that overtakes an earlier, still waiting contender that could not have
-// held the lock together with the new holder. The order of arrival is the servers' own where they
-// have one. For ZooKeeper it is the sequence numbers. For a Redis mutex it is the clock of the
-// master when it first handled the attempt. The masters of a Redlock have no common order, so the
-// calls of Acquire in this process count, which is exact to about a round trip. Report.Order names
-// the order used.
+// held the lock together with the new holder. The order of arrival is the servers' own if they have
+// one: ZooKeeper's sequence numbers, or a Redis master's clock when it first handled the attempt.
+// The masters of a Redlock have no common order, so the calls of Acquire in this process count,
+// which is exact to about a round trip. Report.Order names the order used.
 //
 // An overlap is a grant while holders that it excludes still have the lock. It is observed from
 // after the grant to before the release or the notice of loss. A grant whose fencing token is not
 // greater than all previous ones is an overlap, too. There must be no overlaps, except on a lock
 // that was taken from its holder by force.
 //
-// Requests are counted on the contenders' connections while the run lasts: ZooKeeper requests without pings; Redis
-// commands, a script as one, without what sets up a connection.
+// Requests are counted on the contenders' connections during the run: ZooKeeper requests without
+// pings, and Redis commands without connection set-up, a script counting as one.
 package contend

@@ -5,7 +5,7 @@ import "time"
 // EventKind is the step of a contender that an Event reports.
 type EventKind uint8
 
-// What happens to contenders.
+// Events of contenders.
 const (
 	Queued   EventKind = iota // it asks for the lock
 	Granted                   // it holds the lock

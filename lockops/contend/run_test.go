@@ -414,7 +414,7 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	}
 }
 
-// TestTheRunGoesByItsClock: all instants and times of a report are those of the clock that was given.
+// TestTheRunGoesByItsClock: all times of a report are by the given clock.
 func TestTheRunGoesByItsClock(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)

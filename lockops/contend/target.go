@@ -31,7 +31,7 @@ type Description struct {
 	// Shared reports whether a contender may hold the lock together with others of its kind; nil: none may.
 	Shared func(contender int) bool
 	// TokenAfter is the shortest hold whose fencing token is known without another request. The
-	// tokens of shorter holds are not looked at.
+	// shorter holds' tokens are not read.
 	TokenAfter time.Duration
 }
 

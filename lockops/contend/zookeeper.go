@@ -171,7 +171,7 @@ func (m *zkMember) place(name string) {
 
 func (m *zkMember) Requests() uint64 { return m.session.Requests() }
 
-// recordSession remembers the session, to look for what it left.
+// recordSession remembers the session, to find its leftovers.
 func (m *zkMember) recordSession() {
 	m.target.mu.Lock()
 	defer m.target.mu.Unlock()

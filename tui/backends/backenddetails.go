@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details are all that is known of the selected row: of the server, and then of its backend.
+// details are the facts about the selected server and then about its backend.
 func (s *Screen) details(width int) []widget.Line {
 	r, ok := s.Row()
 	if !ok {
@@ -30,7 +30,6 @@ func (s *Screen) details(width int) []widget.Line {
 	return d.lines
 }
 
-// backendFacts collects the lines of the details.
 type backendFacts struct {
 	*Screen
 	width int
@@ -65,10 +64,10 @@ func (d *backendFacts) head(mark widget.Span, text, about string) {
 	}
 }
 
-// nearLimit is the part of a limit from which a bar warns, before there is nothing left.
+// nearLimit is the part of a limit at which a bar warns.
 const nearLimit = 0.9
 
-// gauge adds a bar of how much of a limit is used.
+// gauge adds a bar of the used part of a limit.
 func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	t := d.Theme()
 	full, rest := t.Gauge(used/max(1, limit), 16)
@@ -88,7 +87,7 @@ func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	})
 }
 
-// trend adds the last minutes of a number of a backend, and its most; nothing where only the present is known.
+// trend adds a backend's recent values of a number, and their maximum; nothing without history.
 func (d *backendFacts) trend(
 	name string, b *inspect.Backend, of func(*inspect.Backend) float64, words func(most float64) string,
 ) {
@@ -106,7 +105,6 @@ func (d *backendFacts) trend(
 	})
 }
 
-// server adds the facts about one server.
 func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	t := d.Theme()
 	d.head(serverSign(t, v), describe.Printable(v.Addr), describe.Printable(v.Role))
@@ -180,7 +178,7 @@ func (d *backendFacts) redis(v *inspect.Server) {
 	}
 }
 
-// startSource is what would report the start of a server.
+// startSource names the source of a server's start time.
 func startSource(kind inspect.BackendKind) string {
 	if kind == inspect.Redis {
 		return "INFO, which has it, was denied or not answered"
@@ -203,8 +201,6 @@ func (d *backendFacts) memory(v *inspect.Server) {
 	}
 }
 
-// backend adds the details of a backend: how it is read, the load that this causes, and its
-// problems.
 func (d *backendFacts) backend(b *inspect.Backend) {
 	t := d.Theme()
 	mark := screen.BackendSign(t, b.State)
@@ -246,10 +242,9 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 	d.findings(b)
 }
 
-// numbered are the default names of backends that are not the only one of their kind.
+// numbered are the default names of further backends of a kind.
 var numbered = regexp.MustCompile(`^(zk|redis)[0-9]+$`)
 
-// modeWords say how changes reach us: watches, notifications, polling.
 func modeWords(m inspect.Mode) string {
 	return map[inspect.Mode]string{
 		inspect.ModeWatch: "by watch: the servers report changes as they happen",
@@ -274,7 +269,6 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 	}
 }
 
-// cost is our own load on the servers, and how much of our budget that is.
 func (d *backendFacts) cost(b *inspect.Backend) {
 	t, c := d.Theme(), b.Cost
 	rate, all := describe.Load(c), fmt.Sprintf("%d in all", c.Requests)
@@ -310,10 +304,9 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 	}
 }
 
-// findingsShown limits the findings of a backend, since each takes several lines.
+// findingsShown limits a backend's findings, since each takes several lines.
 const findingsShown = 100
 
-// findings of the backend, the worst first, in full.
 func (d *backendFacts) findings(b *inspect.Backend) {
 	t, tail := d.Theme(), d.Theme().Glyphs.Ellipsis
 	found := slices.Clone(b.Findings)

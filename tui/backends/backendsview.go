@@ -235,12 +235,12 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 	}
 }
 
-// lags reports whether a member still lacks what its leader had half a second before, as the rule about it has it.
+// lags reports whether a member still lags by half a second, as its rule decides.
 func lags(v *inspect.Server) bool {
 	return v.State == inspect.ServerUp && v.Lagging && v.Lag >= time.Second/2
 }
 
-// skewed is from which a clock's offset is worth a warning, as the rule about it has it.
+// skewed is the clock offset that is worth a warning, as in its rule.
 const skewed = time.Second
 
 func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {

@@ -65,7 +65,7 @@ func readersFrom(rows []chainRow) int {
 	return len(rows)
 }
 
-// selectedGroup is the group that the cursor is on or in; nil when it is on or in none.
+// selectedGroup is the group that the cursor is on or in; nil if it is on or in none.
 func (p *Pane) selectedGroup() *group {
 	switch {
 	case p.list.At >= len(p.rows):
@@ -81,7 +81,7 @@ func (p *Pane) onGroup() bool {
 	return p.list.At < len(p.rows) && p.rows[p.list.At].group != nil
 }
 
-// toggle opens or closes the group that the cursor is on; false when it is on none.
+// toggle opens or closes the group that the cursor is on; false if it is on none.
 func (p *Pane) toggle() bool {
 	if !p.onGroup() {
 		return false
@@ -92,7 +92,7 @@ func (p *Pane) toggle() bool {
 	return true
 }
 
-// closeGroup closes the group that the cursor is on or in, and puts the cursor on it; false when none is open there.
+// closeGroup closes the group that the cursor is on or in, and puts the cursor on it; false if none is open there.
 func (p *Pane) closeGroup() bool {
 	g := p.selectedGroup()
 	if g == nil || !g.open {
@@ -125,7 +125,7 @@ func (p *Pane) groupTitle(g *group) widget.Line {
 	return widget.Line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
 }
 
-// oldest is how long the first of a group is in the queue; false when unknown.
+// oldest is how long the first of a group is in the queue; false if unknown.
 func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	oldest := g.members[0]
 	for _, c := range g.members {

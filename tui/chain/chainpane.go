@@ -33,12 +33,12 @@ type Pane struct {
 	heights heights
 	// ListTop is the line of the view where the rows start, room how many there is room for.
 	ListTop, room int
-	// lanes are those of the strip below the rows, length the time that it shows.
+	// lanes are in the strip below the rows; length is the time that it shows.
 	lanes  lanes.Source
 	length time.Duration
 	// opened are the groups of rows whose members are shown, by their key.
 	opened map[string]bool
-	// root is the root blocker, on another lock; nil when the holder waits for nothing that we know.
+	// root is the root blocker, on another lock; nil if the holder waits for nothing that we know.
 	root *inspect.Entry
 }
 
@@ -134,7 +134,7 @@ func (p *Pane) refresh() {
 	p.moveTo(p.follow(l))
 }
 
-// Click selects the row at a line of the view; true when it was selected before.
+// Click selects the row at a line of the view; true if it was selected before.
 func (p *Pane) Click(y int) bool {
 	at := p.list.Top + y - p.ListTop
 	if y < p.ListTop || at >= len(p.rows) || y-p.ListTop >= p.room {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// rootEvery is the least time between two searches for the root blocker, each over all contenders of all locks.
+// rootEvery is the minimum time between two searches for the root blocker, each over all contenders of all locks.
 const rootEvery = time.Second
 
 // rootFoundMsg has the root blocker of a lock.
@@ -55,7 +55,7 @@ func (s *Screen) seekRoot() tea.Cmd {
 
 func (r *rootCause) found(msg rootFoundMsg) { r.seeking, r.lock, r.entry = false, msg.lock, msg.entry }
 
-// of is the root of a lock; nil when it is not that one's.
+// of is the root of a lock; nil if it is not that one's.
 func (r *rootCause) of(id inspect.ID) *inspect.Entry {
 	if r.lock != id {
 		return nil

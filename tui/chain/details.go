@@ -111,7 +111,7 @@ func (p *Pane) long(name, text string) []widget.Line {
 	return lines
 }
 
-// sessionFacts are the signs of life of a contender's session.
+// sessionFacts are a contender's session's last contact and expiry.
 func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 	t := p.Theme()
 	s, ok := p.Snapshot().Session(l, c)

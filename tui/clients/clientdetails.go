@@ -56,7 +56,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	return lines
 }
 
-// sessionFacts are the signs of life of a client's session.
+// sessionFacts are a client's session's last contact and expiry.
 func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""

@@ -18,7 +18,7 @@ import (
 type clientRow struct {
 	who  inspect.Identity
 	Name string
-	// labels are those of its owners.
+	// labels are its owners' labels.
 	labels []string
 	// owner is merged from all its entries.
 	owner    inspect.Owner
@@ -298,7 +298,7 @@ func (r *clientRow) words() string {
 	return strings.ToLower(strings.Join(parts, "\n"))
 }
 
-// before is a waiter's blocker: its predecessor where its recipe has one, else the first holder; nil when that is
+// before is a waiter's blocker: its predecessor where its recipe has one, else the first holder; nil if that is
 // not known.
 func before(e inspect.Entry) *inspect.Contender {
 	if c, ok := e.Lock.Contender(e.Contender.Watches); ok && e.Contender.Watches != "" {

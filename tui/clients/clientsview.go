@@ -99,7 +99,7 @@ func (s *Screen) header(columns []widget.Column, width int) widget.Line {
 // blocks.
 const compactTable = 50
 
-// clientColumns are those of a table of some width.
+// clientColumns are the columns of a table of some width.
 func clientColumns(width int) []widget.Column {
 	session, server := 0, 0
 	if width < 116 {
@@ -247,7 +247,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 }
 
-// timeout is the session's, as negotiated; 0 when unknown.
+// timeout is the session's, as negotiated; 0 if unknown.
 func (r *clientRow) timeout() time.Duration { return max(r.owner.SessionTimeout, r.session.Timeout) }
 
 // silence is the time since the session's server last heard of the client, as of a reading that grows old: past the

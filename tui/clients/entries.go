@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// entryColumns are those of what a client holds and waits for.
+// entryColumns are the columns of the locks that a client holds and waits for.
 func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Column {
 	list := []widget.Column{
 		{Title: "STATE", Width: 9},

@@ -19,7 +19,7 @@ type (
 	clientsOldMsg struct{ hides int }
 )
 
-// clientsRest is the least time between the making of two lists. clientsKept is how long a hidden
+// clientsRest is the minimum time between the making of two lists. clientsKept is how long a hidden
 // list is kept, since it keeps a snapshot in memory.
 const (
 	clientsRest = time.Second

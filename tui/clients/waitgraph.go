@@ -91,7 +91,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 	return g
 }
 
-// closeCycle finds the entries of a cycle again; false when the snapshot does not have them any more.
+// closeCycle finds the entries of a cycle again; false if the snapshot does not have them any more.
 func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 	n := len(c.Owners)
 	r := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}

@@ -278,7 +278,7 @@ func (d *drawing) path(e inspect.Entry, rest string) string {
 	return text.Middle(e.Lock.ID.String(), max(12, d.width-ringLead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
 
-// since is the age of an entry's hold or wait; empty when unknown.
+// since is the age of an entry's hold or wait; empty if unknown.
 func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
@@ -312,7 +312,7 @@ func (d *drawing) advice(r *cycle) []string {
 	if r.tied != "" {
 		text = "A ZooKeeper session and a Redis client are taken for one by: " + r.tied + ". " + text
 	}
-	out := []string{text, "Then have all clients take these locks in the same order."}
+	out := []string{text, "Then make all clients take these locks in the same order."}
 	if r.behind > 0 {
 		out = append([]string{strings.Replace(describe.Waiting(r.behind), " ", " more ", 1) + " behind it."}, out...)
 	}

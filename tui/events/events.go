@@ -14,24 +14,25 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists the events, the newest at the bottom, and follows them until the user moves up.
+// Screen lists the events, the newest at the bottom, and follows until the user moves up.
 type Screen struct {
 	screen.Context
 	width, height int
-	// Shown are the numbers of the events that match, and next the first number that was not looked at.
+	// Shown are the numbers of matching events, and next is the first number that was not checked
+	// yet.
 	Shown []int
 	next  int
-	// dropped is the log's count as of the last look.
+	// dropped is the log's last known count.
 	dropped int
-	// Cursor and top are the numbers of the selected event and of the first in sight; seen is the newest one that was
-	// there when following ended.
+	// Cursor and top are the numbers of the selected and the first visible event; seen is the
+	// newest one when following ended.
 	Cursor, top, seen int
 	Follow            bool
-	// Only is the one lock whose events are shown; zero: all.
+	// Only is the lock whose events are shown; zero: all.
 	Only  inspect.ID
 	input screen.FilterInput
-	kinds []string // that the filter names
-	// window is the age of the oldest events that are shown; 0: all are.
+	kinds []string // named by the filter
+	// window is the maximum age of shown events; 0: all are shown.
 	window time.Duration
 	// columns have the room that the events in sight need, or needed.
 	columns []widget.Column
@@ -42,13 +43,12 @@ type Screen struct {
 	groups map[groupKey]*group
 }
 
-// groupKey is what the events of a group share.
 type groupKey struct {
 	lock inspect.ID
 	word string
 }
 
-// group is the newest of some events, and their number.
+// group is the newest of its events, and their number.
 type group struct{ newest, count int }
 
 func New(host screen.Context) screen.Screen {
@@ -57,8 +57,7 @@ func New(host screen.Context) screen.Screen {
 	return s
 }
 
-// Open shows a lock's events only when it was opened from that lock's chain: from a list with the cursor on some lock,
-// everything is asked for.
+// Open shows one lock's events if it was opened from that lock's chain, else all.
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	switch s.OpenedFrom() {
 	case "": // gone back to

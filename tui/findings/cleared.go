@@ -31,7 +31,7 @@ func (s *Screen) clearedLately() []cleared {
 	log, from := s.Log(), s.Now().Add(-clearedFor)
 	for i := len(log.List) - 1; i >= 0; i-- {
 		e := &log.List[i]
-		if e.Finding == nil || e.Finding.Rule == blindRule { // to see again is no news of a lock
+		if e.Finding == nil || e.Finding.Rule == blindRule { // to see again is not news of a lock
 			continue
 		}
 		which := finding{screen.FindingPlace(e), e.Finding.Key()}

@@ -12,7 +12,7 @@ import (
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity
-	// all are sorted by what they are on; those that are shown are no shadows, and match.
+	// all are sorted by what they are on; those that are shown are not shadows, and match.
 	all, Shown []*found
 	// count leaves shadows out.
 	count int

@@ -158,7 +158,7 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-// contender is the one that the finding is about; nil when it is about none or that one is gone.
+// contender is the one that the finding is about; nil if it is about none or that one is gone.
 func (s *Screen) contender() *inspect.Contender {
 	l := s.Snapshot().Lock(s.Chosen.on)
 	if name := s.Chosen.Subject.Contender; name != "" && l != nil {

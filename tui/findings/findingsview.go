@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// columns give the message what the rules and, where they are few, the locks do not need.
+// columns give the message the width that the rules and, if they are few, the locks do not need.
 func (s *Screen) columns(width int) []widget.Column {
 	rule, lock := s.Index.needs()
 	list := []widget.Column{
@@ -27,12 +27,11 @@ func (s *Screen) columns(width int) []widget.Column {
 	return list
 }
 
-// sideBySide reports whether the details are next to the list: only if that leaves room for most
-// messages.
+// sideBySide reports whether the details are next to the list: only if most messages still fit.
 func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
-// tableWidth is the room that a wide window leaves next to the details. These fit a command with
-// the longest name that Curator gives (58 cells, of a read/write lock).
+// tableWidth is the room next to the details, which fit a command with Curator's longest names (58
+// cells, of a read/write lock).
 func (s *Screen) tableWidth() int {
 	if !s.sideBySide() {
 		return s.width
@@ -40,8 +39,8 @@ func (s *Screen) tableWidth() int {
 	return s.width - 3 - max(66, s.width*3/10)
 }
 
-// rows of the list are in sight: the whole height next to the details, or two fifths of it above
-// them. The number does not depend on the selection.
+// rows is the number of visible rows: the full height next to the details, or two fifths of it
+// above them. It does not depend on the selection.
 func (s *Screen) rows() int {
 	room := max(1, s.height-2)
 	if s.sideBySide() {
@@ -101,7 +100,6 @@ func (s *Screen) draw() string {
 	return head + strings.Join(widget.Filled(lines, s.height-1), "\n")
 }
 
-// findingSign is the glyph of a rule's findings and its style.
 func findingSign(t *theme.Theme, g *foundGroup) widget.Span {
 	if g.Rule == blindRule {
 		return widget.Span{t.Glyphs.Unknown, t.Unknown}
@@ -109,7 +107,7 @@ func findingSign(t *theme.Theme, g *foundGroup) widget.Span {
 	return screen.SeveritySign(t, g.severity)
 }
 
-// findingCells are the sign and the cells of a finding or, without one, of a group's row.
+// findingCells are the sign and the cells of a finding or, without one, of a group.
 func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Line) {
 	t := s.Theme()
 	mark := findingSign(t, g)
@@ -152,7 +150,7 @@ func (g *foundGroup) oldest() *found {
 	return g.stood
 }
 
-// onHowMany counts a group's findings, and the locks or backends that they are on.
+// onHowMany counts a group's findings, and their locks or backends.
 func onHowMany(g *foundGroup) string {
 	if g.places == 0 {
 		on := make(map[inspect.ID]bool)
@@ -190,7 +188,7 @@ func (s *Screen) onCell(f *found) widget.Line {
 // age is the time since a finding was first reported: what it is about may be older.
 func (s *Screen) age(f *found) string { return describe.Seconds(s.Now().Sub(f.since)) }
 
-// severities counts the findings of each severity and those that are muted, and says when the view is partial.
+// severities counts the findings by severity and the muted ones, and marks a partial view.
 func (s *Screen) severities(counts map[inspect.Severity]int, muted int, partial bool) widget.Line {
 	t, word := s.Theme(), " partial view"
 	if s.width < 60 {
@@ -207,7 +205,6 @@ func (s *Screen) severities(counts map[inspect.Severity]int, muted int, partial 
 	return l.Part(partial, t, t.Unknown, t.Glyphs.Unknown+word)
 }
 
-// summary counts the findings.
 func (s *Screen) summary() widget.Line {
 	t := s.Theme()
 	dot := " " + t.Glyphs.Dot + " "
@@ -250,7 +247,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines are the reason for an empty list, with the parts that could not be seen.
+// emptyLines explain an empty list, including what could not be seen.
 func (s *Screen) emptyLines(width int) []widget.Line {
 	t := s.Theme()
 	say := func(style lipgloss.Style, texts ...string) []widget.Line {
@@ -308,7 +305,7 @@ func (s *Screen) details(width, height int) []string {
 	return out
 }
 
-// detailHead is a rule above the details; next to the list it is an empty line.
+// detailHead is the line above the details; empty if they are next to the list.
 func (s *Screen) detailHead(width int) []widget.Line {
 	if s.sideBySide() {
 		return []widget.Line{nil}
@@ -316,7 +313,7 @@ func (s *Screen) detailHead(width int) []widget.Line {
 	return []widget.Line{s.detailRule(width)}
 }
 
-// detailRule names the key for the details that do not fit.
+// detailRule names the key that shows the remaining details.
 func (s *Screen) detailRule(width int) widget.Line {
 	t := s.Theme()
 	name := "selected"

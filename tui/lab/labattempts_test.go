@@ -63,7 +63,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	must.Equal(t, len(forgetAttempts(attempts, attempts[len(attempts)-10].ended)), 10, "are left")
 }
 
-// stub is a context of which only the theme is asked for.
+// stub is a context with only a theme.
 type stub struct {
 	screen.Context
 	theme *theme.Theme

@@ -25,7 +25,7 @@ type fault struct {
 
 // faultTarget is a lock, and one of its contenders, for the faults that hit one.
 type faultTarget struct {
-	lock      *inspect.Lock // nil when there is none
+	lock      *inspect.Lock // nil if there is none
 	contender *inspect.Contender
 	left      bool // the contender is not in the lock now
 	frozen    bool
@@ -135,7 +135,7 @@ func masterFault(m Master) fault {
 // faults is the pane that gives faults to the sandbox, and shows their effects.
 type faults struct {
 	screen.Context
-	sandbox Faults // nil where there is none
+	sandbox Faults // nil if there is none
 	about   inspect.ID
 	chosen  *inspect.Contender // as it was then; nil: the first in the lock
 	frozen  bool
@@ -193,7 +193,7 @@ func (f *faults) show(about screen.Subject) {
 	}
 }
 
-// keep has the faults be about a contender for as long as no other is chosen.
+// keep keeps the faults on a contender until another is chosen.
 func (f *faults) keep(c *inspect.Contender) {
 	alone := *c // not the whole queue
 	f.chosen = &alone
@@ -242,7 +242,7 @@ func ContendersOf(l *inspect.Lock) []*inspect.Contender {
 	return list
 }
 
-// again finds a contender that has moved in its queue, or asked once more with the same session; nil: it is not there.
+// again finds a contender that has moved in its queue, or asked again with the same session; nil: it is not there.
 func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender {
 	for _, same := range []func(c *inspect.Contender) bool{
 		func(c *inspect.Contender) bool { return c.Name == was.Name },

@@ -14,23 +14,23 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// takeState is the progress of an attempt to take a lock.
+// takeState is the progress of an acquisition.
 type takeState uint8
 
 const (
-	takeAsked     takeState = iota // nothing was heard yet
+	takeAsked     takeState = iota // nothing is known yet
 	takeWaits                      // its contender is in the queue
-	takeHolds                      // it is ours
-	takeReleasing                  // it is being given back
+	takeHolds                      // we hold it
+	takeReleasing                  // it is being released
 	takeLost                       // it was lost
-	takeFailed                     // it was not taken
+	takeFailed                     // it was not acquired
 )
 
-// Take is a lock that is being taken by hand, or was.
+// Take is an acquisition by the user.
 type Take struct {
 	Id     int
 	Order  Order
-	within int // the take that was first granted what it re-entered; 0: none
+	within int // the take that was first granted the re-entered hold; 0: none
 	state  takeState
 	name   string
 	hold   Held
@@ -38,10 +38,10 @@ type Take struct {
 	fenced bool // it has a token
 	asked  time.Time
 	got    time.Time
-	// full is the longest time that was seen to be left.
+	// full is the longest remaining time seen.
 	full time.Duration
-	text string // the reason why it was lost or not taken
-	// waiting ends when the waiting does; stop ends it.
+	text string // why it was lost or not acquired
+	// waiting is the context of the wait; stop cancels it.
 	waiting context.Context
 	Stop    context.CancelFunc
 }
@@ -49,7 +49,7 @@ type Take struct {
 // over reports whether its state is final.
 func (k *Take) over() bool { return k.state == takeLost || k.state == takeFailed }
 
-// grant is the take that was first granted what this one holds.
+// grant is the take that was first granted this one's hold.
 func (k *Take) grant() int {
 	if k.within != 0 {
 		return k.within
@@ -57,14 +57,14 @@ func (k *Take) grant() int {
 	return k.Id
 }
 
-// TakeWaitsMsg has the name of a take in the queue.
+// TakeWaitsMsg has a take's name in the queue.
 type TakeWaitsMsg struct {
 	Id    int
 	Name  string
 	Names <-chan string
 }
 
-// TakeDoneMsg has the hold of a lock that was taken, or the error.
+// TakeDoneMsg has the hold of a finished acquisition, or its error.
 type TakeDoneMsg struct {
 	Id   int
 	Hold Held
@@ -84,7 +84,7 @@ type TakeEndedMsg struct {
 	Cause error
 }
 
-// takeReleasedMsg has the outcome of a release, takeExtendedMsg that of an extension.
+// takeReleasedMsg is a release's outcome, takeExtendedMsg an extension's.
 type (
 	takeReleasedMsg struct {
 		id  int
@@ -102,10 +102,10 @@ const (
 	extendLimit  = 5 * time.Second
 )
 
-// hand has the locks taken by hand, and the attempts.
+// hand has the user's acquisitions.
 type hand struct {
 	screen.Context
-	lab   Driver // nil where nothing may be written
+	lab   Driver // nil if writing is impossible
 	Takes []*Take
 	next  int
 	list  widget.Scroller
@@ -129,17 +129,17 @@ func (h *hand) selected() *Take {
 	return h.Takes[h.list.At]
 }
 
-// ours reports whether a contender of that name was made by hand.
+// ours reports whether a contender of that name is the user's.
 func (h *hand) ours(name inspect.Untrusted) bool {
 	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.name != "" && k.name == name.Raw() })
 }
 
-// has reports whether we hold a lock or wait for it.
+// has reports whether we hold or await a lock.
 func (h *hand) has(id inspect.ID) bool {
 	return slices.ContainsFunc(h.Takes, func(k *Take) bool { return k.Order.Lock == id && !k.over() })
 }
 
-// holding counts the locks that we hold, until they are given back, and those that we wait for.
+// holding counts the locks that we hold, until they are released, and those that we await.
 func (h *hand) holding() (held, waiting int) {
 	for _, k := range h.Takes {
 		switch k.state {
@@ -153,7 +153,7 @@ func (h *hand) holding() (held, waiting int) {
 	return held, waiting
 }
 
-// begin takes a lock.
+// begin acquires a lock.
 func (h *hand) begin(o Order) tea.Cmd {
 	k := h.Add(&Take{Order: o})
 	limit := o.Wait
@@ -180,7 +180,7 @@ func (h *hand) begin(o Order) tea.Cmd {
 	return tea.Batch(acquire, h.hear(ctx, id, names))
 }
 
-// hear waits for the name under which a take waits, or until the take ends.
+// hear waits for a take's name in the queue, or for its end.
 func (h *hand) hear(ctx context.Context, id int, names <-chan string) tea.Cmd {
 	return h.Request(screen.Lab, 0, func(program context.Context) tea.Msg {
 		select {
@@ -206,7 +206,7 @@ func (h *hand) remove(k *Take) {
 	h.selected()
 }
 
-// reenter takes the lock of a hold again, inside of it.
+// reenter acquires the lock again with the context of a hold.
 func (h *hand) reenter(outer *Take) tea.Cmd {
 	k := h.Add(&Take{Order: outer.Order, within: outer.grant(), Stop: func() {}})
 	id, hold := k.Id, outer.hold
@@ -241,7 +241,7 @@ func (h *hand) extend(k *Take) tea.Cmd {
 	})
 }
 
-// Update takes what became of a take.
+// Update handles the progress of takes.
 func (h *hand) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case TakeWaitsMsg:
@@ -294,8 +294,7 @@ func (h *hand) Done(msg TakeDoneMsg) tea.Cmd {
 		}))
 }
 
-// ended reports a loss, over every screen. The release itself reports the end of a take that is
-// being released.
+// ended reports a loss, over every screen. A take that is being released ends by its own message.
 func (h *hand) ended(msg TakeEndedMsg) {
 	k := h.find(msg.Id)
 	if k == nil || k.state != takeHolds {

@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// gaugeCells is the width of a hold's bar including the time.
+// gaugeCells is the width of a hold's bar with its time.
 const gaugeCells = 15
 
-// lines draws the takes in at most height lines. The details of the selected one are below the
-// list. chosen: the keys are for this pane.
+// lines draws the takes, and the details of the selected one, in at most height lines. chosen: the
+// pane has the focus.
 func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	if len(h.Takes) == 0 {
 		return h.emptyLines(width)
@@ -42,7 +42,7 @@ func (h *hand) setSize(width, height int) {
 	h.list.To(h.list.At, len(h.Takes), h.room(width, height))
 }
 
-// need is the height at which everything is in sight.
+// need is the height that shows everything.
 func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
 
 func (h *hand) emptyLines(width int) []widget.Line {
@@ -58,7 +58,6 @@ func (h *hand) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// sign is the glyph and style of a take.
 func (h *hand) sign(k *Take) widget.Span {
 	t := h.Theme()
 	switch k.state {
@@ -96,7 +95,7 @@ func (h *hand) row(k *Take, width int, selected bool) widget.Line {
 	return widget.Spread(out, right, width-1, t.Glyphs.Ellipsis)
 }
 
-// standing is a take's state as a word, or a hold's validity as a bar.
+// standing is a take's state as a word, or a hold's remaining time as a bar.
 func (h *hand) standing(k *Take) widget.Line {
 	t, now := h.Theme(), h.Clock()
 	switch k.state {
@@ -123,7 +122,7 @@ func (h *hand) standing(k *Take) widget.Line {
 	return append(l, h.countdown(k, at.Sub(now))...)
 }
 
-// countdown is a bar for the time left until the deadline, in whole seconds.
+// countdown is a bar for the time until the deadline, in whole seconds.
 func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
 	t := h.Theme()
 	k.full = max(k.full, left)
@@ -179,7 +178,7 @@ func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	return lines
 }
 
-// limitWords are the time that it waits yet.
+// limitWords say how much longer it waits.
 func (h *hand) limitWords(k *Take) string {
 	if k.Order.Wait == 0 {
 		return ""

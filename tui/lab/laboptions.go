@@ -47,7 +47,7 @@ type Order struct {
 	Wait time.Duration
 }
 
-// Held is a lock that was taken by hand, as *lockops.Hold has it.
+// Held is a lock acquired in the Lab, as *lockops.Hold has it.
 type Held interface {
 	Context() context.Context
 	Release(ctx context.Context) error

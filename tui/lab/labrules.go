@@ -14,8 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// usualTaking is the form's default: the recipe and mode of those who use the lock already. l is the
-// lock as seen; it may be nil.
+// usualTaking is the form's default: the recipe and mode of the lock's clients. l may be nil.
 func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
 	o := Order{Lock: id, TTL: 30 * time.Second, Wait: 30 * time.Second}
 	if len(b.Kinds) > 0 {
@@ -38,7 +37,6 @@ func usualTaking(b *Backend, id inspect.ID, l *inspect.Lock) Order {
 	return o
 }
 
-// queuePrefix is the text before the sequence numbers, if the recipe leaves it to its users.
 func queuePrefix(l *inspect.Lock) string {
 	if l.Recipe != "sequential" {
 		return ""
@@ -53,11 +51,11 @@ func queuePrefix(l *inspect.Lock) string {
 	return ""
 }
 
-// takingRefused is the reason why a lock cannot be taken like that; empty when it can be tried.
+// takingRefused explains why a lock cannot be taken that way; empty if it can be tried.
 func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	switch {
 	case b.ZooKeeper && o.Lock.Path == "/":
-		return "the root of all znodes is no place for a lock"
+		return "the root of all znodes is not a place for a lock"
 	case b.ZooKeeper && zkpath.Check(o.Lock.Path) != nil:
 		return "no znode can have this path: " + zkpath.Check(o.Lock.Path).Error()
 	case l == nil:
@@ -113,7 +111,7 @@ func takingPreview(b *Backend, o *Order) []string {
 	}
 }
 
-// notTaken is the reason why a lock was not taken, safe to print.
+// notTaken explains why a lock was not taken, safe to print.
 func notTaken(o *Order, err error) string {
 	var mixed *lockops.RecipeError
 	switch {
@@ -135,7 +133,7 @@ func notTaken(o *Order, err error) string {
 	}
 }
 
-// placeWords are the position of a name in a lock's queue, as well as that can be seen.
+// placeWords are a name's position in the queue, if visible.
 func placeWords(l *inspect.Lock, name string) string {
 	if l == nil {
 		return "waits; the screen has not seen the lock yet"

@@ -112,7 +112,7 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 		return nil, "The seed is a number from 0 on."
 	}
 	length := func(row int) time.Duration {
-		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is no duration lasts until it is stopped
+		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is not a duration lasts until it is stopped
 		return t
 	}
 	workers, _ := strconv.Atoi(d.Rows[runWorkers].Choice()) // they are numbers

@@ -29,7 +29,7 @@ type Side struct {
 // runs is two contention runs at once, each of another kind of lock, with the same times.
 type runs struct {
 	screen.Context
-	lab        Driver // nil where nothing may be written
+	lab        Driver // nil if nothing may be written
 	List       []*Side
 	Generation int
 	last       *runForm // the choices of the last time

@@ -77,12 +77,12 @@ type Source struct {
 	// names is the room for the names of namesOf's contenders.
 	names   widget.Widest
 	namesOf inspect.ID
-	// places are those of the clients in the list that was drawn last, in the window placesOf.
+	// places are the clients' places in the last drawn list, in the window placesOf.
 	places   map[client]int
 	placesOf window
 }
 
-// client is who has a lane; a label tells the threads of a session apart.
+// client is a lane's owner; a label tells a session's threads apart.
 type client struct {
 	who         inspect.Identity
 	label, name inspect.Untrusted // name: of a contender without an identity

@@ -14,7 +14,7 @@ import (
 // Lane is one contender's time with a lock, by our clock.
 type Lane struct {
 	Contender *inspect.Contender
-	// Queued, granted and ended are zero when unknown or not yet.
+	// Queued, granted and ended are zero if unknown or not yet.
 	Queued, Granted, Ended time.Time
 	// seen is since when it was seen in its state; zero: since we began to look.
 	seen time.Time
@@ -23,7 +23,7 @@ type Lane struct {
 	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do
 	// for a picture; it counts in no figure, since it may have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
-	// how is the event that ended it; empty when unknown.
+	// how is the event that ended it; empty if unknown.
 	how inspect.EventKind
 	// Earlier are the attempts of the same client before this one, where they are folded into one lane.
 	Earlier []*Lane
@@ -80,7 +80,7 @@ func (l *Lane) Is(k Key) bool {
 // Waits reports whether it waits now.
 func (l *Lane) Waits() bool { return l.Present && l.Contender.State != inspect.Holding }
 
-// Arrival is the beginning of its wait, or its grant where no wait is known; zero when both came before we looked.
+// Arrival is the beginning of its wait, or its grant where no wait is known; zero if both came before we looked.
 func (l *Lane) Arrival() time.Time {
 	if l.Queued.IsZero() {
 		return l.Granted
@@ -88,7 +88,7 @@ func (l *Lane) Arrival() time.Time {
 	return l.Queued
 }
 
-// waited is its time in the queue before the grant, or so far; false when unknown.
+// waited is its time in the queue before the grant, or so far; false if unknown.
 func (l *Lane) waited(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Queued.IsZero() || l.early || l.near:
@@ -112,7 +112,7 @@ func (l *Lane) since(looked time.Time) time.Time {
 	return looked
 }
 
-// held is the length of its hold, or so far, and at most where it is near; false when unknown.
+// held is the length of its hold, or so far, and at most where it is near; false if unknown.
 func (l *Lane) held(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Granted.IsZero() || l.early || l.unseenEnd:

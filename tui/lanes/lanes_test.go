@@ -221,7 +221,7 @@ func veryLongQueue() *inspect.Lock {
 	return l
 }
 
-// A client that comes again and again has one lane; one that is twice in the queue at a time, or is not
+// A client that comes repeatedly has one lane; one that is twice in the queue at a time, or is not
 // known, has one for each.
 func TestAttemptsAreFolded(t *testing.T) {
 	attempt := func(session int64, from, to time.Duration) *Lane {

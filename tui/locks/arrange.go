@@ -95,7 +95,7 @@ func (a *arranger) settle(atOnce bool) {
 	a.settles++
 }
 
-// patience is the least time between two moves of rows. It is shorter at the start: the first
+// patience is the minimum time between two moves of rows. It is shorter at the start: the first
 // findings come a moment after the locks, which are then sorted by name, and should soon move them.
 func (a *arranger) patience() time.Duration {
 	if a.settles <= 1 {

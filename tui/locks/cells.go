@@ -224,7 +224,7 @@ func ttlTime(c cell) (time.Duration, bool) {
 	return at.Sub(c.now), !at.IsZero()
 }
 
-// clientCell and sessionCell are those of the first holder, and count the others.
+// clientCell and sessionCell show the first holder, and count the others.
 func clientCell(c cell) widget.Line { return c.firstHolder(describe.Client) }
 
 func sessionCell(c cell) widget.Line { return c.firstHolder(sessionOf) }

@@ -11,35 +11,32 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// column is a column of the table of locks in full: its room, its cells and the order by it. Nothing else
-// lists columns. Its title, in lower case, is its name in the configuration.
+// column is a column of the table. Its title, in lower case, is its name in the configuration.
 type column struct {
 	widget.Column
-	// wider has the least widths of wide tables, the narrowest table first.
+	// wider has the minimum widths in wide tables, the narrowest table first.
 	wider []step
 	cell  func(cell) widget.Line
-	// time is a running time that the cell shows in tenths of a second where it is short; nil for none.
+	// time is a duration that the cell shows in tenths of a second if it is short; nil for none.
 	time func(cell) (time.Duration, bool)
-	// order names the sorting by the column, which compares the keys; every column has one. descends: the
-	// largest comes first.
+	// order names the sorting by the column, which compares keys. With descends, the largest comes
+	// first.
 	order    string
 	descends bool
 	key      func(*inspect.Lock) key
 }
 
-// step is a least width, in cells, from a width of the table on.
+// step is a minimum width, in cells, for tables of at least that width.
 type step struct{ table, width int }
 
-// cell is one that is to be drawn.
 type cell struct {
 	screen.Context
 	lock *inspect.Lock
-	// group is the prefix that is left out of the path, because the row is below its group's head.
+	// group is the prefix left out of the path below its group's head.
 	group string
-	// room for the cell, in cells.
-	room int
-	// now is the time that ages refer to: the drawn time or, with old, that of the last reading before
-	// the backend was lost.
+	room  int
+	// now is the time that ages refer to: the drawn time or, with old, that of the last reading
+	// before the backend was lost.
 	now time.Time
 	old bool
 }
@@ -118,7 +115,7 @@ var (
 			return key{Missing: at.IsZero(), numbers: [3]int64{screen.Instant(at)}}
 		},
 	}
-	byWorst = &column{ // the longest name of a finding takes 20 cells
+	byWorst = &column{
 		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66},
 		wider:  []step{{80, 19}, {93, 20}}, cell: findingCell,
 		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
@@ -160,8 +157,8 @@ func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
 	}
 }
 
-// period is a time as the default order compares it, with the unknown last: locks that change hands every few
-// seconds keep their order among each other, by name.
+// period makes a time comparable, with unknown last. Locks that change hands every few seconds stay
+// in order of name.
 func period(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -169,15 +166,14 @@ func period(t time.Time) int64 {
 	return t.UnixNano() / int64(30*time.Second)
 }
 
-// allColumns are all columns, from left to right; the last of them are shown only if the user chose
-// them. A finding says more than a gauge, a kind or a library. These are left out first in a narrow
-// window.
+// allColumns are all columns, from left to right. A narrow window drops them from the right; the
+// last ones are shown only if the user chose them.
 var allColumns = []*column{
 	byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend,
 }
 
-// needs are the widths that names, holders without and with their clients, times of holds, and findings need, the
-// largest since the table was last arranged; 0: not known. domain is the one that hosts share.
+// needs are the largest widths since the table was last arranged; 0: not known. domain is shared by
+// all hosts.
 type needs struct {
 	name, holder, client, held, finding int
 	domain                              string

@@ -33,7 +33,7 @@ func kept(t *testing.T, name, got string) {
 	must.Equal(t, cmp.Diff(string(must.Have(os.ReadFile(path))(t)), got), "", path, "(-update accepts it)")
 }
 
-// troubled are locks of two backends, one of which has just been lost.
+// troubled are locks of two backends; one has just been lost.
 func troubled() *inspect.Snapshot {
 	b := fixture.Backends()
 	b[1].State, b[1].HeardAt = inspect.Down, fixture.Noon

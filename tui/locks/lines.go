@@ -4,13 +4,13 @@ import "github.com/lockscope/lockscope/inspect"
 
 // tableLine is a line of the table of locks: a group's head, or a lock.
 type tableLine struct {
-	Group *lockGroup // whose head it is; nil for a lock
+	Group *lockGroup // set for a group's head; nil for a lock
 	Row   *row
 	// inside: the lock is below its group's head.
 	inside bool
 }
 
-// Selection is a lock or, without one, a group; the cursor follows it from line to line.
+// Selection is a lock or, without one, a group; the cursor follows it.
 type Selection struct {
 	Lock  inspect.ID
 	group Prefix
@@ -44,7 +44,7 @@ func (x *Index) Lines(open map[Prefix]bool) int {
 	return n
 }
 
-// Slice is up to n lines from one on.
+// Slice returns up to n lines.
 func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 	var out []tableLine
 	if !x.Grouped {
@@ -79,7 +79,7 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 	return out
 }
 
-// Line is a thing's line, from 0; that of its group where that is closed, -1 when it is not shown.
+// Line is an item's line, from 0, or that of its closed group; -1 if it is not shown.
 func (x *Index) Line(open map[Prefix]bool, t Selection) int {
 	r, pinned := x.at(t.Lock), x.pinnedLine()
 	switch {
@@ -106,7 +106,7 @@ func (x *Index) Line(open map[Prefix]bool, t Selection) int {
 	return at
 }
 
-// head is the line of a group's head; -1 when there is no such group.
+// head is the line of a group's head; -1 if there is no such group.
 func (x *Index) head(open map[Prefix]bool, p Prefix) int {
 	if x.groups[p] == nil {
 		return -1

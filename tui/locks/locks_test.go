@@ -52,7 +52,6 @@ func TestWiderWindowsShowMore(t *testing.T) {
 	}
 }
 
-// Every column shows its part of a lock, and unknown times and owners as such.
 func TestColumnsShowLocks(t *testing.T) {
 	old, muted, thin := fixture.Orders(), fixture.Orders(), fixture.Thin()
 	old.ID, old.Polled, old.ReadAt = fixture.Id("zk:/locks/old"), true, fixture.Ago(7*time.Second)
@@ -94,7 +93,6 @@ func TestColumnsShowLocks(t *testing.T) {
 	}
 }
 
-// Each column sorts both ways; locks without a value come last in both.
 func TestLocksAreSorted(t *testing.T) {
 	p := open(t, some(), 400, 14)
 	p.shown, _ = newTable([]string{"lock", "kind", "library", "holder", "held", "wait", "queue", "ttl", "finding", "client", "session", "backend"})
@@ -148,7 +146,7 @@ func TestLocksAreGrouped(t *testing.T) {
 	}
 }
 
-// While a filter is typed the cursor is on the first match, or on the lock where it was.
+// While a filter is typed the cursor is on the first match, or stays on its lock.
 func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
 	for _, step := range []struct{ press, names, summary string }{
@@ -302,7 +300,7 @@ func TestTabGoesToTheChain(t *testing.T) {
 	}
 }
 
-// More locks than are arranged at once are arranged meanwhile; what changes until then is taken into account.
+// A long list is arranged in the background, including changes in the meantime.
 func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 3)
 	p := open(t, inspect.NewSnapshot(fixture.Noon, nil, list), 100, 8)
@@ -314,7 +312,7 @@ func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	first := list[0].ID
 	p.put(inspect.NewSnapshot(fixture.Noon, nil, list[1:]), first)
 	p.press("s")
-	for i, rows := range []int{screen.AtOnce + 3, screen.AtOnce + 2} { // the first is not wanted any more
+	for i, rows := range []int{screen.AtOnce + 3, screen.AtOnce + 2} { // the first is no longer wanted
 		if p.Screen.Update(p.later[1+i]); p.Busy == (i == 1) || len(p.Index.Rows) != rows && i == 1 {
 			t.Errorf("%d: busy %v, %d rows", i, p.Busy, len(p.Index.Rows))
 		}
@@ -331,7 +329,7 @@ func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
  ! zk:/app-000/lock-000800  w?  10.2.0.0:53122   <=0.0s    0.0s  = 1            -  herd`)
 }
 
-// The lock under the cursor stays where it is whatever changes, also when it is gone.
+// The lock under the cursor stays in place, even if it is gone.
 func TestTheCursorStaysOnItsLock(t *testing.T) {
 	list := slices.Collect(some().Locks())
 	p := open(t, some(), 80, 12).press("down", "down")

@@ -178,7 +178,7 @@ func sought(host screen.Context) (text string) {
 	return text
 }
 
-// columns are those of the table, the one that it is sorted by marked, and their widths.
+// columns are the table's columns with their widths; the sorted one is marked.
 func (s *Screen) columns() ([]widget.Column, []int) {
 	list, widths := s.shown.layout(s.tableWidth()-widget.Margin-1, s.needs)
 	o := s.Want.Order

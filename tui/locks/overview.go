@@ -30,7 +30,7 @@ const (
 // and the lines with them.
 type overview struct{ names, waits widget.Widest }
 
-// lines are so many at most; none where those are too few.
+// lines are so many at most; none if those are too few.
 func (o *overview) lines(host screen.Context, locks []tableLine, width, lines int) []string {
 	if lines < overviewLeast || len(locks) == 0 {
 		return nil

@@ -117,7 +117,7 @@ func (p *page) press(keys ...string) *page {
 	return p
 }
 
-// put brings a new snapshot, in which these locks have changed.
+// put sends a new snapshot in which these locks have changed.
 func (p *page) put(s *inspect.Snapshot, changed ...inspect.ID) *page {
 	p.snapshot = s
 	p.Screen.Update(screen.SnapshotMsg{Changed: changed, All: len(changed) == 0})

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// settleEvery is the least time between two changes of the order: rows that move more often cannot be aimed at.
+// settleEvery is the minimum time between two changes of the order: rows that move more often cannot be aimed at.
 const settleEvery = 5 * time.Second
 
 // lineKept is how long the line of a lock is kept that is gone, or whose trouble is over: either may come again in a

@@ -29,7 +29,7 @@ func usualTable() table { return table{columns: allColumns} }
 // name of a column in the configuration.
 func (c *column) name() string { return strings.ToLower(c.Title) }
 
-// columnNamed returns nil where there is no such column.
+// columnNamed returns nil if there is no such column.
 func columnNamed(name string) *column {
 	if at := slices.IndexFunc(allColumns, func(c *column) bool { return c.name() == name }); at >= 0 {
 		return allColumns[at]
@@ -125,7 +125,7 @@ func (t table) lay(width int, need needs, spared []spare, first ...*column) ([]w
 	return list, need.name == 0 || widget.InFull(list, width, names...)
 }
 
-// in is the column as a table of some width has it.
+// in is the column in a table of some width.
 func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	out := c.Column
 	for _, s := range c.wider {

@@ -62,7 +62,7 @@ func (v View) configuration() string {
 		columns)
 }
 
-// ShowView shows the list as a view has it. Of one that cannot be used (see Check) the rest counts.
+// ShowView applies a view, except for invalid parts (see Check).
 func (s *Screen) ShowView(v View) {
 	s.Want.Order, _ = v.order()
 	columns := s.usual

@@ -9,18 +9,17 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Subject of a dialog: a contender of a lock or, with Vote, a value on too few masters to hold the
-// lock.
+// Subject of a dialog: a contender or, with Vote, a value on too few masters to hold the lock.
 type Subject struct {
 	Lock      *inspect.Lock
 	Contender *inspect.Contender
 	Vote      bool
 }
 
-// Refusal is the reason why a verb has no dialog about a subject; empty: it has one.
+// Refusal explains why a verb has no dialog about a subject; empty: it has one.
 func Refusal(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject) string {
 	switch redis := len(s.Lock.Masters) > 0; {
-	case of == nil, host.Past(): // the preview would be of now
+	case of == nil, host.Past(): // the preview would be current
 		return host.MayAct()
 	case verb == inspect.VerbTTL && !redis:
 		return "only keys of Redis have a TTL"

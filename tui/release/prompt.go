@@ -35,7 +35,7 @@ func ttlPrompt(r *act.Request) *prompt {
 	return newPrompt("How long is the key to last, such as 10m?", "TTL", func(typed string) error {
 		ttl, err := time.ParseDuration(typed)
 		if err != nil {
-			return errors.New("give a time such as 90s, 10m or 2h")
+			return errors.New("enter a time such as 90s, 10m or 2h")
 		}
 		r.TTL = ttl
 		return act.CheckTTL(ttl)
@@ -47,7 +47,7 @@ func whyPrompt(why *string) *prompt {
 	const asks = "This is production. Why is it done? The audit file keeps it."
 	return newPrompt(asks, "reason", func(typed string) error {
 		if *why = typed; typed == "" {
-			return errors.New("give a reason, such as a ticket")
+			return errors.New("enter a reason, such as a ticket")
 		}
 		return nil
 	})

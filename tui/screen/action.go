@@ -29,7 +29,7 @@ type Action struct {
 	Run      func() tea.Cmd
 }
 
-// Press runs the action of a key; false when none has it.
+// Press runs the action of a key; false if none has it.
 func Press(host Context, actions []Action, key string) (tea.Cmd, bool) {
 	for _, a := range actions {
 		if !slices.Contains(a.Keys, key) {

@@ -40,18 +40,18 @@ type Context interface {
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
-	// ReadOnly is the reason why no lock may be taken by hand; empty where one may be.
+	// ReadOnly is the reason why no lock may be taken by hand; empty if one may be.
 	ReadOnly() string
-	// MayAct is the reason why nothing may be done to locks of others; empty where it may be. Previews only
+	// MayAct is the reason why nothing may be done to locks of others; empty if it may be. Previews only
 	// read. Production reports whether a reason is to be given for it.
 	MayAct() string
 	Production() bool
-	// Arm is the command that allows writing; nil where it is allowed already or cannot be. The dialogs then get an
+	// Arm is the command that allows writing; nil if it is allowed already or cannot be. The dialogs then get an
 	// ArmedMsg.
 	Arm() tea.Cmd
 	// Commands are shell lines to copy about a lock and a contender of it, which may be nil.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
-	// NoClipboard is the reason why the terminal has no clipboard for programs; empty where it may have one.
+	// NoClipboard is the reason why the terminal has no clipboard for programs; empty if it may have one.
 	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
 	// may block.
 	NoClipboard() string

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// CopyMenu offers a lock's texts for the clipboard, first the commands that its findings advise; c is the
-// contender, nil for the holder if there is one.
+// CopyMenu offers a lock's texts for the clipboard, beginning with the commands that its findings
+// advise. c is the contender; nil for the holder.
 func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	if l == nil {
 		host.Flash("the lock is gone")
@@ -36,7 +36,7 @@ func CopyMenu(host Context, l *inspect.Lock, c *inspect.Contender) tea.Cmd {
 	return nil
 }
 
-// AdvisedCommands are the lines for a shell in a finding's advice.
+// AdvisedCommands are the shell commands in a finding's advice.
 func AdvisedCommands(f *inspect.Finding) []describe.Command {
 	var list []describe.Command
 	for _, p := range f.Phrases() {
@@ -47,8 +47,8 @@ func AdvisedCommands(f *inspect.Finding) []describe.Command {
 	return list
 }
 
-// CopyChoices are the texts to copy of a lock and a contender, all of them escaped as they are printed, which
-// every argument and dialog accepts.
+// CopyChoices are the texts to copy of a lock and a contender, escaped as printed; every argument
+// and dialog accepts that form.
 func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	path := "path"
 	if len(l.Masters) > 0 {
@@ -77,7 +77,7 @@ func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe
 	return some
 }
 
-// Copying is the menu of what to copy. It keeps the texts that it was opened with: the copy is the text that was read.
+// Copying is the menu of texts to copy. It keeps those that it was opened with.
 type Copying struct {
 	Context
 	Id      inspect.ID
@@ -114,7 +114,7 @@ func (d *Copying) copy(at int) tea.Cmd {
 	return ToClipboard(d.Context, d.Choices[at].Text, "copied "+d.Choices[at].Text)
 }
 
-// ToClipboard puts text on the terminal's clipboard, and shows done. Without a clipboard it shows
+// ToClipboard copies text to the terminal's clipboard and shows done. Without a clipboard it shows
 // the text, so that the user can select it.
 func ToClipboard(host Context, text, done string) tea.Cmd {
 	if why := host.NoClipboard(); why != "" {

@@ -46,7 +46,7 @@ type EventNote struct {
 	number int
 	// From is the previous holder of a handover, escaped.
 	From string
-	// took is the length of a hold or a wait that has ended; 0 when unknown. atMost: it may have been shorter.
+	// took is the length of a hold or a wait that has ended; 0 if unknown. atMost: it may have been shorter.
 	took   time.Duration
 	atMost bool
 	// Text that filters search, lower case; made on first use.
@@ -163,7 +163,7 @@ func (l *EventLog) Place(number int) int {
 // Number is the number of the event at a place in List.
 func (l *EventLog) Number(place int) int { return l.notes[place].number }
 
-// At is an event by its number; nil where it was forgotten.
+// At is an event by its number; nil if it was forgotten.
 func (l *EventLog) At(number int) (*inspect.Event, *EventNote) {
 	i := l.Place(number)
 	if i == len(l.notes) || l.notes[i].number != number {
@@ -224,7 +224,7 @@ func EventWord(e *inspect.Event) string {
 	}
 }
 
-// TookWords are the length of the hold or the wait that an event ends; empty where that is unknown or nothing.
+// TookWords are the length of the hold or the wait that an event ends; empty if that is unknown or nothing.
 func TookWords(t *theme.Theme, e *inspect.Event, n *EventNote) string {
 	what := "held "
 	switch e.Kind {

@@ -14,34 +14,33 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Filter selects the things of a list that match all terms of one of its alternatives, which are
-// separated by "or" or |. A term is a word that occurs in the texts shown of a thing, or ~ and a
-// regular expression that matches one. On locks it can also be a field such as held, held>5m,
-// lib=curator or holder~^worker. A ! before a term negates it. The zero filter matches everything.
+// Filter selects the items of a list that match all terms of one of its alternatives, which are
+// separated by "or" or |. A term is a word in an item's texts, or ~ and a regular expression that
+// matches one. On locks it can also be a field such as held, held>5m, lib=curator or
+// holder~^worker. A ! before a term negates it. The zero filter matches everything.
 type Filter struct {
 	alternatives [][]term
-	// problems describe the terms that cannot be read. They match everything, so that a typing
-	// error hides nothing.
+	// problems describe invalid terms. They match everything, so that a typing error hides nothing.
 	problems []string
 	// Timed: the matches change with time alone.
 	Timed bool
 }
 
-// term is one condition: on the texts shown of a thing or, on locks, a test.
+// term is one condition: on an item's texts or, on locks, a test.
 type term struct {
 	negated bool
 	in      func(text string) bool
 	test    func(FilterSubject) bool
 }
 
-// FilterSubject is a lock that a filter is asked about, with what its ages are computed from.
+// FilterSubject is a lock to match, with the context for its ages.
 type FilterSubject struct {
 	*inspect.Lock
 	Snapshot *inspect.Snapshot
 	Now      time.Time
 }
 
-// NewWords makes a filter of words and regular expressions only, for lists of other things than
+// NewWords makes a filter of words and regular expressions only, for lists of other items than
 // locks.
 func NewWords(text string) Filter {
 	return newFilter(text, func(string) (term, bool, error) { return term{}, false, errNoField })
@@ -50,7 +49,6 @@ func NewWords(text string) Filter {
 // NewFilter makes a filter of words, regular expressions and fields, for locks.
 func NewFilter(text string) Filter { return newFilter(text, parseField) }
 
-// errNoField is the answer for a term that is no field.
 var errNoField = errors.New("no field")
 
 func newFilter(text string, field func(string) (term, bool, error)) Filter {
@@ -102,10 +100,10 @@ func contains(word string) func(string) bool {
 	return func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
 }
 
-// pattern matches a regular expression, whatever the case.
+// pattern matches a regular expression, ignoring case.
 func pattern(text string) (func(string) bool, error) {
 	if text == "" {
-		return nil, errors.New("~: give a regular expression, such as ~^orders-[0-9]+")
+		return nil, errors.New("~: use a regular expression, such as ~^orders-[0-9]+")
 	}
 	e, err := regexp.Compile("(?i)" + text)
 	if err != nil {
@@ -118,7 +116,7 @@ func pattern(text string) (func(string) bool, error) {
 	return e.MatchString, nil
 }
 
-// Problem is the filter's syntax errors, for people; empty without any.
+// Problem has the filter's syntax errors; empty without any.
 func (f Filter) Problem() string { return strings.Join(f.problems, "; ") }
 
 // Refused is the filter with one more error.
@@ -130,7 +128,7 @@ func (f Filter) Refused(problem string) Filter {
 // Empty reports whether everything matches.
 func (f Filter) Empty() bool { return len(f.alternatives) == 0 }
 
-// MatchText reports whether the texts shown of a thing match.
+// MatchText reports whether an item's texts match.
 func (f Filter) MatchText(parts ...string) bool {
 	return f.some(func(t term) bool { return t.in == nil || slices.ContainsFunc(parts, t.in) != t.negated })
 }
@@ -145,14 +143,13 @@ func (f Filter) Match(p FilterSubject) bool {
 	})
 }
 
-// some reports whether all terms of an alternative hold.
 func (f Filter) some(holds func(term) bool) bool {
 	return f.Empty() || slices.ContainsFunc(f.alternatives, func(terms []term) bool {
 		return !slices.ContainsFunc(terms, func(t term) bool { return !holds(t) })
 	})
 }
 
-// says reports whether one of a lock's texts is as wanted.
+// says reports whether one of a lock's texts matches.
 func (p FilterSubject) says(wanted func(string) bool) bool {
 	if wanted(p.ID.String()) || wanted(string(p.Kind)) || wanted(p.Recipe) || wanted(string(p.State)) {
 		return true
@@ -160,7 +157,7 @@ func (p FilterSubject) says(wanted func(string) bool) bool {
 	return p.anyContender(func(c *inspect.Contender) bool {
 		o := &c.Owner
 		return wanted(o.Label.String()) || wanted(describe.Printable(o.Client)) || wanted(o.Host.String()) ||
-			o.Label == "" && wanted(c.Name.String()) || // else it is mostly random
+			o.Label == "" && wanted(c.Name.String()) || // without a label the name is usually random
 			o.Session != 0 && wanted(inspect.SessionID(o.Session))
 	}) || slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return wanted(f.Rule) })
 }
@@ -195,8 +192,9 @@ func flagTests() map[string]func(FilterSubject) bool {
 	return tests
 }
 
-// durationFields are the fields that are compared with a time as it is drawn, whatever bound it is; false:
-// not known, which matches nothing. Each is named as its column; age is another name of held.
+// durationFields are the fields compared with a duration as drawn, even if it is only a bound;
+// false: unknown, which matches nothing. Each is named like its column; age is another name of
+// held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	held := func(p FilterSubject) (time.Duration, bool) {
 		return HeldFor(describe.View{Snapshot: p.Snapshot, Now: p.Now}, p.Lock)
@@ -215,15 +213,16 @@ func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	}
 }
 
-// textField is a field that is compared with a word or a regular expression.
+// textField is a field compared with a word or a regular expression.
 type textField struct {
-	// texts calls f with each of a lock's texts of the field, until one is as wanted.
+	// texts calls f with each of a lock's texts of the field, until one matches.
 	texts func(p FilterSubject, f func(string) bool) bool
-	// is compares a text with a word in lower case; nil: it occurs in it.
+	// is compares a text with a word in lower case; nil: the text contains it.
 	is func(text, word string) bool
 }
 
-// textFields are named as their columns; lib, rule and host are other names of library, finding and client.
+// textFields are named like their columns; lib, rule and host are other names of library, finding
+// and client.
 func textFields() map[string]textField {
 	library := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe != "" && f(c.Recipe) })
@@ -270,7 +269,7 @@ func textFields() map[string]textField {
 				p.anyContender(func(c *inspect.Contender) bool {
 					return c.Digest == "" &&
 						f(c.Name.String())
-				}) // of a long one the end was cut
+				}) // a long one was cut at the end
 		}, is: strings.HasSuffix},
 		"label": {texts: func(p FilterSubject, f func(string) bool) bool {
 			return p.anyContender(func(c *inspect.Contender) bool { return f(c.Owner.Label.String()) })
@@ -278,7 +277,8 @@ func textFields() map[string]textField {
 	}
 }
 
-// startsWith reports whether an address starts with a part of one: 10.2.0.4 is no part of 10.2.0.41.
+// startsWith reports whether an address begins with these whole parts: 10.2.0.4 does not begin
+// 10.2.0.41.
 func startsWith(addr, part string) bool {
 	rest, ok := strings.CutPrefix(addr, part)
 	return ok && (rest == "" || part == "" || !digit(rest[0]) || !digit(part[len(part)-1]))
@@ -286,7 +286,7 @@ func startsWith(addr, part string) bool {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// FieldNames are the fields as the help and the errors name them.
+// FieldNames lists the fields for help and errors.
 const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, " +
 	"held>5m wait>1m ttl<2s queue>3, held free waiting critical; " +
 	"~ before a regular expression, ! for not, the word or between two"
@@ -318,7 +318,7 @@ func parseField(typed string) (t term, timed bool, err error) {
 	return t, false, err
 }
 
-// endsInField reports whether a text ends in the name of a field alone, which is about to be compared.
+// endsInField reports whether a text ends in a field's name, which is still being typed.
 func endsInField(text string) bool {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
@@ -334,7 +334,7 @@ func durationTerm(name, operator, value string) (term, error) {
 	}
 	limit, err := parseDuration(value)
 	if err != nil {
-		return term{}, fmt.Errorf("%s%s%s: give a time with its unit, such as 30s, 5m, 2h, 1d", name, operator, value)
+		return term{}, fmt.Errorf("%s%s%s: use a time with its unit, such as 30s, 5m, 2h, 1d", name, operator, value)
 	}
 	read := durationFields()[name]
 	return term{test: func(p FilterSubject) bool {
@@ -343,7 +343,7 @@ func durationTerm(name, operator, value string) (term, error) {
 	}}, nil
 }
 
-// parseDuration reads what time.ParseDuration does, and whole days.
+// parseDuration reads whole days, too.
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -355,7 +355,7 @@ func parseDuration(s string) (time.Duration, error) {
 func queueTerm(operator, value string) (term, error) {
 	limit, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return term{}, fmt.Errorf("queue%s%s: give a number, such as queue>3", operator, value)
+		return term{}, fmt.Errorf("queue%s%s: use a number, such as queue>3", operator, value)
 	}
 	return term{test: func(p FilterSubject) bool { return compares(operator, int64(p.Waiting()), limit) }}, nil
 }
@@ -386,10 +386,10 @@ func textTerm(name, operator, value string) (term, error) {
 	case operator != "=":
 		return term{}, fmt.Errorf("%s%s: write %s=WORD or %s~REGEX", name, operator, name, name)
 	case value == "":
-		return term{}, fmt.Errorf("%s=: give a word", name)
+		return term{}, fmt.Errorf("%s=: use a word", name)
 	case name == "kind" && !slices.ContainsFunc(kinds(),
 		func(k inspect.Kind) bool { return strings.HasPrefix(string(k), word) }):
-		return term{}, fmt.Errorf("kind=%s: give one of %s", value, strings.Trim(fmt.Sprint(kinds()), "[]"))
+		return term{}, fmt.Errorf("kind=%s: use one of %s", value, strings.Trim(fmt.Sprint(kinds()), "[]"))
 	}
 	is := field.is
 	if is == nil {

@@ -73,15 +73,15 @@ func TestBadFieldsAreReported(t *testing.T) {
 	s := fixture.Everything()
 	all := matching(s, "")
 	for text, says := range map[string]string{
-		"age>":       "age>: give a time with its unit",
-		"age>5":      "age>5: give a time with its unit",
+		"age>":       "age>: use a time with its unit",
+		"age>5":      "age>5: use a time with its unit",
 		"age=5m":     "write age>5m or age<5m",
-		"queue>x":    "queue>x: give a number",
-		"kind=mutes": "kind=mutes: give one of mutex rw semaphore",
+		"queue>x":    "queue>x: use a number",
+		"kind=mutes": "kind=mutes: use one of mutex rw semaphore",
 		"lib>x":      "lib>: write lib=WORD",
-		"lib=":       "lib=: give a word",
+		"lib=":       "lib=: use a word",
 		"foo=bar":    `no field "foo"`,
-		"!ttl<2":     "ttl<2: give a time",
+		"!ttl<2":     "ttl<2: use a time",
 		"wait<\x1b[": `\u{1b}`,
 	} {
 		f := NewFilter(text)

@@ -14,8 +14,8 @@ const (
 	grantsKept = 24
 	// FreshFor is how long a lock that changed hands is highlighted.
 	FreshFor = 1500 * time.Millisecond
-	// quietFor is the least time between two grants of a lock after which the second is
-	// highlighted. A lock that changes hands all the time is no news.
+	// quietFor is the minimum time between two grants of a lock after which the second is
+	// highlighted. A lock that changes hands all the time is not news.
 	quietFor = 10 * time.Second
 )
 

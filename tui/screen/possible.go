@@ -26,7 +26,7 @@ type PossibleConnection struct {
 // mostPossible connections are shown of a contender.
 const mostPossible = 2
 
-// PossibleWords are lines about the connections that may be a contender's; none where they were not asked for.
+// PossibleWords are lines about the connections that may be a contender's; none if they were not asked for.
 func PossibleWords(host Context, l *inspect.Lock, c *inspect.Contender) []string {
 	p, asked := host.Possible(l, c)
 	if !asked {

@@ -18,7 +18,7 @@ const (
 	// longestCopy is the longest text that goes to the clipboard. Terminals accept at most about
 	// 100 000 characters in base64 (hterm and xterm by default), and silently drop longer text.
 	longestCopy = 74_000
-	// saveLimit bounds the writing of a file: a network disk may hang.
+	// saveLimit bounds the writing of a file, since a network disk may hang.
 	saveLimit = 10 * time.Second
 )
 
@@ -41,8 +41,8 @@ func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	}
 }
 
-// LockTicket is the ticket of a lock of the drawn snapshot, and of a finding about it where f is not nil;
-// false when the lock is gone.
+// LockTicket returns the ticket of a lock, and of a finding about it unless f is nil; false if the
+// lock is gone.
 func LockTicket(host Context, id inspect.ID, f *inspect.Finding) (ticket.Ticket, bool) {
 	l := host.Snapshot().Lock(id)
 	if l == nil {
@@ -51,15 +51,14 @@ func LockTicket(host Context, id inspect.ID, f *inspect.Finding) (ticket.Ticket,
 	return ticket.Of(Ages(host), l, f), true
 }
 
-// Ticket is the menu of the forms of a ticket. It keeps what it was opened on.
+// Ticket is the menu of a ticket's formats.
 type Ticket struct {
 	Context
 	ticket ticket.Ticket
 	list   widget.Scroller
-	saving int // the number of the file that is being written; 0: none
+	saving int // the number of the file being written; 0: none
 }
 
-// ticketSavedMsg is the file that a ticket was written to, or why it was not.
 type ticketSavedMsg struct {
 	number int
 	path   string
@@ -121,7 +120,6 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	return tea.SetClipboard(text), true
 }
 
-// save writes the ticket to a file. The menu stays until that is done.
 func (d *Ticket) save(form string) (tea.Cmd, bool) {
 	text, err := d.ticket.In(form)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *Column) Fit(need int) {
 	c.Width = min(c.Width, c.Most)
 }
 
-// InFull gives some columns, those at these places, all the room that they need before others grow; false where there
+// InFull gives some columns, those at these places, all the room that they need before others grow; false if there
 // is not that much.
 func InFull(columns []Column, width int, at ...int) bool {
 	room := left(columns, width)
@@ -138,7 +138,7 @@ func ColumnAt(widths []int, x int) int {
 
 // Join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
 func Join(columns []Column, widths []int, row []Line, tail string) Line {
-	out := make(Line, 0, 4*len(row)) // a span is large: growing would copy them again and again
+	out := make(Line, 0, 4*len(row)) // a span is large: growing would copy them repeatedly
 	for i := 0; i < len(row); i++ {
 		c, width, column := row[i], widths[i], columns[i]
 		if width == 0 {

@@ -26,7 +26,7 @@ func Facts(t *theme.Theme, width int, lead Span, parts ...string) []Line {
 	return lines
 }
 
-// Named is "name text", or empty when there is no text.
+// Named is "name text", or empty if there is no text.
 func Named(name, text string) string {
 	if text == "" {
 		return ""

@@ -1,11 +1,10 @@
 package widget
 
-// Scroller is a cursor in a list, and the first line of it that is in sight. Every list and every text that
-// scrolls has one. Its zero value is at the start.
+// Scroller is the cursor of a list and its first visible line; every scrolling list and text has
+// one. Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
-// To moves the cursor to a place in a list of n with rows in sight. It scrolls no more
-// than necessary.
+// To moves the cursor in a list of n with so many visible rows. It scrolls no more than necessary.
 func (c *Scroller) To(at, n, rows int) {
 	c.At = max(0, min(at, n-1))
 	c.Top = max(0, min(c.Top, n-rows))
@@ -13,16 +12,16 @@ func (c *Scroller) To(at, n, rows int) {
 	c.Top = max(c.Top, c.At-rows+1)
 }
 
-// Scroll moves the visible part of a text of n lines, which has no cursor.
+// Scroll moves a text of n lines, which has no cursor.
 func (c *Scroller) Scroll(by, n, rows int) { c.Top = max(0, min(c.Top+by, n-rows)) }
 
-// Center is To with the cursor in the middle where there is more on both sides.
+// Center is To with the cursor in the middle if there is more on both sides.
 func (c *Scroller) Center(at, n, rows int) {
 	c.At = max(0, min(at, n-1))
 	c.Top = max(0, min(c.At-rows/2, n-rows))
 }
 
-// Visible is the part of a list of n that is in sight.
+// Visible is the visible part of a list of n.
 func (c *Scroller) Visible(n, rows int) (from, to int) {
 	from = max(0, min(c.Top, n-1))
 	return from, min(n, from+max(0, rows))

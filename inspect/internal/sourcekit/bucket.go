@@ -33,7 +33,7 @@ func (b *Bucket) Spend(tokens float64) {
 	}
 }
 
-// Await returns the time until the next token; zero when there is one.
+// Await returns the time until the next token; zero if there is one.
 func (b *Bucket) Await(now time.Time) (wait time.Duration) {
 	if b.rate == 0 {
 		return 0

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Pace notices that a server answers much more slowly than at the start: our reading may be what it suffers from.
+// Pace notices that a server answers much more slowly than at the start, perhaps because of our
+// reads.
 type Pace struct {
 	// Slow: even the quickest of the last requests took over three times as long as that of the first ones. A
 	// slow server delays every answer; a program that waits for a processor still gets some in time.

@@ -1,4 +1,4 @@
-// Package sourcetest helps to test sources: it keeps what one emits, and waits for what it should.
+// Package sourcetest helps to test sources: it keeps their updates, and waits for expected ones.
 package sourcetest
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// machine has a clock that goes on while this process stands still.
+// machine has a clock that goes on while this process is stopped.
 type machine struct {
 	mu    sync.Mutex
 	ahead time.Duration
@@ -86,7 +86,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 	}
 }
 
-// While the machine sleeps the monotonic clock stands still, as it does on Linux.
+// While the machine sleeps the monotonic clock stops, as on Linux.
 func TestASleepingMachineIsNoticedByItsWallClock(t *testing.T) {
 	awake := time.Now()
 	clock := awake.Add(-time.Minute).Round(0) // a minute ago by the wall clock alone

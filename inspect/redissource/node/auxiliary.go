@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// readAuxiliary reads the missing data next to the keys in one round trip. With main it also reads
-// the keys.
+// readAuxiliary reads the missing helper keys in one round trip and, with main, the keys.
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	var clock *redis.TimeCmd
@@ -21,7 +20,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
 	}
-	var start time.Time // of the request itself, which may have to wait until others are answered
+	var start time.Time // of the request itself, which may have to wait for others
 	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
 		if scored && m.keys == nil {
@@ -31,7 +30,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 			r.request(ctx, p, main)
 		}
 		if m.siblings != nil || m.cluster {
-			return // there each node counts its own
+			return // in a cluster each node counts only its own
 		}
 		if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
 			counted.replication = p.Info(ctx, "replication")
@@ -61,7 +60,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	return nil
 }
 
-// readCounts records the subscribers of the channels that were asked for, or that they could not be counted.
+// readCounts records the channels' numbers of subscribers, or why they are unknown.
 func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
 	for _, query := range r.missing {
 		if query.Type != recipe.TypeChannel {
@@ -84,11 +83,11 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 		}
 	}
 	if counted.hidden() && r.nobodySubscribes() {
-		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // they are dead, or on replicas
+		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // dead, or on replicas
 	}
 }
 
-// nobodySubscribes reports whether the channels that were asked for wake a waiter each, and none has a subscriber.
+// nobodySubscribes reports whether each of the channels wakes a waiter, and none has a subscriber.
 func (r *keyReading) nobodySubscribes() bool {
 	waiters := 0
 	for _, query := range r.missing {
@@ -102,7 +101,7 @@ func (r *keyReading) nobodySubscribes() bool {
 	return waiters > 0
 }
 
-// request requests the missing data next to the key and, with main, the key.
+// request requests the missing helper keys and, with main, the key.
 func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
 	if main {
 		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
@@ -115,7 +114,7 @@ func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) 
 	}
 }
 
-// readProbe records what a helper key holds, or that it could not be read.
+// readProbe records a helper key's content, or that it could not be read.
 func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
 	v := p.value(middle)
 	r.put(p.query.Key, v)
@@ -127,7 +126,7 @@ func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
 	}
 }
 
-// countEverywhere adds up the subscribers on all nodes of a cluster. They may also be on replicas.
+// countEverywhere adds up the subscribers on all nodes of a cluster, except on replicas.
 func (m *Master) countEverywhere(ctx context.Context, channels []string) map[string]channelValue {
 	if len(channels) == 0 {
 		return nil

@@ -16,18 +16,18 @@ import (
 const (
 	// maxClients, in connections of a server: above it their list, which it makes in one go, is not asked for.
 	maxClients = 1000
-	// A connection's name of fewer bytes is no identity, one of more is no value that is read whole.
+	// A connection's name of fewer bytes is not an identity, one of more is not a value that is read whole.
 	minName, maxName = 4, 1 << 10
 )
 
-// Clients says, by their name, where connections to one master come from; nil when it is not known.
+// Clients says, by their name, where connections to one master come from; nil if it is not known.
 type Clients map[string]origin
 
 // origin of all connections of a name, as the server sees it: a host, and host:port when it is one
-// connection, else again the host. Both are empty when that is not one host for certain.
+// connection, else again the host. Both are empty if that is not one host for certain.
 type origin struct{ Host, Client string }
 
-// clientList is what the goroutine that asks for the status knows of the list of clients.
+// clientList is the status goroutine's state of the list of clients.
 type clientList struct {
 	refused *inspect.Unseen // why it is unknown
 	after   time.Time       // it is not asked for before

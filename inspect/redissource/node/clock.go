@@ -17,7 +17,7 @@ import (
 // serverClock is the server's clock, as it was last read.
 type serverClock struct {
 	offset atomic.Int64 // from ours, in nanoseconds
-	// unknown holds why the offset is unknown; nil when it is known.
+	// unknown holds why the offset is unknown; nil if it is known.
 	unknown atomic.Pointer[inspect.Unseen]
 	// refused: TIME is refused, and not requested with the keys.
 	refused atomic.Bool
@@ -32,7 +32,7 @@ func (r *keyReading) scored(main bool) bool {
 	})
 }
 
-// requestClock asks for the clock; nil where that was refused the last time: the server would log it.
+// requestClock asks for the clock; nil if that was refused the last time: the server would log it.
 func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.TimeCmd {
 	if m.clock.refused.Load() { // the status asks for it again
 		return nil

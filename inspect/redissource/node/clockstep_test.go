@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// clockUser makes a user without a right, where one is denied. The client is the administrator's.
+// clockUser creates a user without a right, if one is denied. The client is the administrator's.
 func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
 	t.Helper()
 	admin := server.Client(t)
@@ -24,7 +24,7 @@ func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Cl
 	return admin, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
 }
 
-// onlyNode is the master of a Cluster that is made of one server.
+// onlyNode is the master of a single-node Cluster.
 func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions) *Master {
 	t.Helper()
 	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
@@ -41,8 +41,7 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 	return m
 }
 
-// datedByScores makes three locks whose contenders are dated by the server's clock: they live, or hold, for
-// an hour more.
+// datedByScores creates three locks whose contenders the server's clock dates, for an hour more.
 func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Helper()
 	now := must.Have(admin.Time(t.Context()).Result())(t)
@@ -69,8 +68,8 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	return []string{"lock:a", "fair", "symfony"}
 }
 
-// The clock of a server is set back after it told its time. Who was heard of by it since then waits, and who
-// may hold by it for an hour more holds, also on a node of a cluster.
+// A server's clock is set back after it reported its time. Contenders heard from since then still
+// wait or hold.
 func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cluster bool
@@ -84,7 +83,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 			}
 			server, clock := servertest.StartRedisWithClock(t, args...)
 			admin, options := clockUser(t, server, "")
-			claims := []int{2, 2, 1} // of each key, which is read alone: the others' reading is to read no clock for it
+			claims := []int{2, 2, 1} // per key, read alone: each reading needs its own clock
 			var readers []*Master
 			for range claims {
 				m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
@@ -92,7 +91,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 				if tt.cluster {
 					m = onlyNode(t, admin, options)
 				}
-				m.typed.patient = true // what looks dead is looked at again
+				m.typed.patient = true // what looks dead is read again
 				must.Have(m.ReadStatus(t.Context()))(t)
 				readers = append(readers, m)
 			}
@@ -108,7 +107,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 	}
 }
 
-// A server logs what it refuses: TIME is asked for with the status, and then not with every key.
+// Servers log refused commands, so TIME is requested with the status only.
 func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, options := clockUser(t, server, "-time")

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// reading are all commands that may be sent, as ACL rules name them: nothing may be read that is not here.
+// reading lists, as ACL rules name them, all commands that may be sent.
 var reading = []string{
 	// Of the keys.
 	"scan", "pttl", "getrange", "hscan", "sscan", "zrange", "lrange", "pubsub|numsub", "pubsub|shardnumsub",
-	"type", "memory|usage", // of a key that is of another type than expected
+	"type", "memory|usage", // for a key of an unexpected type
 	"exists",
 
 	// Of the server.
@@ -20,8 +20,8 @@ var reading = []string{
 
 	// Of the connection.
 	"ping", "auth", "select",
-	"asking", // goes before a read that a cluster's node sent on
-	// How go-redis learns where a command's keys are; it knows the ones here without asking.
+	"asking", // precedes a redirected read in a cluster
+	// go-redis asks this for a command's keys; it knows ours without asking.
 	"command", "command|info",
 }
 
@@ -29,7 +29,7 @@ var reading = []string{
 // not sent.
 var ErrRefused = errors.New("not a reading command: refused before it was sent")
 
-// check returns an error for a command off the read list; nil when it may be sent.
+// check returns an error for a command off the read list; nil if it may be sent.
 func check(args []any) error {
 	if slices.Contains(reading, commandName(args)) {
 		return nil
@@ -37,10 +37,9 @@ func check(args []any) error {
 	return fmt.Errorf("redissource: %.20q %.20q: %w", word(args, 0), word(args, 1), ErrRefused)
 }
 
-// containers are the commands that are nothing without a subcommand.
+// containers are the commands that need a subcommand.
 var containers = []string{"client", "cluster", "command", "memory", "pubsub", "sentinel"}
 
-// commandName is a command's name as ACL rules have it.
 func commandName(args []any) string {
 	name, sub := word(args, 0), word(args, 1)
 	if slices.Contains(containers, name) && sub != "" {
@@ -60,13 +59,13 @@ func word(args []any, i int) string {
 	return strings.ToLower(s)
 }
 
-// Rights returns what an account needs to see everything, as ACL SETUSER takes it: a rule for each command
-// that is sent. Not in it are those of connections, which every user has.
+// Rights returns ACL SETUSER rules for an account that sees everything, without those for
+// connections, which every user has.
 func Rights() []string {
 	var rights []string
 	for _, name := range reading {
 		switch name {
-		case "auth", "hello", "sentinel|get-master-addr-by-name": // for all; and only on sentinels
+		case "auth", "hello", "sentinel|get-master-addr-by-name": // every user may send these; and only on sentinels
 		default:
 			rights = append(rights, "+"+name)
 		}

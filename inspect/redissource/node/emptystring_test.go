@@ -15,8 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A key that was known as a collection, and that another program has made an empty string, is that: it is
-// read as a string from then on.
+// Another program may replace a collection by an empty string.
 func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
@@ -48,8 +47,8 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	}
 }
 
-// What reads as an empty string is held by it, or is no key, where a permitted command tells; else it is
-// unknown, and names the missing right.
+// Another permitted command may tell an empty string from no key; otherwise it is unknown, and the
+// missing right is named.
 func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -86,8 +85,7 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	}
 }
 
-// Who takes a key while it runs out between two commands holds it, whatever is refused besides GETRANGE;
-// no client is called "".
+// A client that takes a key between two commands holds it; no client is called "".
 func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -114,8 +112,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	}
 }
 
-// A collection whose key runs out, or is let go of, after its PTTL was answered and before it is read is no
-// key: not one that no lock has.
+// A collection that expires or is released between its PTTL and its read is absent.
 func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -137,7 +134,7 @@ func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 	}
 }
 
-// endsBetween ends a key between the PTTL and the GETRANGE of one pipeline, or what reads a collection.
+// endsBetween ends a key between two commands of one read.
 type endsBetween struct {
 	servertest.Hook
 	end        func()

@@ -8,16 +8,17 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// GlobEscape makes a pattern that matches one key and nothing else.
+// GlobEscape escapes a key so that the pattern matches only that key.
 var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// Matcher is a set of patterns. Those of a word between stars and of a prefix, which most are, are matched faster.
+// Matcher is a set of patterns. It is faster for a prefix and for a word between stars, which are
+// most.
 type Matcher struct {
-	words, folded, prefixes, globs []string // folded are words of any case
+	words, folded, prefixes, globs []string // folded are words in any case
 	custom                         []recipe.Custom
 }
 
-// NewMatcher matches the keys that one of the patterns does, and those that a custom recipe owns.
+// NewMatcher matches the keys of the patterns and of the custom recipes.
 func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	m := Matcher{custom: custom}
 	for _, p := range patterns {
@@ -48,7 +49,7 @@ func ofAnyCase(word string) (string, bool) {
 	return string(lower), word == "" && len(lower) > 0
 }
 
-// containsFold looks for a word of lower-case letters, whatever their case in s.
+// containsFold looks for a word of lower-case letters, ignoring case in s.
 func containsFold(s, word string) bool {
 	for i := 0; i+len(word) <= len(s); i++ {
 		if s[i]|0x20 == word[0] && strings.EqualFold(s[i:i+len(word)], word) {

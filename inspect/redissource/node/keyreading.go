@@ -26,7 +26,7 @@ type keyReading struct {
 	content fault // of reading what the key holds
 	// empty: it reads as an empty string. If no permitted command shows whether it is there, it may not exist.
 	empty bool
-	// again: read it once more, by another type or since it changed meanwhile; once: it was read already.
+	// again: read it again, by another type or since it changed meanwhile; once: it was read already.
 	again, once bool
 	// untyped is the TYPE that was not answered, where it is needed.
 	untyped redis.Cmder
@@ -119,7 +119,7 @@ func (m *Master) readExpiry(r *keyReading, ttl *redis.DurationCmd) {
 	}
 }
 
-// questions are those that some replies raise about a key; nil where they do not.
+// questions are those that some replies raise about a key; nil if they do not.
 type questions struct {
 	kind  *redis.StatusCmd
 	size  *redis.IntCmd

@@ -290,7 +290,7 @@ func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
 	return client
 }
 
-// User returns our name as an ACL has it.
+// User returns our user's name.
 func (m *Master) User() string {
 	if m.options.Username == "" {
 		return "default"

@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxItems limits the fields or members that are read of a key. One that takes more than maxBytes of the server's
-	// memory, by maxSamples of its items, is no lock.
+	// memory, by maxSamples of its items, is not a lock.
 	maxItems   = 1000
 	maxSamples = 4096
 	maxBytes   = 1 << 20
@@ -74,7 +74,7 @@ func (pr probe) value(middle time.Time) recipe.Value {
 	return v
 }
 
-// readBody decodes what the key holds.
+// readBody decodes the key's content.
 func (pr probe) readBody(v *recipe.Value) {
 	switch body := pr.body.(type) {
 	case *redis.StringCmd:
@@ -93,7 +93,7 @@ func (pr probe) readBody(v *recipe.Value) {
 	}
 }
 
-// What go-redis makes of PTTL's answers for a key that is not there, and for one that never expires.
+// go-redis' values for PTTL's answers about a missing key, and about one that never expires.
 const (
 	gone    = time.Duration(-2)
 	forEver = time.Duration(-1)
@@ -122,7 +122,7 @@ func cut(s string) string { return s[:min(len(s), shown)] }
 // subscribers asks how many subscribe to channels, sharded ones included, with a command for many.
 type subscribers struct {
 	plain, sharded []*redis.MapStringIntCmd
-	replication    *redis.StringCmd // nil where it was not asked for
+	replication    *redis.StringCmd // nil if it was not asked for
 }
 
 func (m *Master) requestSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {

@@ -29,7 +29,7 @@ type refusal struct{ inspect.Unseen }
 func (r refusal) Error() string { return r.Reason }
 
 // newer names the requirement, for a server without tracking.
-const newer = "Redis 6 or later, without a proxy before it"
+const newer = "Redis 6 or later, without a proxy in front of it"
 
 // refuse is the refusal by the answer to a command; right would allow it, unless the answer names another.
 func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
@@ -90,7 +90,7 @@ func (p *Pusher) Run(ctx context.Context, report func(armed bool, refused *inspe
 	}
 }
 
-// session is the life of one connection; it returns why that ended.
+// session runs one connection; it returns why it ended.
 func (p *Pusher) session(ctx context.Context, armed func()) error {
 	var connected atomic.Bool
 	options, err := p.Master.direct(ctx)
@@ -170,7 +170,7 @@ func (p *Pusher) waiting() time.Duration {
 	return max(1, p.Master.now().Sub(p.pinged))
 }
 
-// answered records the answer to a ping, an error or not; false where none was sent.
+// answered records the answer to a ping, an error or not; false if none was sent.
 func (p *Pusher) answered() bool {
 	p.mu.Lock()
 	asked := p.pinged

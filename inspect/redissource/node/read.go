@@ -54,7 +54,7 @@ func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, 
 
 // unsteady is the vote of a key that was another each time that it was read: it may be held.
 func (m *Master) unsteady() inspect.Vote {
-	v := inspect.Vote{Addr: m.Address(), Error: "the key changed each time that it was read"}
+	v := inspect.Vote{Addr: m.Address(), Error: "the key changed every time it was read"}
 	for _, a := range []inspect.Aspect{
 		inspect.AspectKind, inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectVotes,
 	} {

@@ -16,7 +16,7 @@ import (
 // rounds limits the questions that arise from answers.
 const rounds = 3
 
-// recognise reads what recipes ask for next to the keys, and makes votes of what they know.
+// recognise reads the helper keys that recipes ask for, and makes votes from them.
 func (m *Master) recognise(ctx context.Context, readings []*keyReading) error {
 	for range rounds {
 		var asking []*keyReading
@@ -175,7 +175,7 @@ func (r *keyReading) unseenHint() string {
 	return ""
 }
 
-// hold puts what a recipe knows of the key into its vote.
+// hold puts a recipe's reading of the key into its vote.
 func (r *keyReading) hold(held *recipe.Record) {
 	v := &r.vote
 	v.Held = held

@@ -89,8 +89,8 @@ func readName(cmd redis.Cmder) string {
 	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
 }
 
-// rightFor returns the ACL rule that would allow a command; empty where no right is missing. keys is the pattern of the
-// keys that it reads, empty where it reads none.
+// rightFor returns the ACL rule that would allow a command; empty if no right is missing. keys is the pattern of the
+// keys that it reads, empty if it reads none.
 func rightFor(cmd redis.Cmder, keys string) string {
 	err, name := cmd.Err(), commandName(cmd.Args())
 	switch {

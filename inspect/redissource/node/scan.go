@@ -80,7 +80,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 			u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
 			unsought = &u
 		}
-		keys, next := cmd.Val() // of none where it was refused
+		keys, next := cmd.Val() // of none if it was refused
 		cursor, done = next, next == 0
 		s.keys += len(keys)
 		locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool { return !s.match.Any(key) }))
@@ -90,7 +90,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 		if given += len(locks); s.limits.Keys > 0 && given > 2*s.limits.Keys { // some come more than once
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.Address(), Read: "SCAN",
-				Reason: fmt.Sprintf("SCAN has named %d keys that match, and does not end", given),
+				Reason: fmt.Sprintf("SCAN has returned %d matching keys and does not end", given),
 			}, true
 		}
 		s.rested = s.pause(s.m.now().Sub(start))

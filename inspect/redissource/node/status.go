@@ -201,7 +201,7 @@ func roleName(candidates ...string) string {
 	return ""
 }
 
-// infoField finds a field in INFO's text; empty when it is not there.
+// infoField finds a field in INFO's text; empty if it is not there.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -30,7 +30,7 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 	}
 	if st := info("run_id:\x1b[31m", "uptime_in_seconds:-1", "maxmemory:many", "maxmemory_policy:ALL keys", "role:king"); st.RunID != "" ||
 		!st.StartedAt.IsZero() || st.MaxMemory != 0 || st.EvictionPolicy != "" || st.Role != "" || st.Persistence != "" {
-		t.Errorf("text that is no fact: %+v", st)
+		t.Errorf("text that is not a fact: %+v", st)
 	}
 	for want, lines := range map[string][]string{
 		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far: that says nothing of the next

@@ -6,10 +6,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mayBeUnready reports whether a server may refuse all keys although it answers PING: it loads its data, is a
-// replica without a link to its master (whether it answers then, replica-serve-stale-data, INFO does not
-// report), or reports nothing. Redis before 7 answers PING while its master is lost, and so do proxies by
-// themselves.
+// mayBeUnready reports whether a server may refuse all keys although it answers PING: it is
+// loading, is a replica without a link to its master (INFO does not report
+// replica-serve-stale-data), or reports nothing. Redis before 7 answers PING while its master is
+// lost, and proxies answer it themselves.
 func mayBeUnready(info string) bool {
 	switch {
 	case infoField(info, "role") == "", infoField(info, "loading") == "1":
@@ -20,8 +20,8 @@ func mayBeUnready(info string) bool {
 	return false
 }
 
-// readAny asks for some key, and returns the error of a server that refuses all of them. An account
-// that may not ask for it learns nothing.
+// readAny reads any key, and returns the error of a server that refuses all of them. An account
+// without the right learns nothing.
 func (m *Master) readAny(ctx context.Context) error {
 	return m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
 		return onlyBroken(c.Scan(ctx, 0, "", 1).Err())

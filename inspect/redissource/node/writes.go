@@ -10,7 +10,7 @@ import (
 )
 
 // readWrites records whether a master refuses writes. Redis refuses PING, too, while it does so for its disk
-// (processCommand in its server.c): that a snapshot failed, which INFO has, is no reason where no save points
+// (processCommand in its server.c): that a snapshot failed, which INFO has, is not a reason where no save points
 // are set or stop-writes-on-bgsave-error is off, which INFO does not have. Where PING may not be sent, it is
 // unknown. A replica whose own snapshot failed refuses PING as well (since Redis 7), and takes no client's
 // writes anyhow.

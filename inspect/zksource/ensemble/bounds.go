@@ -34,7 +34,7 @@ func (b bounds) middle() time.Duration {
 // within is the tolerance of middle.
 func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
 
-// apart is the gap between the two, zero where they overlap or one is not known.
+// apart is the gap between the two, zero if they overlap or one is not known.
 func (b bounds) apart(o bounds) time.Duration {
 	if !b.known || !o.known {
 		return 0

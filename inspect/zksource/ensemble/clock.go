@@ -9,16 +9,15 @@ import (
 )
 
 // clock relates the ensemble's clock to ours. The leader dates every transaction
-// (PrepRequestProcessor), so the relation starts again with each election, and whenever that clock
-// is set.
+// (PrepRequestProcessor), so it starts again with each election, and whenever that clock is set.
 type clock struct {
-	election       int64         // the newest one that was read
+	election       int64         // the newest one read
 	from           int64         // the first transaction after the clock was set; 0: it was not
-	oldest, newest transaction   // that were read, of the newest election and since the clock was set
-	ahead          time.Duration // of newest to our clock when it was read; below zero: behind
-	live           bounds        // by the creations that were seen live
+	oldest, newest transaction   // read in the newest election and since the clock was set
+	ahead          time.Duration // of newest against our clock when it was read; negative: behind
+	live           bounds        // from creations that were seen live
 	since          time.Time     // when live was renewed
-	everyone       bool          // the servers that answer are all of the ensemble
+	everyone       bool          // all servers of the ensemble answered
 }
 
 // transaction is one that was read, with its time by the leader's clock.
@@ -27,20 +26,21 @@ type transaction struct {
 	at   time.Time
 }
 
-// epoch is the number of the election that a transaction follows.
+// epoch is the number of a transaction's election.
 func epoch(zxid int64) int64 { return zxid >> 32 }
 
 const (
-	// window is the time after which live is renewed, since clocks drift: in it by far less than drift.
+	// window is the time after which live is renewed, since clocks drift, but far less than drift
+	// in this time.
 	window, drift = 10 * time.Minute, 7 * time.Second
-	// promptNews is the time within which a creation that was seen live was heard of: later news are known as late.
+	// promptNews is the usual delay of news about a creation; later news are known to be late.
 	promptNews = zkwire.MaxLag + time.Second/2
-	// agreed is the gap up to which the clocks of two servers pass for the same.
+	// agreed is the gap up to which two servers' clocks count as equal.
 	agreed = 2 * time.Second
 )
 
-// leader is the place of the server that dates all transactions; -1 where it is not known, as where one has
-// not noticed yet that it lost: the number of its election is lower, or two say that they lead the same.
+// leader is the index of the server that dates all transactions; -1 if unknown, for example while a
+// deposed leader has not noticed yet: its election is older, or two claim the same one.
 func leader(answers []answer) int {
 	newest := int64(0)
 	for i := range answers {
@@ -58,19 +58,18 @@ func leader(answers []answer) int {
 		case at < 0:
 			at = i
 		case a.leads() && answers[at].leads():
-			return -1 // one of them does not any more
+			return -1 // one of them was deposed
 		}
 	}
 	return at
 }
 
-// leads reports whether a server says that it leads others.
 func (a *answer) leads() bool { return a.status.Role == "leader" }
 
-// epoch is the number of the election that a server follows; 0 if it does not report its newest transaction.
+// epoch is the number of the server's election; 0 if it does not report its newest transaction.
 func (a *answer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
 
-// dated learns from a transaction of a node that was read.
+// dated learns from the transaction of a node that was read.
 func (c *clock) dated(t transaction, now time.Time) {
 	switch {
 	case epoch(t.zxid) > c.election:
@@ -88,16 +87,16 @@ func (c *clock) dated(t transaction, now time.Time) {
 	}
 }
 
-// wasSet starts again at a transaction: those before it were dated by a clock that was set since.
+// wasSet starts again at a transaction: the clock was set after the previous ones.
 func (c *clock) wasSet(zxid int64) {
 	*c = clock{election: c.election, from: zxid, everyone: c.everyone}
 }
 
-// created learns from a creation that was seen live. The node was created, by the leader's clock, before we
-// heard of it: the least of what our clock showed minus that time is the closest bound.
+// created learns from a creation that was seen live. It happened, by the leader's clock, before we
+// heard of it, so the least difference between our clock and that time is the closest bound.
 func (c *clock) created(seen, ctime time.Time, zxid int64) {
 	if epoch(zxid) < c.election || zxid < c.from {
-		return // by the clock of a former leader, or before it was set
+		return // by a former leader's clock, or before it was set
 	}
 	least := ctime.Sub(seen.Round(0))
 	if c.live.known && (least-c.live.low).Abs() > promptNews+drift {
@@ -109,8 +108,8 @@ func (c *clock) created(seen, ctime time.Time, zxid int64) {
 	c.live.at = seen
 }
 
-// measure learns from the servers' answers, and those before. An ensemble that was wiped counts its elections
-// from lower on.
+// measure learns from the servers' answers, and the previous ones. An ensemble that was wiped
+// counts its elections from the start again.
 func (c *clock) measure(was, answers []answer, everyone bool) {
 	c.everyone = everyone
 	if i := leader(answers); i >= 0 {
@@ -124,12 +123,12 @@ func (c *clock) measure(was, answers []answer, everyone bool) {
 	}
 	for i := range min(len(was), len(answers)) {
 		if answers[i].serves() {
-			answers[i].clock = was[i].clock.with(answers[i].clock) // a date has whole seconds: several are closer
+			answers[i].clock = was[i].clock.with(answers[i].clock) // dates are in whole seconds: several are closer
 		}
 	}
 }
 
-// mayBeLater reports whether a server may follow the newest election that something was read of, or a later one.
+// mayBeLater reports whether a server may follow the newest known election, or a later one.
 func (c *clock) mayBeLater(a answer) bool {
 	return !a.serves() || a.status.Zxid == 0 || a.epoch() >= c.election
 }
@@ -153,8 +152,8 @@ func (c *clock) ofServer(i int, answers []answer) bounds {
 	return a.clock
 }
 
-// ofLeader relates the clock that dates transactions to ours, from the first one on that is known to be by
-// it. Where the leader's is not known it passes for what the others agree on.
+// ofLeader relates the clock that dates transactions to ours, with the first transaction for which
+// it holds. If the leader's clock is unknown, the others' count if they agree.
 func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	election := c.election
 	b, same := agree(answers)
@@ -165,7 +164,7 @@ func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 			b = a.clock
 		}
 		if a.leads() && a.epoch() < election && !same {
-			b = bounds{} // it is not known to have won the newest election, too
+			b = bounds{} // it may have lost the newest election
 		}
 	}
 	b = b.with(c.liveSince(election))
@@ -178,7 +177,7 @@ func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	}
 	switch {
 	case b.known && election == c.election && c.ahead > b.high+agreed:
-		// It was set ahead since it was compared with ours: what it dated before is not as old.
+		// It was set ahead after the comparison: earlier dates are not as old as they look.
 		return inspect.LeaderClock{From: max(k.From, c.newest.zxid), Offset: c.ahead}
 	case b.known:
 		k.Offset, k.Within, k.Known = b.middle(), b.within(), true
@@ -186,7 +185,7 @@ func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	return k
 }
 
-// agree bounds the clocks of the servers that are known, as long as they agree. all: that is each of them.
+// agree bounds the known clocks, as long as they agree. all: every server's is known.
 func agree(answers []answer) (b bounds, all bool) {
 	all = len(answers) > 0
 	for i := range answers {

@@ -115,7 +115,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 	}
 }
 
-// What a former leader made is no measure of the new one's clock, however late it is heard of.
+// What a former leader made is not a measure of the new one's clock, however late it is heard of.
 func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -145,7 +145,7 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	}
 }
 
-// Servers whose clocks agree date everything, whoever led; so do those that are known where the leader's is not.
+// Servers whose clocks agree date everything, whoever led.
 func TestClocksThatAgreeDateEverything(t *testing.T) {
 	t.Parallel()
 	right, off := follows(), follows()

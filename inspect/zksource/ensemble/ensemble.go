@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// Ensemble is what the servers last reported. It belongs to one goroutine.
+// Ensemble is the servers' last reports. It belongs to one goroutine.
 type Ensemble struct {
 	addrs   []string          // of the servers in the target
 	admins  []*zkadmin.Server // one for each of them, and then others

@@ -58,7 +58,7 @@ type answer struct {
 	took   time.Duration
 	err    string // for people, escaped
 	failed error
-	// oldest of its connections, by its own clock; zero when unknown.
+	// oldest of its connections, by its own clock; zero if unknown.
 	oldest time.Time
 	clock  bounds // of its clock minus ours, as this answer shows it
 	// asOf is the earliest time of status.Zxid, and at the latest. See inspect.Server for lag and nodesApart.
@@ -232,7 +232,7 @@ func (q *Inquiry) readSessions(
 	return sessions, nil
 }
 
-var errTooDear = errors.New("too many to ask for without hurting the server")
+var errTooDear = errors.New("too many to ask for without slowing the server down")
 
 // affordable asks whether the table of watches is small enough to be asked for.
 func affordable(ctx context.Context, admin *zkadmin.Server) error {

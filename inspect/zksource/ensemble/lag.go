@@ -65,7 +65,7 @@ func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status)
 	a.status.Zxid, a.asOf = is.Zxid, second.asOf
 }
 
-// nodesApart is by how many znodes a server has more than the leader; 0 where they are not at the same
+// nodesApart is by how many znodes a server has more than the leader; 0 if they are not at the same
 // transaction, or do not say.
 func nodesApart(one, leader zkadmin.Status) int {
 	if one.Zxid == 0 || one.Zxid != leader.Zxid || one.Nodes == 0 || leader.Nodes == 0 {
@@ -82,7 +82,7 @@ func leaderOf(servers []answer) int {
 	return -1
 }
 
-// leaderZxid returns the leader's newest transaction; zero when no leader answered.
+// leaderZxid returns the leader's newest transaction; zero if no leader answered.
 func leaderZxid(servers []answer) uint64 {
 	if i := leaderOf(servers); i >= 0 {
 		return servers[i].status.Zxid

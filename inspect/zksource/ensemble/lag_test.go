@@ -8,7 +8,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The lag of a member is the time since which its leader is known to have had what it lacks.
 func TestTheLagOfAMember(t *testing.T) {
 	t.Parallel()
 	const epoch1, epoch2 = 1 << 32, 2 << 32

@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// A member lags since its leader had answered, at the latest, until it was asked, at the earliest: an answer
-// that comes late makes no server lag.
+// The lag counts from the leader's answer to our request to the member, so a late answer is no lag.
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
@@ -36,12 +35,11 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	}
 }
 
-// A member that is asked again may have read its newest transaction as soon as it was asked: however late
-// that answer comes, the member is known to have lacked something only until then.
+// The same for the second request: only the time until it was sent counts.
 func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second
-	var asked time.Time // the member, again
+	var asked time.Time // the second request to the member
 	speaker := func(role string, hears func()) *zkadmin.Server {
 		return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
 			ours, its := net.Pipe()

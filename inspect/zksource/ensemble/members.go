@@ -44,7 +44,7 @@ func sameHost(addr, admin string) bool {
 }
 
 // members counts the ensemble's servers, in our target or not, and those with a vote (see [inspect.Backend]);
-// 0 when the count is unknown. It waits for as long as for any other answer.
+// 0 if the count is unknown. It waits for as long as for any other answer.
 func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters int, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, 1, nil
@@ -73,7 +73,7 @@ func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters in
 }
 
 // countMembers counts the servers in an ensemble's configuration, and those with a vote where each has one:
-// none where some are observers, weighed or in groups.
+// none if some are observers, weighed or in groups.
 func countMembers(configuration string) (all, voters int) {
 	lines := "\n" + configuration
 	all = strings.Count(lines, "\nserver.")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// NoQuorum lists the answers of the servers of an ensemble without a quorum; empty when a server serves all clients, or
+// NoQuorum lists the answers of the servers of an ensemble without a quorum; empty if a server serves all clients, or
 // none reports that it lacks one.
 func (e *Ensemble) NoQuorum() string {
 	lacking := false
@@ -20,7 +20,7 @@ func (e *Ensemble) NoQuorum() string {
 			says = append(says, addr+": "+a.err)
 		case a.asked:
 			lacking = true
-			says = append(says, addr+": only serves clients that only read")
+			says = append(says, addr+": serves read-only clients only")
 		}
 	}
 	if !lacking {

@@ -23,7 +23,7 @@ const (
 	readWatches
 )
 
-// blindness is what stays unknown without a read.
+// blindness is what stays unknown if a read fails.
 type blindness struct {
 	// name of the request, the AdminServer's command, and word the four-letter word.
 	name, word string
@@ -114,7 +114,7 @@ func neverGiven(addr string, b *blindness) *inspect.Finding {
 		Evidence: map[string]any{"server": addr, "reason": b.word + " is not in its 4lw.commands.whitelist"},
 		Steps: []inspect.Step{{
 			Verb: inspect.VerbConfigure,
-			Why: "give the server's AdminServer in the target (admin=http://" +
+			Why: "add the server's AdminServer to the target (admin=http://" +
 				net.JoinHostPort(inspect.Escape(host), "8080") +
 				"), or allow cons, wchs and wchp in 4lw.commands.whitelist",
 		}},

@@ -18,11 +18,11 @@ import (
 type Report struct {
 	// Covers are the inquiry's.
 	Covers []inspect.ID
-	// Sessions of all servers that answered; nil when none did. SessionsAt is when the first of them was asked.
+	// Sessions of all servers that answered; nil if none did. SessionsAt is when the first of them was asked.
 	Sessions    map[int64]inspect.Session
 	SessionsAt  time.Time
 	AllSessions bool // every server of the ensemble answered
-	// Watches of all servers that answered, by the servers' paths; nil when none did. Asked is when the first was.
+	// Watches of all servers that answered, by the servers' paths; nil if none did. Asked is when the first was.
 	Watches map[string][]int64
 	Asked   time.Time
 

@@ -216,7 +216,7 @@ func (t *Tree) readAll(d *Dir, added []string) {
 }
 
 // left handles a listed child that was gone when it was asked for. It may have been made again since: the directory
-// is listed once more.
+// is listed again.
 func (t *Tree) left(d *Dir, name string, at time.Time) {
 	if !d.drop(name) {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// mark notes that a directory's lock must be built.
+// mark notes that a directory's lock must be rebuilt.
 func (t *Tree) mark(d *Dir) {
 	if !d.dirty {
 		d.dirty = true
@@ -16,7 +16,7 @@ func (t *Tree) mark(d *Dir) {
 	}
 }
 
-// settle marks a directory to be searched for nodes that are locks on their own.
+// settle marks a directory to be searched for single nodes that are locks.
 func (t *Tree) settle(d *Dir) {
 	if !d.settling {
 		d.settling = true
@@ -24,7 +24,7 @@ func (t *Tree) settle(d *Dir) {
 	}
 }
 
-// Build makes each lock once that has changed. Leases are judged at now.
+// Build rebuilds each changed lock once. Leases are judged at now.
 func (t *Tree) Build(now time.Time) {
 	for len(t.dirty)+len(t.settled) > 0 {
 		dirty, settled := t.dirty, t.settled
@@ -41,7 +41,7 @@ func (t *Tree) Build(now time.Time) {
 	}
 }
 
-// wholesFirst are directories that are to be built, a semaphore's own one before its parts.
+// wholesFirst lists the directories to build, semaphores before their parts.
 func (t *Tree) wholesFirst(dirty []*Dir) []*Dir {
 	wholes := make([]*Dir, 0, len(dirty))
 	var parts []*Dir
@@ -60,7 +60,7 @@ func (t *Tree) wholesFirst(dirty []*Dir) []*Dir {
 	return append(wholes, parts...)
 }
 
-// build makes the lock that a directory is, unless it is a part of another.
+// build builds a directory's lock, unless it is part of another.
 func (t *Tree) build(d *Dir, now time.Time) {
 	d.judged = d.judged || d.awaited == 0 && !d.readAt.IsZero()
 	b := t.base(d)
@@ -80,7 +80,7 @@ func (t *Tree) build(d *Dir, now time.Time) {
 	t.buildWhole(d, now)
 }
 
-// buildWhole makes the lock of a directory with its parts.
+// buildWhole builds the lock of a directory with its parts.
 func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	if !t.mayBeLock(d) {
 		return
@@ -111,7 +111,7 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	if lock != nil {
 		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
-		if t.cfg.Only != "" { // it is the one that the operator asked for
+		if t.cfg.Only != "" { // the one that the operator asked for
 			lock.Named()
 		}
 		t.show(d, lock)
@@ -120,7 +120,7 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	t.built(d, was)
 }
 
-// mayBeLock reports whether a lock may be made of a directory.
+// mayBeLock reports whether a directory may be a lock.
 func (g *ground) mayBeLock(d *Dir) bool {
 	if g.outside(d) || g.cfg.Only != "" && !g.named(d) {
 		return false
@@ -128,7 +128,8 @@ func (g *ground) mayBeLock(d *Dir) bool {
 	return !d.root || d.phase != leaf || d.single()
 }
 
-// built notes that a directory's lock was made, and what that decides for its parts. was is fold before.
+// built notes that a directory's lock was built, which decides about its parts. was is the previous
+// fold.
 func (t *Tree) built(d *Dir, was fold) {
 	if d.fold == undecided {
 		d.fold = separate
@@ -150,7 +151,8 @@ func (t *Tree) built(d *Dir, was fold) {
 	}
 }
 
-// ready reports whether enough of a directory was read. On the first walk its queue is shown by names alone before.
+// ready reports whether enough of a directory was read. On the first walk its queue is shown by
+// names alone before that.
 func (t *Tree) ready(d *Dir, now time.Time) bool {
 	switch {
 	case d.phase == leaf, d.lone == freed:
@@ -158,7 +160,7 @@ func (t *Tree) ready(d *Dir, now time.Time) bool {
 	case d.readAt.IsZero():
 		return d.single()
 	case d.judged || d.awaited == 0:
-		return d.fresh == 0 || d.readSome() // else all that were known have left, and those that came are not read yet
+		return d.fresh == 0 || d.readSome() // otherwise all known ones have left, and the new ones are unread
 	}
 	if !t.cfg.Once && !t.FirstPass && d.shown == nil && t.base(d) == nil {
 		if lock, _ := t.assemble(d, now); lock != nil {
@@ -180,7 +182,7 @@ func (t *Tree) lock(d *Dir, now time.Time) *inspect.Lock {
 }
 
 // assemble builds a directory's lock from the nodes read so far. It returns nil if the directory is
-// no lock, or has no contenders.
+// not a lock, or has no contenders.
 func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded bool) {
 	lock, folded = d.directory().Lock(g.id(d), d.newest())
 	if lock == nil && d.single() {
@@ -189,7 +191,6 @@ func (g *ground) assemble(d *Dir, now time.Time) (lock *inspect.Lock, folded boo
 	return lock, folded
 }
 
-// directory is all that was read of the directory.
 func (d *Dir) directory() inspect.Directory {
 	whole := inspect.Directory{Created: d.created, Data: d.Own().Data}
 	whole.Children = d.children.shown()
@@ -200,8 +201,8 @@ func (d *Dir) directory() inspect.Directory {
 	for place, part := range d.parts {
 		whole.Parts[place] = part.children.shown()
 	}
-	// The permits of Curator's are in a container, which a server removes when it finds it empty, between one
-	// permit and the next.
+	// Curator's permits are in a container, which a server removes while it is empty, between two
+	// permits.
 	if _, there := whole.Parts[recipe.CuratorLeases]; !there && d.keepsQueue() {
 		whole.Parts[recipe.CuratorLeases] = nil
 	}
@@ -232,7 +233,7 @@ func (t *Tree) conceal(d *Dir, why []inspect.Unseen) {
 	}
 }
 
-// expiresWith records when a lock expires, so that the expiry is shown then.
+// expiresWith records when a lock expires, so that it is shown in time.
 func (t *Tree) expiresWith(d *Dir, lock *inspect.Lock) {
 	delete(t.expiring, d)
 	if lock == nil {

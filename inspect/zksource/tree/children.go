@@ -230,7 +230,7 @@ func (c *children) list(names []string) (added, removed []string) {
 	return added, removed
 }
 
-// drop forgets a child that turned out to be gone; false when it was not listed.
+// drop forgets a child that turned out to be gone; false if it was not listed.
 func (c *children) drop(name string) bool {
 	c.arrived(name)
 	i, listed := slices.BinarySearch(c.names, name)

@@ -14,16 +14,16 @@ type Config struct {
 	Only  string
 	// Chroot is before every path on the servers.
 	Chroot Chroot
-	// Once: each node is looked at once, and no changes come. Eager: no budget bounds the reads.
+	// Once: each node is read once, without changes. Eager: no budget bounds the reads.
 	Once, Eager bool
-	// Depth, Children and Dirs are those of zksource.Budget; Relists, too.
+	// Depth, Children, Dirs and Relists are fields of zksource.Budget.
 	Depth, Children, Dirs int
 	Relists               float64
 	// Intervals of repeated reads: see the beats of zksource.
 	Focused, Others, Doubtful, Sweep time.Duration
 }
 
-// Server is what the connection lets a walk do.
+// Server is what the connection supports.
 type Server struct {
 	// Addr names the server that answers, or all of them while none does.
 	Addr string
@@ -50,7 +50,7 @@ func (c Chroot) OnServer(p string) string {
 	return string(c) + p
 }
 
-// Shown is a server's path as we show it; false when it is outside the chroot.
+// Shown is a server's path as we show it; false if it is outside the chroot.
 func (c Chroot) Shown(p string) (string, bool) {
 	rest, ok := strings.CutPrefix(p, string(c))
 	switch {

@@ -8,25 +8,24 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// phase is the result of reading a node as a directory.
 type phase uint8
 
 const (
 	unasked  phase = iota // nothing
-	absent                // it does not exist; only a root stays then
+	absent                // it does not exist; only roots are kept then
 	leaf                  // it is ephemeral: it cannot have children
 	crowded               // it has too many children to list
 	shut                  // its children could not be listed; see blind.refused
-	listable              // its children can be, or were, listed
+	listable              // its children can be listed, or were
 )
 
-// asking is whether a Stat or a list of a directory is queued or on its way.
+// asking is whether a Stat or a list of a directory is queued or in flight.
 type asking uint8
 
 const (
 	idle     asking = iota
-	underWay        // it is
-	askAgain        // and the directory changed meanwhile
+	underWay        // queued or in flight
+	askAgain        // and the directory has changed since
 )
 
 // dataState is the state of a directory's own data, for recipes that keep something there; see
@@ -45,12 +44,12 @@ type lone uint8
 
 const (
 	notLone lone = iota
-	byPath       // one at a path that a recipe names
-	alone        // the only ephemeral one in its directory
-	freed        // it was alone, and is gone
+	byPath       // a single one at a path that a recipe names
+	alone        // the only ephemeral node in its directory
+	freed        // it was alone, and has been deleted
 )
 
-// fold is whether the parts of a semaphore are locks themselves; see semaphore.go.
+// fold is whether a semaphore's parts are locks themselves; see semaphore.go.
 type fold uint8
 
 const (
@@ -59,58 +58,58 @@ const (
 	folded         // they are parts of this lock
 )
 
-// Dir is one directory of the walk, or one node without children of interest. Every lock has one,
-// so its small fields are packed and rare fields are behind a pointer.
+// Dir is one directory of the walk, or one node without relevant children. Every lock has one, so
+// small fields are packed and rare fields are behind a pointer.
 type Dir struct {
 	Path  string
 	depth int32
 	root  bool
-	// aboveRoot: the parent of a root, only looked at for the sake of that.
+	// aboveRoot: the parent of a root, read only for the root's sake.
 	aboveRoot bool
-	// secretive: it has nodes that may not be read, and that servers may not report.
+	// secretive: it has unreadable nodes, about which servers may report nothing.
 	secretive bool
 
 	phase    phase
 	asked    asking
-	answers  bool  // the list that is asked for answers an event
+	answers  bool  // the list in flight answers an event
 	gone     bool  // it is being forgotten
-	dirty    bool  // its lock must be built
+	dirty    bool  // its lock must be rebuilt
 	settling bool  // it is in Tree.settled
-	count    int32 // of its children, by its newest Stat; -1: not known
-	aversion int32 // of its ACL, as of readAt
+	count    int32 // children, by its newest Stat; -1: not known
+	aversion int32 // version of its ACL at readAt
 	created  int64 // children ever created in it; 0: not known
 	czxid    int64
 	pzxid    int64
 	ctime    int64
 	children
-	shown  *shown // nil: it is no lock
-	judged bool   // once, with all that was wanted read
-	// renewed: a child was read that is news, since the lock was last built.
+	shown  *shown // nil: it is not a lock
+	judged bool   // at least once, with everything wanted read
+	// renewed: something new was read since the lock was last built.
 	renewed bool
 
 	data dataState
-	self *inspect.Znode // nil: it was not read
+	self *inspect.Znode // nil: not read
 
 	semaphore
 	singles
 
-	reread map[string]bool // children whose data changed, or may have
+	reread map[string]bool // children whose data may have changed
 
 	readAt  time.Time
-	sentAt  time.Time // when the list that was read at readAt was asked for
-	recheck time.Time // a list asked for after this is shown even when nothing changed; zero: only changes are
-	triedAt time.Time // when it was polled, or could not be read
+	sentAt  time.Time // when the list of readAt was requested
+	recheck time.Time // a list requested after this is shown even if nothing changed; zero: only changes are
+	triedAt time.Time // when it was polled, or failed to be read
 	relists *relists  // nil: it was never listed again
 	due     time.Time // when it may be listed again; zero: it need not
 }
 
-// WasListed reports whether its children were read before.
 func (d *Dir) WasListed() bool { return !d.readAt.IsZero() }
 
-// Count is the number of children by the newest Stat; below zero when it is not known.
+// Count is the number of children by the newest Stat; negative if unknown.
 func (d *Dir) Count() int { return int(d.count) }
 
-// adopt takes a new list of children and returns what changed. another: it was deleted and made again.
+// adopt takes a new list of children and returns the changes. another: the directory was deleted
+// and created again.
 func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []string, another bool) {
 	if another = d.czxid != stat.Czxid; another { // same names mean nothing
 		d.forget()
@@ -122,7 +121,7 @@ func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []
 			d.data = dataStale
 		}
 		for _, part := range d.parts {
-			part.joined = false // what it is is decided again
+			part.joined = false // decide again what it is
 		}
 	}
 	d.czxid, d.pzxid, d.ctime, d.aversion = stat.Czxid, stat.Pzxid, stat.Ctime, stat.Aversion
@@ -134,9 +133,8 @@ func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []
 	return added, removed, another
 }
 
-// isAnother reports whether a new node has replaced the one that was read by that name: an
-// ephemeral node instead of a directory, or the reverse. Its parent was listed too late to show the
-// change.
+// isAnother reports whether a new node has replaced the one of that name: an ephemeral node instead
+// of a directory, or the reverse. The parent was listed too late to show it.
 func (d *Dir) isAnother(stat *Stat) bool {
 	if stat.EphemeralOwner != 0 {
 		return !d.readAt.IsZero()
@@ -144,7 +142,7 @@ func (d *Dir) isAnother(stat *Stat) bool {
 	return d.phase == leaf && !d.root
 }
 
-// creations counts the children ever created in a directory; 0 where the count no longer fits its Stat.
+// creations counts the children ever created in a directory; 0 if the count does not fit its Stat.
 func creations(stat *Stat) int64 {
 	if stat.Cversion < 0 {
 		return 0
@@ -152,12 +150,12 @@ func creations(stat *Stat) int64 {
 	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
-// wanted are the contenders that are not read yet, or not since their data changed, and should be: all of
-// them where they are read together, else in the order of the queue, of a long one the first unless it is to
-// be full.
+// wanted are the contenders to read: unread ones, and those whose data changed. Read together, it
+// is all of them; otherwise they are in queue order, and only the first ones of a long queue unless
+// full.
 func (d *Dir) wanted(together, full bool) []string {
 	var names []string
-	if together { // their order does not matter, and those that are read need not be parsed
+	if together { // order does not matter, and known ones need not be parsed
 		names = d.unreadContenders()
 	} else {
 		_, entries := recipe.Read(d.names)
@@ -173,24 +171,24 @@ func (d *Dir) wanted(together, full bool) []string {
 	return names
 }
 
-// fullQueue limits the contenders that are read of a lock off the screen.
+// fullQueue limits the contenders that are read of an off-screen lock.
 const fullQueue = 64
 
-// unreadContenders are those that are to be read, in the order of their names.
+// unreadContenders are those to read, in order of name.
 func (d *Dir) unreadContenders() (names []string) {
 	for i, name := range d.names {
 		if !d.mayWant(d.at(i), name) || !recipe.Contends(name) {
 			continue
 		}
 		if names == nil {
-			names = make([]string, 0, len(d.names)-i) // mostly the others are, too
+			names = make([]string, 0, len(d.names)-i) // usually the rest is unread, too
 		}
 		names = append(names, name)
 	}
 	return names
 }
 
-// mayWant reports whether a child would be read if it is a contender.
+// mayWant reports whether a child is read if it is a contender.
 func (d *Dir) mayWant(n *node, name string) bool {
 	return (!n.wasRead() || d.reread[name]) && !n.isAwaited()
 }
@@ -206,10 +204,10 @@ func (d *Dir) complete() bool {
 	return !d.readAt.IsZero() && (d.judged || d.awaited == 0) && d.data != dataWanted
 }
 
-// waits reports whether its lock is built again when one of its directories is listed.
+// waits reports whether listing one of its directories rebuilds its lock.
 func (d *Dir) waits() bool { return d.pending || !d.recheck.IsZero() }
 
-// Own is the directory's own node as it was read; the zero Znode where it was not.
+// Own is the directory's own node; the zero Znode if it was not read.
 func (d *Dir) Own() inspect.Znode {
 	if d.self == nil {
 		return inspect.Znode{}
@@ -217,7 +215,6 @@ func (d *Dir) Own() inspect.Znode {
 	return *d.self
 }
 
-// places are the directory and its parts.
 func (d *Dir) places() []*Dir {
 	all := []*Dir{d}
 	for _, part := range d.parts {
@@ -226,7 +223,7 @@ func (d *Dir) places() []*Dir {
 	return all
 }
 
-// newest returns the last time that the directory or one of its parts was read.
+// newest returns when the directory or one of its parts was last read.
 func (d *Dir) newest() time.Time {
 	at := d.readAt
 	for _, part := range d.parts {
@@ -237,7 +234,7 @@ func (d *Dir) newest() time.Time {
 	return at
 }
 
-// listedSince reports whether the directory and its parts were asked for after an instant.
+// listedSince reports whether the directory and its parts were requested after an instant.
 func (d *Dir) listedSince(at time.Time) bool {
 	return !slices.ContainsFunc(d.places(), func(in *Dir) bool { return !in.sentAt.After(at) })
 }

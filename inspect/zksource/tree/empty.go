@@ -18,7 +18,7 @@ type emptyCount struct {
 // Empty are the directories that had children once and have none now, as last counted.
 func (g *ground) Empty() inspect.EmptyDirs { return g.empty.found }
 
-// CountEmpty counts them, when that is due. The roots are no locks.
+// CountEmpty counts them, when that is due. The roots are not locks.
 func (g *ground) CountEmpty(now time.Time) {
 	if !g.FirstPass || !g.empty.at.IsZero() && now.Sub(g.empty.at) < emptyBeat {
 		return

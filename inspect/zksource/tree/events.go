@@ -12,7 +12,7 @@ import (
 // nothing of a node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and
 // every directory is compared with its Stat from time to time (poll.go).
 
-// Event is what a watch reported of a node.
+// Event is a watch's report about a node.
 type Event uint8
 
 // The events of a watch on a root. Created and Deleted: of the node itself; Changed: of its data.

@@ -10,7 +10,7 @@ import (
 // ground has the known nodes, and looks things up in them. It neither requests reads nor builds
 // locks.
 type ground struct {
-	// FirstPass: all directories were looked at, once.
+	// FirstPass: all directories have been read once.
 	FirstPass bool
 
 	cfg    Config
@@ -33,7 +33,7 @@ func (g *ground) Roots() []string {
 	return roots
 }
 
-// Dir is a directory that is known; nil where none is.
+// Dir is a directory that is known; nil if none is.
 func (g *ground) Dir(p string) *Dir { return g.dirs[p] }
 
 // inFocus reports whether the directory's lock is on the screen.
@@ -58,7 +58,7 @@ func Covered(roots []string, p string) bool {
 // followed reports whether a directory's own changes, and those of its children, are reported.
 func (g *ground) followed(d *Dir) bool { return !d.secretive && g.covered(d.Path) }
 
-// polled reports whether a directory is read again and again.
+// polled reports whether a directory is read repeatedly.
 func (g *ground) polled(d *Dir) bool { return !g.cfg.Once && !g.followed(d) }
 
 func (g *ground) id(d *Dir) inspect.ID { return inspect.ID{Backend: g.cfg.Backend, Path: d.Path} }

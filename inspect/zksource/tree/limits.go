@@ -7,10 +7,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// namesPerDir limits the names of children, in all directories that are looked at.
+// namesPerDir limits the names of children, in all directories together.
 const namesPerDir = 16
 
-// full reports whether no more directories are looked at.
+// full reports whether no more directories are read.
 func (w *wants) full() bool {
 	if len(w.dirs) < w.cfg.Dirs {
 		return false
@@ -38,12 +38,12 @@ func (w *wants) room(d *Dir, names []string) []string {
 	return names
 }
 
-// leftOut reports that not all of the tree is looked at.
+// leftOut reports that only part of the tree is read.
 func (g *ground) leftOut() inspect.Unseen {
 	return inspect.Unseen{
 		Aspect: inspect.AspectLocks, Where: g.server.Addr, Read: "getChildren",
-		Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not looked at",
+		Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not read",
 			g.cfg.Dirs, namesPerDir*g.cfg.Dirs),
-		Advice: "give the path of a directory in the target",
+		Advice: "name a directory in the target",
 	}
 }

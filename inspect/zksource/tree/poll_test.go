@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// At rest only refused reads are tried again, one after the other, and nothing that a watch reports.
+// When idle only refused reads are retried, in turn; watches report the rest.
 func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 	t.Parallel()
 	const locks, shutOut = 40, 20
@@ -44,7 +44,6 @@ func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 	}
 }
 
-// Without watches directories are polled in turn, those on the screen more often.
 func TestPollingTakesTurns(t *testing.T) {
 	t.Parallel()
 	const locks, seconds = 1000, 60
@@ -76,8 +75,8 @@ func TestPollingTakesTurns(t *testing.T) {
 	}
 }
 
-// A directory that has children is listed before its many siblings are looked at: the first lock shows at
-// once, however wide the tree is.
+// A directory with children is listed before its many siblings are read, so the first lock appears
+// at once in any tree.
 func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind is what a read asks for.
+// Kind is the kind of a read.
 type Kind uint8
 
 // The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data;

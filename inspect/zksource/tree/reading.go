@@ -10,7 +10,8 @@ import (
 // Lone reports whether the directory is a single node that may be a lock.
 func (d *Dir) Lone() bool { return d.single() }
 
-// Find returns the first znode of a name that was read and is as wanted, in the directory or one of its parts.
+// Find returns the first read znode of a name, in the directory or one of its parts, for which
+// wanted is true.
 func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode, bool) {
 	for _, in := range d.places() {
 		if n, ok := in.of(name); ok && wanted(n) {
@@ -20,7 +21,7 @@ func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode,
 	return inspect.Znode{}, false
 }
 
-// Without returns the directory's lock as it would be without some znodes; nil if nothing is left of it.
+// Without returns the directory's lock without some znodes; nil if nothing is left of it.
 func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) bool) *inspect.Lock {
 	if gone(d.Own()) {
 		return nil
@@ -34,7 +35,7 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 	return l
 }
 
-// Ask begins a look at one lock with its list and the list of the queue that may be next to it.
+// Ask queues the first reads of one lock: its list, and that of the queue that may be next to it.
 // servers names the servers asked.
 func (w *wants) Ask(servers string) {
 	w.server.Addr = servers

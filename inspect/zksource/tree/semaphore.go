@@ -10,9 +10,9 @@ import (
 
 // A semaphore uses several directories: a base, and parts below or next to it (recipe.Parts). Each
 // is walked, watched and read like any other. The lock is built from all of them, at the base,
-// whenever one changes. The parts are no locks themselves.
+// whenever one changes. The parts are not locks themselves.
 
-// semaphore is what a directory knows of the parts of its lock.
+// semaphore is a directory's knowledge of its lock's parts.
 type semaphore struct {
 	parts map[string]*Dir // by place
 	fold  fold
@@ -28,7 +28,7 @@ type semaphore struct {
 	lost, gained bool
 }
 
-// base is the directory that d may be a part of, by its name; nil when that is not one that we walk.
+// base is the directory that d may be a part of, by its name; nil if that is not one that we walk.
 func (g *ground) base(d *Dir) *Dir {
 	p, ok := recipe.Base(d.Path)
 	if !ok {
@@ -43,7 +43,7 @@ func (g *ground) base(d *Dir) *Dir {
 }
 
 // markWhole marks the lock that a directory was a part of, or that waited for its kind, once the
-// directory is no lock.
+// directory is not a lock.
 func (t *Tree) markWhole(d *Dir) {
 	if b := t.base(d); b != nil && (b.fold != separate || b.pending) {
 		t.mark(b)

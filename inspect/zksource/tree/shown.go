@@ -26,7 +26,7 @@ func (t *Tree) Changes() Changes {
 	return c
 }
 
-// shown is what must be remembered about a directory's last shown lock.
+// shown is what we remember about a directory's last shown lock.
 type shown struct {
 	kind       inspect.Kind
 	kindSure   recipe.Confidence

@@ -48,7 +48,7 @@ func (t *Tree) recordSeen(c *Dir) {
 	t.settle(in)
 }
 
-// hasLeaf notes that a child is ephemeral; false where that is known.
+// hasLeaf notes that a child is ephemeral; false if that is known.
 func (d *Dir) hasLeaf(name string) bool {
 	if d.leaves[name] {
 		return false
@@ -117,7 +117,7 @@ func (t *Tree) findPersisted(d *Dir) {
 }
 
 // contended reports whether recipes treat some of the children as contenders. An ephemeral node
-// next to them is no lock.
+// next to them is not a lock.
 func (d *Dir) contended() bool {
 	if d.fold == folded || d.shown != nil && d.shown.contended {
 		return true

@@ -14,7 +14,7 @@ import "time"
 // Tree is all that is known of the nodes. It belongs to one goroutine.
 type Tree struct {
 	wants
-	// Scanned counts the directories that were looked at.
+	// Scanned counts the directories read so far.
 	Scanned int
 
 	dirty    []*Dir // whose locks must be built

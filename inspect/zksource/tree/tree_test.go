@@ -37,7 +37,7 @@ func TestAListAsBeforeChangesNothing(t *testing.T) {
 	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil, "item-0000000001")
 	r.answer(JobGet, "/l", "item-0000000001", noon, &Stat{Czxid: 2}, nil)
 	if l := put(); l != nil {
-		t.Fatalf("persistent nodes are no lock: %+v", l)
+		t.Fatalf("persistent nodes are not a lock: %+v", l)
 	}
 	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil, "lock-0000000002")
 	r.answer(JobGet, "/l", "lock-0000000002", noon, &Stat{Czxid: 3, EphemeralOwner: 7}, nil)
@@ -46,7 +46,7 @@ func TestAListAsBeforeChangesNothing(t *testing.T) {
 	}
 	r.answer(JobList, "/l", "", noon.Add(time.Second), &Stat{Czxid: 1}, nil, "lock-0000000002")
 	if l := put(); l != nil {
-		t.Errorf("read again is no change: %+v", l)
+		t.Errorf("read again is not a change: %+v", l)
 	}
 	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil)
 	if l := put(); l == nil || l.State != inspect.StateFree || l.Recipe != "sequential" {

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// hidden returns what keeps the contenders of a directory unknown; nil when its children can be listed.
+// hidden returns what keeps the contenders of a directory unknown; nil if its children can be listed.
 func (g *ground) hidden(d *Dir) []inspect.Unseen {
 	switch why := g.blind.refused[d.Path]; d.phase {
 	case shut:
@@ -103,7 +103,7 @@ func (g *ground) missingRoots() []inspect.Unseen {
 		list = append(list, inspect.Unseen{
 			Aspect: inspect.AspectLocks, Where: g.server.Addr, Read: "exists " + at,
 			Reason: "there is no node " + at,
-			Advice: "check the path in the target; where it is to be made yet, look again then",
+			Advice: "check the path in the target, or look again once the node exists",
 		})
 		if g.blind.noChroot {
 			break
@@ -147,7 +147,7 @@ func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
 }
 
 // undecidable returns what keeps the holder unknown although all children were listed: data that decide it
-// and may not be read. nil where they may be, or nothing depends on them.
+// and may not be read. nil if they may be, or nothing depends on them.
 func (g *ground) undecidable(d *Dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.Path, name)

@@ -51,7 +51,7 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 	}
 }
 
-// TestALoneNodeIsOneInEveryOrderOfAnswers: a node next to another ephemeral one is no lock on its own, and one
+// TestALoneNodeIsOneInEveryOrderOfAnswers: a node next to another ephemeral one is not a lock on its own, and one
 // next to a node that was gone when it was read is, whichever of the two is answered first.
 func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func (w *wants) push(list *[]Job, j Job) {
 	*list = append(*list, j)
 }
 
-// Wanted reports whether what a job asks for was not gone meanwhile.
+// Wanted reports whether a job's node still exists.
 func (w *wants) Wanted(j Job) bool {
 	return w.dirs[j.Dir.Path] == j.Dir && (j.Kind != JobGet || j.Dir.awaits(j.Name))
 }

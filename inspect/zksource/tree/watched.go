@@ -106,7 +106,7 @@ func (g *ground) waiters(d *Dir, now time.Time) []inspect.Contender {
 	return nil
 }
 
-// lacksWatch reports whether a waiter does not watch what it should, by the table.
+// lacksWatch reports whether a waiter lacks its expected watch in the table.
 func (g *ground) lacksWatch(d *Dir, table *inspect.WatchTable) bool {
 	l, _ := g.assemble(d, table.ReadAt)
 	return l != nil && slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool {

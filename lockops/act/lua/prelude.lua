@@ -10,7 +10,7 @@ local function call(...)
   return reply
 end
 
--- look is call, and false where the key is of another type.
+-- look is call, and false if the key is of another type.
 local function look(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
