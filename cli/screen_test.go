@@ -304,7 +304,7 @@ func TestSuspendedAndBack(t *testing.T) {
 	alone := inTerminal(t, 100, 30, "demo", "fair") // the first program of its session
 	alone.awaitText("zk:/locks/billing")
 	alone.keys("\x1a")
-	alone.awaitText("not suspended: no shell")
+	alone.awaitText("not suspended: this program was not started by a shell")
 	alone.keys("q")
 	must.Equal(t, alone.exit(), 0, "exit code")
 }

@@ -91,7 +91,7 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	press(m, "backspace", "3", "enter")
 	wantText(t, m, "Nothing sent. Tab to Release all")
 	drain(t, m, press(m, "tab", "enter"))
-	wantText(t, m, "done; no holder now", "it changed meanwhile", "1 of 3 done: stopped at the first")
+	wantText(t, m, "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
 	must.Same(t, f.executed, []string{"/locks/a typed", "/locks/c typed"}, "executed")
 	press(m, "enter", "V")
 	wantNoText(t, m, "marked:")

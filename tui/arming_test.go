@@ -109,7 +109,7 @@ func TestProductionAsksForTheReason(t *testing.T) {
 	}
 	wantText(t, m, "This is production. Why is it done?")
 	must.True(t, press(m, "enter", "enter") == nil, "no reason is taken for one")
-	wantText(t, m, "give a reason", "[ Preview ]   [ Cancel ]")
+	wantText(t, m, "enter a reason", "[ Preview ]   [ Cancel ]")
 	run(t, m, press(m, "ticket 7", "enter", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
@@ -133,7 +133,7 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	press(m, "X")
 	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
 	press(m, "soon", "enter", "enter")
-	wantText(t, m, "give a time such as 90s")
+	wantText(t, m, "enter a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}

@@ -235,7 +235,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	wantText(t, m, "It has changed since")
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Not released (changed)", "changed meanwhile", "Now      ● worker-9")
+	wantText(t, m, "Not released (changed)", "it has changed", "Now      ● worker-9")
 }
 
 func TestRefusalsAndErrors(t *testing.T) {

@@ -67,7 +67,7 @@ func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err erro
 	}
 	b.choose(s)
 	if b.left > 0 {
-		b.Say("%d more match but are skipped: possible locks, "+
+		b.Say("%d more skipped: possible locks, "+
 			"or not held by exactly one client (see: lockscope ls)", b.left)
 	}
 	if n := len(b.items); n > b.max {

@@ -22,7 +22,7 @@ func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 	}{
 		"not asked":      {act.MasterResult{}, "not asked"},
 		"another value":  {act.MasterResult{Lacked: true, After: never}, "has a different value, or none"},
-		"another expiry": {act.MasterResult{OtherExpiry: true, After: never}, "not set: it has gained or lost a TTL; never expires"},
+		"another expiry": {act.MasterResult{OtherExpiry: true, After: never}, "not set: the key has gained or lost its expiry; never expires"},
 		"unread after":   {act.MasterResult{Set: true}, "set; unknown: it does not answer"},
 		"gone after":     {act.MasterResult{Set: true, After: inspect.Vote{Up: true}}, "set; no such key"},
 		"failed":         {act.MasterResult{Err: errors.New("refused"), After: never}, "refused"},

@@ -66,7 +66,7 @@ func TestWhatIsSaidOfALockThatIsSomebodyElses(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("%w: %w", lockops.ErrUnknownRelease, lockops.ErrOther), "nothing of ours is left"},
+		{fmt.Errorf("%w: %w", lockops.ErrUnknownRelease, lockops.ErrOther), "nothing is left on the servers"},
 		// Of three masters, one was lost and two are silent.
 		{errors.Join(lockops.ErrNoQuorum, &lockops.NodeError{Node: "r1", Err: lockops.ErrOther}), "it is freed when its session or TTL ends"},
 		{lockops.ErrDead, "it is freed when its session or TTL ends"},

@@ -96,8 +96,8 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 		stderr         string // a part of it; empty: nothing
 	}{
 		{"everything was seen", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUp)}, fine, 0, 0, ""},
-		{"a part of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Unseen: unseen(inspect.AspectWaiters)}, 3, 0, "has 1 lock seen in part"},
-		{"a master of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Masters: []inspect.Vote{{Addr: "r1"}}}, 3, 0, "1 lock seen in part"},
+		{"a part of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Unseen: unseen(inspect.AspectWaiters)}, 3, 0, "has 1 lock only partly read"},
+		{"a master of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Masters: []inspect.Vote{{Addr: "r1"}}}, 3, 0, "1 lock only partly read"},
 		{"a part of the backend", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, fine, 3, 0, "was only partly read"},
 		{"a dead replica of a cluster", inspect.Backend{State: inspect.Connected, Servers: []inspect.Server{{Addr: "r2:6379", State: inspect.ServerDown, Role: "replica", Cluster: true}}}, fine, 0, 0, ""},
 		{"a dead member", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerDown)}, fine, 3, 0, "no answer from z2:2181"},
@@ -105,7 +105,7 @@ func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
 		{"a degraded backend", inspect.Backend{State: inspect.Degraded}, fine, 3, 0, "is degraded"},
 		{"a backend that is down", inspect.Backend{State: inspect.Down}, fine, 3, 3, "is down"},
 		{"what happens between two looks", inspect.Backend{State: inspect.Connected, Unseen: unseen("changes")}, fine, 0, 0, ""},
-		{"found wins", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, warned, 1, 1, "seen in part"},
+		{"found wins", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, warned, 1, 1, "only partly read"},
 	} {
 		tt.backend.Name = "b"
 		s := inspect.NewSnapshot(time.Now(), []*inspect.Backend{&tt.backend}, []*inspect.Lock{&tt.lock})

@@ -195,7 +195,7 @@ func paragraphs(title string, pairs ...string) string {
 func explained(e finding.Explanation) string {
 	rests := each.Of(e.RestsOn, describe.Aspect)
 	pairs := []string{
-		"means", e.Means, "check", e.Sure, "what to do", e.Do, "what not to do", e.Not,
+		"means", e.Means, "check", e.Sure, "what to do", e.Do, "caution", e.Not,
 		"evidence", e.Evidence, "based on", strings.Join(rests, "; "),
 	}
 	if e.Quiet {
