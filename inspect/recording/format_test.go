@@ -103,7 +103,7 @@ func playOne(t *testing.T, file []byte) inspect.Update {
 }
 
 var exported = cmp.Options{
-	cmpopts.IgnoreUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{}),
+	cmpopts.IgnoreUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{}, inspect.Spread{}),
 	cmpopts.IgnoreFields(inspect.Lock{}, "Custom"), // from the configuration
 }
 
