@@ -67,10 +67,10 @@ func TestTheDeadAreInNoDeadlock(t *testing.T) {
 	ring := func(second string) *Snapshot {
 		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})
 	}
-	if found := findCycles(ring("1").Locks(), time.Time{}); len(found) != 1 {
+	if found := findCycles(ring("1").Locks()); len(found) != 1 {
 		t.Fatalf("a deadlock is %v", found)
 	}
-	if found := findCycles(ring("1:gone").Locks(), time.Time{}); len(found) != 0 {
+	if found := findCycles(ring("1:gone").Locks()); len(found) != 0 {
 		t.Errorf("one who is gone is in a deadlock: %v", found)
 	}
 	s := ring("1:gone")

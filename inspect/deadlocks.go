@@ -10,8 +10,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// maxCycles bounds the reported cycles, and so the work of a search.
-const maxCycles = 100
+const (
+	// maxCycles bounds the reported cycles, and so the work of a search.
+	maxCycles = 100
+	// rememberOwners is how long a search remembers that a session serves several threads.
+	rememberOwners = 10 * time.Minute
+)
 
 // deadlockOwner is a client as deadlocks distinguish them: an identity, or one label of a session whose entries have
 // several.
@@ -20,14 +24,25 @@ type deadlockOwner struct {
 	label Untrusted
 }
 
-// findCycles finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in
+// deadlockSearch finds wait-for cycles again and again. It keeps the cycles that are still there, and remembers which
+// sessions serve several threads, so that it judges a cycle the same way each time.
+type deadlockSearch struct {
+	found    []Cycle
+	labelled map[Identity]time.Time      // sessions with several labels
+	threads  map[deadlockOwner]time.Time // owners that were seen to be several threads
+}
+
+// findCycles finds the cycles of a single look.
+func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find(locks, time.Time{}) }
+
+// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in
 // one of them: first the likely ones, the oldest first. An owner that waits for itself is no cycle. Elections
 // are left out, since their candidates do other things meanwhile, and so are semaphores of several permits,
 // where any holder may let a waiter in. Only entries that have been as they are for SettleFor count, unless
 // now is zero.
 //
 // Across ZooKeeper and Redis, a session and a client are one owner if something ties them; such a cycle has Ties.
-func findCycles(locks iter.Seq[*Lock], now time.Time) []Cycle {
+func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 	var blocking []*Lock
 	inZooKeeper, onRedis := false, false
 	for l := range locks {
@@ -36,10 +51,10 @@ func findCycles(locks iter.Seq[*Lock], now time.Time) []Cycle {
 			inZooKeeper, onRedis = inZooKeeper || len(l.Masters) == 0, onRedis || len(l.Masters) > 0
 		}
 	}
-	cycles := searchCycles(blocking, locks, nil, now)
+	cycles := s.search(blocking, locks, nil, now)
 	if inZooKeeper && onRedis && len(findTies(slices.Values(blocking))) > 0 {
 		// Uncontended locks count too: one of their owners may have the same name or host.
-		for _, c := range searchCycles(blocking, locks, findTies(locks), now) {
+		for _, c := range s.search(blocking, locks, findTies(locks), now) {
 			if len(c.Ties) > 0 && len(cycles) < maxCycles {
 				cycles = append(cycles, c)
 			}
@@ -49,6 +64,9 @@ func findCycles(locks iter.Seq[*Lock], now time.Time) []Cycle {
 		return cmp.Or(compareBools(a.Shared, b.Shared), a.Since.Compare(b.Since),
 			slices.CompareFunc(a.Locks, b.Locks, ID.Compare))
 	})
+	s.found = cycles
+	maps.DeleteFunc(s.labelled, func(_ Identity, at time.Time) bool { return now.Sub(at) > rememberOwners })
+	maps.DeleteFunc(s.threads, func(_ deadlockOwner, at time.Time) bool { return now.Sub(at) > rememberOwners })
 	return cycles
 }
 
@@ -62,22 +80,25 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-func searchCycles(blocking []*Lock, all iter.Seq[*Lock], ties ties, now time.Time) []Cycle {
+func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties, now time.Time) []Cycle {
 	candidates, repeated := cycleCandidates(blocking, ties)
 	if len(candidates) == 0 {
 		return nil
 	}
-	g := graph{nodes: make(map[deadlockOwner]int), ties: ties, now: now}
-	g.labelled, g.isShared = sharedOwners(all, repeated, ties)
+	g := graph{
+		nodes: make(map[deadlockOwner]int), ties: ties, now: now, owner: s.owner,
+		isShared: s.learn(all, repeated, ties, now),
+	}
 	known := make(map[ID]*Lock)
 	for _, l := range candidates {
 		known[l.ID] = l
 		g.add(l)
 	}
+	before := slices.DeleteFunc(slices.Clone(s.found), func(c Cycle) bool { return (len(c.Ties) > 0) != (ties != nil) })
 	covered := make(covered)
-	rings := g.likely().rings(covered, nil)
+	rings, before := g.likely().rings(before, covered, nil)
 	if slices.Contains(g.shared, true) {
-		rings = g.rings(covered, rings)
+		rings, _ = g.rings(before, covered, rings)
 	}
 	lock := func(id ID) *Lock { return known[id] }
 	cycles := make([]Cycle, len(rings))
@@ -89,19 +110,19 @@ func searchCycles(blocking []*Lock, all iter.Seq[*Lock], ties ties, now time.Tim
 	return cycles
 }
 
-// ownerOf distinguishes the threads of a session that has several labels.
-func ownerOf(who Identity, c *Contender, labelled map[Identity]bool) deadlockOwner {
-	if labelled[who] {
+// owner distinguishes the threads of a session by their labels, once it was seen with several.
+func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
+	if _, several := s.labelled[who]; several {
 		return deadlockOwner{who, c.Owner.Label}
 	}
 	return deadlockOwner{who: who}
 }
 
-// sharedOwners looks at all entries of the owners that have several. It returns the sessions with several labels,
-// and the owners that may be several threads: a cycle through them may not be a deadlock.
-func sharedOwners(
-	all iter.Seq[*Lock], repeated map[Identity]bool, ties ties,
-) (labelled map[Identity]bool, shared map[deadlockOwner]bool) {
+// learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
+// through them may not be a deadlock.
+func (s *deadlockSearch) learn(
+	all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time,
+) map[deadlockOwner]bool {
 	entries := make(map[Identity][]Entry)
 	for l := range all {
 		for c := range l.Contenders() {
@@ -110,20 +131,30 @@ func sharedOwners(
 			}
 		}
 	}
-	labelled, shared = make(map[Identity]bool), make(map[deadlockOwner]bool)
+	if s.labelled == nil {
+		s.labelled, s.threads = make(map[Identity]time.Time), make(map[deadlockOwner]time.Time)
+	}
+	shared := make(map[deadlockOwner]bool)
 	for who, list := range entries {
-		labelled[who] = severalLabels(list)
+		if severalLabels(list) {
+			s.labelled[who] = now
+		}
 		own := make(map[deadlockOwner][]Entry)
 		for _, e := range list {
-			o := ownerOf(who, e.Contender, labelled)
+			o := s.owner(who, e.Contender)
 			own[o] = append(own[o], e)
 		}
+		_, labelled := s.labelled[who]
 		for o, list := range own {
+			if severalThreads(list) {
+				s.threads[o] = now
+			}
+			_, several := s.threads[o]
 			named := who.thread != "" || o.label != ""
-			shared[o] = severalThreads(list) || !named && (labelled[who] || len(list) > 2)
+			shared[o] = several || !named && (labelled || len(list) > 2)
 		}
 	}
-	return labelled, shared
+	return shared
 }
 
 // severalLabels reports whether the entries of a session have several labels.
@@ -251,7 +282,7 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 		return false, false
 	}
 	var cyclic []ID
-	for _, c := range findCycles(s.Locks(), time.Time{}) {
+	for _, c := range findCycles(s.Locks()) {
 		if slices.Contains(c.Locks, id) {
 			cyclic = append(cyclic, c.Locks...)
 		}
@@ -259,7 +290,7 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	if len(cyclic) == 0 {
 		return false, false
 	}
-	for _, c := range findCycles(s.With(l.without(gone)).Locks(), time.Time{}) {
+	for _, c := range findCycles(s.With(l.without(gone)).Locks()) {
 		if slices.ContainsFunc(c.Locks, func(other ID) bool { return slices.Contains(cyclic, other) }) {
 			return true, true
 		}

@@ -73,7 +73,7 @@ func TestThreadsThatShareASession(t *testing.T) {
 		"behind a session of many threads":   {append(unlabelled(chain("1", "a", "m", "b"), chain("2", "b", "a")), unlabelled(chain("3", "m", "x"), chain("4", "x", "m"))...), "/1 /2 likely, /3 /4 possible"},
 		"the same two wait on three of them": {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a", "b")), "/1 /2 possible, /2 /3 possible"},
 	} {
-		t.Run(name, func(t *testing.T) { expect(t, name, judged(findCycles(slices.Values(tt.locks), time.Time{})), tt.want) })
+		t.Run(name, func(t *testing.T) { expect(t, name, judged(findCycles(slices.Values(tt.locks))), tt.want) })
 	}
 }
 
@@ -118,15 +118,16 @@ func TestALockThatChangesHandsIsInNoDeadlock(t *testing.T) {
 	} {
 		locks := ring()
 		tt.change(locks[0], locks[1])
-		expect(t, name, judged(findCycles(slices.Values(locks), now)), tt.want)
+		expect(t, name, judged(new(deadlockSearch).find(slices.Values(locks), now)), tt.want)
 	}
 }
 
-// Each lock of a cycle is in one, while others come and go through the same owners.
+// A cycle is found and stays while others come and go through the same owners and locks.
 func TestADeadlockStaysAmongOthers(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		standing := unlabelled(aged(time.Minute, chain("1", "a", "b"), chain("2", "b", "a"))...)
+		var s deadlockSearch
 		for step := range 50 {
 			locks := slices.Clone(standing)
 			at := now.Add(time.Duration(step) * SettleFor)
@@ -136,15 +137,13 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 				locks = append(locks, unlabelled(aged(time.Minute, chain(fmt.Sprint("other", step, i), who[:2+random.IntN(3)]...))...)...)
 			}
 			random.Shuffle(len(locks), func(i, j int) { locks[i], locks[j] = locks[j], locks[i] })
-			cycles := findCycles(slices.Values(locks), at)
-			for _, id := range []ID{{"zk", "/1"}, {"zk", "/2"}} {
-				if !slices.ContainsFunc(cycles, func(c Cycle) bool { return slices.Contains(c.Locks, id) }) {
-					t.Fatalf("seed %d, step %d: %s", seed, step, judged(cycles))
-				}
+			cycles := s.find(slices.Values(locks), at)
+			if !slices.ContainsFunc(cycles, func(c Cycle) bool { return slices.Equal(c.Locks, []ID{{"zk", "/1"}, {"zk", "/2"}}) }) {
+				t.Fatalf("seed %d, step %d: %s", seed, step, judged(cycles))
 			}
 		}
 		gone := chain("2", "b")
-		must.Equal(t, judged(findCycles(slices.Values(append(aged(time.Minute, gone), standing[0])), now)), "", "its end")
+		must.Equal(t, judged(s.find(slices.Values(append(aged(time.Minute, gone), standing[0])), now)), "", "its end")
 	}
 }
 
@@ -156,10 +155,34 @@ func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
 		one, two := fmt.Sprint("m", i), fmt.Sprint("n", i)
 		locks = append(locks, unlabelled(chain(one, "c", "d"), chain(two, "d", "c"))...)
 	}
-	cycles := findCycles(slices.Values(locks), time.Time{})
+	cycles := findCycles(slices.Values(locks))
 	if len(cycles) != maxCycles || cycles[0].Shared || cycles[0].Locks[0].Path != "/z1" {
 		t.Errorf("%d cycles, the first %+v", len(cycles), cycles[0])
 	}
+}
+
+// Once a session was seen to serve several threads it is known, also while only one of them has entries.
+func TestASearchRemembersThreads(t *testing.T) {
+	ring := func(labels bool) []*Lock {
+		locks := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a1")}
+		if !labels {
+			unlabelled(locks...)
+		}
+		return aged(time.Minute, locks...)
+	}
+	busy := aged(time.Minute, unlabelled(chain("3", "x", "a"), chain("4", "x", "a"))...)
+	var s deadlockSearch
+	expect(t, "at first", judged(s.find(slices.Values(ring(false)), now)), "/1 /2 likely")
+	s.find(slices.Values(append(ring(false), busy...)), now)
+	expect(t, "after it waited twice", judged(s.find(slices.Values(ring(false)), now.Add(time.Minute))), "/1 /2 possible")
+	s.find(slices.Values([]*Lock(nil)), now.Add(time.Hour))
+	expect(t, "an hour later", judged(s.find(slices.Values(ring(false)), now.Add(time.Hour))), "/1 /2 likely")
+
+	s = deadlockSearch{}
+	crossed := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a2")}
+	s.find(slices.Values(aged(time.Minute, crossed...)), now)
+	mixed := aged(time.Minute, append(unlabelled(chain("1", "a", "b")), chain("2", "b", "a1"))...)
+	expect(t, "a thread without a label", judged(s.find(slices.Values(mixed), now)), "")
 }
 
 // A deadlock in a single look is possible at most; a second look confirms those of the first.

@@ -239,9 +239,9 @@ func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
 // lastCycles are the cycles when all sources have ended.
 func (o *Observer) lastCycles(now time.Time) []Cycle {
 	if slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() }) {
-		return o.standing(findCycles(o.locks.all(), now), now)
+		return o.standing(o.deadlocks.find(o.locks.all(), now), now)
 	}
-	cycles := findCycles(o.locks.all(), time.Time{})
+	cycles := findCycles(o.locks.all())
 	if o.before == nil {
 		for i := range cycles {
 			cycles[i].OneLook = true

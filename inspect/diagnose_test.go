@@ -217,7 +217,7 @@ func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 		return at(l, seconds)
 	}
 	advice := func() string {
-		a.setCycles(findCycles(a.locks.all(), time.Time{}), now)
+		a.setCycles(findCycles(a.locks.all()), now)
 		return a.locks.get(ID{"zk", "/1"}).Findings[0].Advice() + ", " + a.locks.get(ID{"zk", "/2"}).Findings[0].Advice()
 	}
 	a.send(0, Update{Put: []*Lock{waitedFor(chain("1", "a", "b"), 0), waitedFor(chain("2", "b", "a", "c"), 0)}, Backend: zkUp})

@@ -48,7 +48,7 @@ type graph struct {
 
 	ties     ties      // nil: none are known
 	now      time.Time // zero: a single look
-	labelled map[Identity]bool
+	owner    func(Identity, *Contender) deadlockOwner
 	isShared map[deadlockOwner]bool
 }
 
@@ -86,7 +86,7 @@ func (c covered) all(ring []edge) bool {
 func (g *graph) node(l *Lock, c *Contender) int {
 	var o deadlockOwner
 	if who, ok := g.ties.of(l, c); ok {
-		o = ownerOf(who, c, g.labelled)
+		o = g.owner(who, c)
 	} else { // its own owner: it may be between two known ones
 		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}
@@ -165,8 +165,23 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to found: a short one through each wait that is in no cycle yet.
-func (g *graph) rings(covered covered, found [][]edge) [][]edge {
+// rings adds cycles to found: first those of before that still exist, then a short one through each
+// wait that is in no cycle yet. left has the cycles of before that it did not find again.
+func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
+	keep := func(ring []edge) {
+		found = append(found, ring)
+		for _, e := range ring {
+			covered[e.wait()] = true
+		}
+	}
+	edges := g.keyed(len(before))
+	for _, c := range before {
+		if ring := again(&c, edges); ring != nil {
+			keep(ring)
+		} else {
+			left = append(left, c)
+		}
+	}
 	for _, component := range g.components() {
 		slices.SortFunc(component, func(a, b int) int { return cmp.Compare(g.names[a], g.names[b]) })
 		in := make(map[int]bool, len(component))
@@ -176,7 +191,7 @@ func (g *graph) rings(covered covered, found [][]edge) [][]edge {
 		for _, n := range component {
 			for _, e := range g.edges[n] {
 				if len(found) == maxCycles {
-					return found
+					return found, left
 				}
 				if !in[e.to] || covered[e.wait()] {
 					continue
@@ -184,15 +199,44 @@ func (g *graph) rings(covered covered, found [][]edge) [][]edge {
 				covered[e.wait()] = true
 				ring := append([]edge{e}, g.path(e.to, n, in)...)
 				if short := g.shortened(ring); len(short) == len(ring) || !covered.all(short) {
-					found = append(found, short)
-					for _, e := range short {
-						covered[e.wait()] = true
-					}
+					keep(short)
 				}
 			}
 		}
 	}
-	return found
+	return found, left
+}
+
+// keyed has all edges by their keys; nil where no cycles are sought in them.
+func (g *graph) keyed(cycles int) map[waitKey]edge {
+	if cycles == 0 {
+		return nil
+	}
+	edges := make(map[waitKey]edge)
+	for _, list := range g.edges {
+		for _, e := range list {
+			edges[e.key()] = e
+		}
+	}
+	return edges
+}
+
+// again finds the edges of a cycle; nil when it is broken.
+func again(c *Cycle, edges map[waitKey]edge) []edge {
+	ring := make([]edge, len(c.waits))
+	for i, key := range c.waits {
+		e, ok := edges[key]
+		if !ok {
+			return nil
+		}
+		ring[i] = e
+	}
+	for i := range ring {
+		if ring[i].to != ring[(i+1)%len(ring)].from {
+			return nil
+		}
+	}
+	return ring
 }
 
 // components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a

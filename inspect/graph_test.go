@@ -72,7 +72,7 @@ func TestFindCycles(t *testing.T) {
 		"two components":          {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "c", "d"), chain("4", "d", "c")}, "b@/1 a@/2; d@/3 c@/4"},
 	} {
 		var got []string
-		for _, c := range findCycles(slices.Values(tt.locks), time.Time{}) {
+		for _, c := range findCycles(slices.Values(tt.locks)) {
 			var words []string
 			for i := range c.Owners {
 				words = append(words, c.Owners[i]+"@"+c.Locks[i].Path)
@@ -97,7 +97,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 		"behind": append(slices.Clone(others), deadlock...),
 		"around": append(append([]*Lock{deadlock[0]}, others...), deadlock[1]),
 	} {
-		if got := findCycles(slices.Values(locks), time.Time{}); len(got) != 1 || len(got[0].Owners) != 2 {
+		if got := findCycles(slices.Values(locks)); len(got) != 1 || len(got[0].Owners) != 2 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 // The owners of a cycle can be found again in its locks.
 func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
-	cycles := findCycles(slices.Values([]*Lock{two, one}), time.Time{})
+	cycles := findCycles(slices.Values([]*Lock{two, one}))
 	if len(cycles) != 1 || len(cycles[0].Identities) != 2 {
 		t.Fatalf("cycles %+v", cycles)
 	}
@@ -133,7 +133,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 		"the younger one": {[]*Lock{counted(chain("1", "a", "b"), now), counted(chain("2", "b", "a"), now.Add(-time.Hour))}, "10 of /1 by a"},
 		"nobody holds":    {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "none"},
 	} {
-		cycles := findCycles(slices.Values(tt.locks), time.Time{})
+		cycles := findCycles(slices.Values(tt.locks))
 		if len(cycles) != 1 {
 			t.Fatalf("%s: %d cycles", name, len(cycles))
 		}
@@ -149,7 +149,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")
 	two.ID.Backend = "other"
-	if c := findCycles(slices.Values([]*Lock{one, two}), time.Time{}); c != nil {
+	if c := findCycles(slices.Values([]*Lock{one, two})); c != nil {
 		t.Errorf("sessions of two ensembles: %v", c)
 	}
 	labels := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
@@ -158,7 +158,7 @@ func TestIdentityIsNeverGuessed(t *testing.T) {
 			c.Owner.Session, c.Owner.Process = 0, Process{Host: "10.0.0.1"}
 		}
 	}
-	if c := findCycles(slices.Values(labels), time.Time{}); c != nil {
+	if c := findCycles(slices.Values(labels)); c != nil {
 		t.Errorf("labels and hosts: %v", c)
 	}
 }

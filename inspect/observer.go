@@ -74,6 +74,7 @@ type reports struct {
 
 // cycling is the search for deadlocks, and its results. Owned by the goroutine of Run.
 type cycling struct {
+	deadlocks   deadlockSearch
 	cycles      []Cycle
 	cycleOf     map[ID]*Cycle
 	cyclesStale bool      // contended locks changed since cycles were sought
@@ -207,7 +208,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			now := o.now()
 			o.onBeat(now)
 			if o.cyclesDue(now) && cycles.start(&o.locks,
-				func(locks iter.Seq[*Lock]) []Cycle { return findCycles(locks, now) }) {
+				func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
 				o.cyclesStale = false
 			}
 			if o.outliersStale && outliers.start(&o.locks, findOutliers) {

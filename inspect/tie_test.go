@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
@@ -122,7 +121,7 @@ func TestCyclesOverBothBackends(t *testing.T) {
 	for name, tt := range tiedCases {
 		t.Run(name, func(t *testing.T) {
 			locks := append(between(tt.zk, tt.redis), tt.more...)
-			cycles := findCycles(slices.Values(locks), time.Time{})
+			cycles := findCycles(slices.Values(locks))
 			if tt.want == "" {
 				must.Equal(t, len(cycles), 0, "cycles")
 				return
@@ -149,7 +148,7 @@ func TestCyclesOverBothBackends(t *testing.T) {
 func TestTiesAddNothingWithinABackend(t *testing.T) {
 	locks := append(between([2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=web-1:7"}), chain("1", "a", "b"), chain("2", "b", "a"))
 	var got []string
-	for _, c := range findCycles(slices.Values(locks), time.Time{}) {
+	for _, c := range findCycles(slices.Values(locks)) {
 		got = append(got, fmt.Sprint(c.Locks, len(c.Ties)))
 	}
 	expect(t, "cycles", strings.Join(got, "; "), "[redis:r zk:/z] 2; [zk:/1 zk:/2] 0")
