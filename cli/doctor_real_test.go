@@ -34,7 +34,7 @@ type brokenServer struct {
 
 func (w *brokenServer) session() *zk.Conn {
 	w.t.Helper()
-	conn, _, err := zk.Connect([]string{w.addr}, 10*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{w.addr}, 30*time.Second, zk.WithLogInfo(false))
 	must.Succeed(w.t, err)
 	w.conns = append(w.conns, conn)
 	w.t.Cleanup(conn.Close)
