@@ -43,8 +43,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 	if kind.On != lockops.OnZooKeeper {
 		opts = append(opts, lockops.WithTTL(closeTTL), patient)
 	}
-	l := must.Have(kind.New(s, c.name, opts...))(t)
-	return l
+	return must.Have(kind.New(s, c.name, opts...))(t)
 }
 
 // occupy lets another session hold the lock so that no lock of the kind gets it.

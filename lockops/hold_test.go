@@ -27,8 +27,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 				if k.On != lockops.OnZooKeeper {
 					opts = append(opts, patient)
 				}
-				l := must.Have(k.New(sessions[k.On], name, opts...))(t)
-				return l
+				return must.Have(k.New(sessions[k.On], name, opts...))(t)
 			})
 		})
 	}

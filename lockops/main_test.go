@@ -30,8 +30,7 @@ func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKS
 
 func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
 	t.Helper()
-	h := must.Have(l.Acquire(within(t)))(t)
-	return h
+	return must.Have(l.Acquire(within(t)))(t)
 }
 
 func release(t testing.TB, h *lockops.Hold) {

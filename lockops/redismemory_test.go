@@ -22,8 +22,7 @@ func TestAServerWithoutMemory(t *testing.T) {
 				on = masters[:1]
 			}
 			lock := func(name string) lockops.Locker {
-				l := must.Have(kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL), patient))(t)
-				return l
+				return must.Have(kind.New(redisSession(t, on...), name, lockops.WithTTL(closeTTL), patient))(t)
 			}
 			h := acquire(t, lock("held"))
 			setMemory(t, on, "1")

@@ -126,9 +126,7 @@ func TestR10_EvictionIsReported(t *testing.T) {
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(3*time.Second)))
-	if err := c.ConfigSet(within(t), "maxmemory", "1").Err(); err != nil { // all must go
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.ConfigSet(within(t), "maxmemory", "1").Err()) // all must go
 	c.Set(within(t), "more", "memory", 0)
 	lostWithin(t, h, 60*time.Second)
 	c.ConfigSet(within(t), "maxmemory", "0")

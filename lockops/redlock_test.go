@@ -187,9 +187,7 @@ func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
 		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
-		if err := h.Extend(within(t)); err != nil { // the vote is found lost
-			t.Fatal(err)
-		}
+		must.Succeed(t, h.Extend(within(t))) // the vote is found lost
 		redisClient(t, masters[1]).Del(within(t), key)
 		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extended by one vote and one that was made up for")
 	})

@@ -299,9 +299,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	cancel()
 	must.Be(t, <-got, context.Canceled)
 	for i, c := range clients {
-		if err := c.Persist(within(t), turns).Err(); err != nil { // it would go on its own, later
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.Persist(within(t), turns).Err()) // it would go on its own, later
 		must.Become(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })
 	}
 	release(t, h)

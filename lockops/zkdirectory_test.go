@@ -47,50 +47,6 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	})
 }
 
-// TestRecipesThatDoNotQueueTogetherAreRefused, without leaving anything.
-func TestRecipesThatDoNotQueueTogetherAreRefused(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		s := zkSession(t, server.Addr)
-		h := acquire(t, lockops.NewZKMutex(s, path, lockops.WithRecipe("kazoo")))
-		for _, recipe := range []string{"curator", "go-zookeeper", "sequential"} {
-			var refused *lockops.RecipeError
-			_, err := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe)).Acquire(within(t))
-			if !errors.As(err, &refused) || refused.Want != recipe || refused.Found != "kazoo" || refused.Child != h.Name() {
-				t.Errorf("%s: %v", recipe, err)
-			}
-		}
-		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q", got)
-		}
-		release(t, h)
-	})
-}
-
-// TestZ17_SequentialNamesComeAgain: a node of the same name in a directory made again is another client's and stays.
-func TestZ17_SequentialNamesComeAgain(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path, lockops.WithRecipe("sequential"), lockops.WithPrefix("n_")))
-		look := plain(t, server.Addr)
-		node := path + "/" + h.Name()
-		for _, gone := range []string{node, path} {
-			must.Succeed(t, look.Delete(gone, -1))
-		}
-		must.Have(look.Create(path, nil, 0, zk.WorldACL(zk.PermAll)))(t)
-		again, err := look.Create(path+"/n_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		if err != nil || again != node {
-			t.Fatalf("created %q, %v; want %q again", again, err, node)
-		}
-		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
-		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q: the other's node is gone", got)
-		}
-	})
-}
-
 // TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be
 // created but not deleted is reported.
 func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {

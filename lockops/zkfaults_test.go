@@ -128,25 +128,6 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestZ5_OwnNodeDeletedWhileHolding: an operator deletes the holder's node; its hold ends, and Release
-// returns the loss.
-func TestZ5_OwnNodeDeletedWhileHolding(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
-		must.Succeed(t, h.Extend(within(t)))
-		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+h.Name(), -1))
-		select {
-		case <-h.Context().Done():
-		case <-time.After(60 * time.Second):
-			t.Fatal("the loss was not reported")
-		}
-		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
-		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
-	})
-}
-
 // TestZ6_MiddleWaiterDies: the predecessor goes while the holder is still there; woken is not granted.
 func TestZ6_MiddleWaiterDies(t *testing.T) {
 	t.Parallel()

@@ -54,9 +54,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 		}
 	}
 	c.node.unique = false
-	if err := c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}); !errors.Is(err, errAgain) {
-		t.Errorf("in a new directory: %v, want to queue again", err)
-	}
+	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
 }
 
 // TestSuspensionCounts: suspended time is subtracted from earlier deadlines only.
@@ -148,9 +146,7 @@ func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
 	must.Be(t, s.awaitTurn(t.Context(), session, "/turn/gone", nil), nil, "no such node")
-	if err := s.awaitTurn(t.Context(), session+1, "/turn/another", nil); !errors.Is(err, zk.ErrSessionExpired) {
-		t.Errorf("in another session: %v, want that it has expired", err)
-	}
+	must.Be(t, s.awaitTurn(t.Context(), session+1, "/turn/another", nil), zk.ErrSessionExpired, "in another session")
 }
 
 // TestAWatchIsOfOneConnection: it ends with its connection, even if the next one exists for long.

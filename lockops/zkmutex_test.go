@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -66,31 +65,5 @@ func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
 		}
 		must.Be(t, h.Release(within(t)), lockops.ErrNotHeld, "second release")
 		must.Be(t, context.Cause(h.Context()), lockops.ErrReleased, "cause")
-	})
-}
-
-// TestZ21_ReentrancyBelongsToTheHold: Acquire with a hold's context re-enters, anything else queues; the last
-// release frees.
-func TestZ21_ReentrancyBelongsToTheHold(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
-		s := zkSession(t, server.Addr)
-		m := lockops.NewZKMutex(s, path)
-		outer := acquire(t, m)
-		inner := must.Have(lockops.NewZKMutex(s, path, lockops.WithReentry()).Acquire(outer.Context()))(t)
-		must.Equal(t, inner.Name(), outer.Name(), "re-entered as … held as")
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		defer cancel()
-		if _, err := m.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a stranger's Acquire on the same locker: %v, want DeadlineExceeded", err)
-		}
-		release(t, outer)
-		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
-		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire while the inner hold lasts: %v", err)
-		}
-		release(t, inner)
-		release(t, acquire(t, m))
 	})
 }

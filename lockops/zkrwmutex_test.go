@@ -313,6 +313,8 @@ func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
 			{"rw kazoo", "rw curator", "kazoo", "", ""},
 			{"rw madelson", "rw kazoo", "madelson", "", ""},
 			{"mutex kazoo", "rw sequential", "kazoo", "", ""},
+			{"mutex kazoo", "mutex curator", "kazoo", "", ""},
+			{"mutex kazoo", "mutex sequential", "kazoo", "", ""},
 		} {
 			path := servertest.UniquePath(t)
 			lock := func(words string) lockops.Locker {
