@@ -125,7 +125,7 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 		audit, path := openAudit(t)
 		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
 		p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
-		if p.Next == nil || p.Next.Name.Raw() != names[1] || len(p.Sends) != 3 || len(p.Warnings) == 0 {
+		if p.Next == nil || p.Next.Name.Raw() != names[1] || p.Next.State != inspect.Waiting || len(p.Sends) != 3 || len(p.Warnings) == 0 {
 			t.Errorf("preview %+v", p)
 		}
 		if lines := auditLines(t, path); len(lines) != 0 {
@@ -134,6 +134,9 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 		result, err := releaser.Execute(t.Context(), p, "typed")
 		if err != nil || !result.Released || len(result.HoldersAfter) != 1 || result.HoldersAfter[0].Name.Raw() != names[1] {
 			t.Errorf("result %+v, %v", result, err)
+		}
+		if result.Next == nil || result.Next.Name.Raw() != names[1] || result.Next.State != inspect.Holding {
+			t.Errorf("next %+v", result.Next)
 		}
 		lines := auditLines(t, path)
 		if len(lines) != 2 || lines[0]["phase"] != "intent" || lines[1]["phase"] != "result" || lines[1]["released"] != true || lines[0]["confirmed"] != "typed" {
@@ -146,36 +149,6 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 		again, err := releaser.Execute(t.Context(), p, "typed")
 		if err != nil || again.Released || again.Reason != Gone {
 			t.Errorf("again: %+v, %v", again, err)
-		}
-	})
-}
-
-func TestReleaseRefusesWaitersUnlessAllowed(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		conn := connectZooKeeper(t, server.Addr)
-		dir := servertest.UniquePath(t)
-		names := zkQueue(t, conn, dir, 2)
-		releaser := onEnsemble(t, conn, server.Addr)
-		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
-		p, err := releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != NotHolder {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released {
-			t.Errorf("a refused preview was executed: %+v, %v", result, err)
-		}
-		request.Waiter = true
-		p, err = releaser.Preview(t.Context(), request)
-		if err != nil || p.Refused != "" || !strings.Contains(strings.Join(p.Warnings, " "), "go-zookeeper") {
-			t.Fatalf("preview %+v, %v", p, err)
-		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released || result.HoldersAfter[0].Name.Raw() != names[0] {
-			t.Errorf("result %+v, %v", result, err)
-		}
-		request.Owner = "no-such-0000000000"
-		if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Gone {
-			t.Errorf("unknown owner: %+v, %v", p, err)
 		}
 	})
 }

@@ -30,8 +30,7 @@ func openTest(t *testing.T, path, profile string) *Audit {
 
 func readWhole(t *testing.T, path string) Trail {
 	t.Helper()
-	trail := must.Have(ReadTrail(path))(t)
-	return trail
+	return must.Have(ReadTrail(path))(t)
 }
 
 // Whatever is done to any line but the end of the file is seen, at that line or the next.

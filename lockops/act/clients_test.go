@@ -36,8 +36,7 @@ func TestAClientIsEnded(t *testing.T) {
 	bystander, _ := other("worker-2")
 	preview := func(client string) ClientPreview {
 		t.Helper()
-		p := must.Have(ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"}))(t)
-		return p
+		return must.Have(ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"}))(t)
 	}
 	p := preview(addr)
 	if p.Refused != "" || len(p.Seen) != 1 || p.Seen[0].Name != "worker-1" || len(p.Sends) != 1 {

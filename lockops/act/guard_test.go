@@ -114,17 +114,6 @@ func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
 	})
 }
 
-// A waiter that still waits is removed, and its node alone.
-func TestWaiterIsRemovedWhileItWaits(t *testing.T) {
-	t.Parallel()
-	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
-		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || !result.Released || q.there(t, 1) || !q.there(t, 0) || !q.there(t, 2) {
-			t.Errorf("result %+v, %v", result, err)
-		}
-	})
-}
-
 // When the caller's time ends before the delete is sent, it is never sent.
 func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 	t.Parallel()
@@ -265,20 +254,6 @@ type stopping struct {
 func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	s.stop()
 	return s.UniversalClient.Eval(ctx, scriptText("string"), keys, args...)
-}
-
-// The next one waits: it is not called a holder before it holds.
-func TestNextIsShownAsItIs(t *testing.T) {
-	t.Parallel()
-	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
-		if q.preview.Next == nil || q.preview.Next.State != inspect.Waiting {
-			t.Errorf("next %+v", q.preview.Next)
-		}
-		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || result.Next == nil || result.Next.Name.Raw() != q.names[1] || result.Next.State != inspect.Holding {
-			t.Errorf("result %+v, %v", result, err)
-		}
-	})
 }
 
 // A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the

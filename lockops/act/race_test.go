@@ -153,8 +153,7 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		releaser := onEnsemble(t, conn, server.Addr)
 		create := func(path string, data string, flags int32) string {
-			made := must.Have(holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(t)
-			return made
+			return must.Have(holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(t)
 		}
 		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence
 		ours, pace := 0, racePace{}

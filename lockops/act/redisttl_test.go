@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +39,7 @@ func (c ttlCase) set(t *testing.T, i int, value string, ttl time.Duration) {
 
 func (c ttlCase) preview(t *testing.T, owner string, ttl time.Duration) Preview {
 	t.Helper()
-	p := must.Have(c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl}))(t)
-	return p
+	return must.Have(c.releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: c.key}, Owner: inspect.Untrusted(owner), TTL: ttl}))(t)
 }
 
 func (c ttlCase) execute(t *testing.T, p Preview) Result {
@@ -56,8 +54,7 @@ func (c ttlCase) execute(t *testing.T, p Preview) Result {
 // left reads the key's time to live on a master; negative where it has none (PTTL).
 func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	t.Helper()
-	left := must.Have(c.clients[i].PTTL(t.Context(), c.key).Result())(t)
-	return left
+	return must.Have(c.clients[i].PTTL(t.Context(), c.key).Result())(t)
 }
 
 // TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays,
@@ -164,47 +161,5 @@ func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
 	result, err := r.Execute(t.Context(), p, "--yes")
 	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master took the TTL") || !strings.Contains(result.Detail, "+pexpire") {
 		t.Errorf("%+v, %v", result, err)
-	}
-}
-
-// TestATTLOfLocksWithStructure: those whose TTL is their key's take one, in all keys of the lock; those whose
-// holders have their own expiry, and waiters, are refused with that reason.
-func TestATTLOfLocksWithStructure(t *testing.T) {
-	t.Parallel()
-	_, client, releaser := onOneMaster(t)
-	soon := fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())
-	job := fmt.Sprintf("uniquejobs:%032x", 7)
-	for _, tt := range []struct {
-		name, write, lock, owner string
-		ends                     []string // keys that have a TTL afterwards; none: it is refused
-	}{
-		{"redisson", "HSET lock:r " + ownerA + " 1", "lock:r", ownerA, []string{"lock:r"}},
-		{"sidekiq", "HSET " + job + ":LOCKED jid 1700000000.1;SET " + job + " jid;SET " + job + ":INFO {}", job + ":LOCKED", "jid", []string{job + ":LOCKED", job, job + ":INFO"}},
-		{"Redisson's readers", "HSET lock:rw mode read " + ownerA + " 1;SET {lock:rw}:" + ownerA + ":rwlock_timeout:1 1", "lock:rw", ownerA, nil},
-		{"Symfony", "ZADD lock:s " + soon + " " + token + " " + soon + " __write__", "lock:s", token, nil},
-		{"a waiter", "HSET lock:f " + ownerA + " 1;RPUSH redisson_lock_queue:{lock:f} " + ownerB + ";ZADD redisson_lock_timeout:{lock:f} " + soon + " " + ownerB, "lock:f", ownerB, nil},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, line := range strings.Split(tt.write, ";") {
-				var args []any
-				for _, word := range strings.Fields(line) {
-					args = append(args, word)
-				}
-				must.Succeed(t, client.Do(t.Context(), args...).Err())
-			}
-			p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner), TTL: time.Minute})
-			if err != nil || (p.Refused == Unsupported) != (tt.ends == nil) || (p.Detail == "") != (tt.ends != nil) {
-				t.Fatalf("preview %+v, %v", p, err)
-			}
-			result, err := releaser.Execute(t.Context(), p, "typed")
-			if err != nil || result.Set != (tt.ends != nil) {
-				t.Errorf("result %+v, %v", result, err)
-			}
-			for _, key := range tt.ends {
-				if left := client.PTTL(t.Context(), key).Val(); left <= 0 || left > time.Minute {
-					t.Errorf("%s has %v left", key, left)
-				}
-			}
-		})
 	}
 }

@@ -145,25 +145,15 @@ func structuredWaits() []waits {
 
 func soonText() string { return fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()) }
 
-// stringWaits are of locks that are one string: they differ in how they wait.
+// stringWaits are of locks that are one string: one for each way to wait.
 func stringWaits() []waits {
 	const spring = "Spring Integration: RedisLockRegistry; also redlock-rb, aioredlock, Sherlock, Hangfire"
 	all := []waits{
 		{library: "BullMQ", how: "the next look for stalled jobs", holder: "bullmq", try: setIfFree, until: nextCall},
-		{library: "RQ: scheduler", how: "its next try for the queues", holder: "rq", try: setIfFree, until: nextCall},
-		{library: "ShedLock in Redis", how: "its next schedule", holder: "shedlock", try: setIfFree, until: nextCall},
-		{library: "Dapr: lock.redis", how: "the application's next TryLock", holder: "dapr", try: setIfFree, until: nextCall},
 		{library: "madelson/DistributedLock (.NET): mutex", holder: "madelson", try: setIfFree, until: polls},
-		{library: "redis-semaphore (npm): Mutex", holder: "redis-semaphore", try: setIfFree, until: polls},
-		{library: "redsync", how: "and its real client in bench", holder: "redsync", try: setIfFree, until: polls},
 		{library: "Symfony Lock before 5.2, in Redis", holder: "symfony", try: renewOrSet, until: polls},
 		{library: "python-redis-lock", holder: "python-redis-lock", try: setIfFree, until: until{list: "lock-signal:a"}},
-		{library: "RedLock.net, pottery", holder: "redlock.net", try: setIfFree, until: polls},
-		{library: "Laravel: cache locks, unique jobs", holder: "laravel", try: setIfFree, until: polls},
-		{library: "bsm/redislock", how: "and its real client in bench", holder: "redislock", try: setIfFree, until: polls},
 		{library: "node-redlock, redlock-universal, @sesamecare-oss/redlock", holder: "node-redlock", try: allFree, until: polls},
-		{library: "ioredis-lock", holder: "token", try: setIfFree, until: polls},
-		{library: spring, how: "a spin lock", holder: "spring-integration", try: renewOrSet, until: polls},
 		{library: spring, how: "a lock that listens", holder: "spring-integration", try: renewOrSet, until: until{channel: "my-lock-channel:*", messages: []string{"my-lock:a"}}},
 	}
 	// another value of the same form, for whom waits

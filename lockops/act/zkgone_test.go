@@ -109,8 +109,7 @@ func TestANodeThatStandsIsNotGone(t *testing.T) {
 	}
 	create := func(node string, flags int32) string {
 		t.Helper()
-		made := must.Have(conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll)))(t)
-		return made
+		return must.Have(conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll)))(t)
 	}
 	remove := func(node string) {
 		if err := conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {

@@ -181,9 +181,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 			<-waits
 			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, inspect.Untrusted(node[1:]))
 			must.Succeed(t, <-granted)
-			if err := second.Delete(node, -1); err != nil { // all stand at the root: next to it another would not be alone
-				t.Fatal(err)
-			}
+			must.Succeed(t, second.Delete(node, -1)) // all stand at the root: next to it another would not be alone
 		})
 	}
 }
