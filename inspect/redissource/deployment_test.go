@@ -2,7 +2,6 @@ package redissource_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"path/filepath"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/must"
@@ -22,63 +20,6 @@ func oneMaster(o redis.UniversalOptions) redissource.Config {
 	cfg := config(nil)
 	cfg.Masters = []*redis.UniversalOptions{&o}
 	return cfg
-}
-
-func TestAClusterIsReadByPush(t *testing.T) {
-	t.Parallel()
-	var addrs []string
-	for _, m := range servertest.StartRedisCluster(t, 3) {
-		addrs = append(addrs, m.Addr)
-	}
-	c, ctx := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs}), context.Background()
-	defer c.Close()
-	for i := range 30 { // on all nodes
-		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", time.Minute).Err())
-	}
-	for _, o := range []redis.UniversalOptions{{Addrs: addrs[:1], IsClusterMode: true}, {Addrs: addrs}} {
-		cfg := oneMaster(o)
-		if v := once(t, cfg); len(v.Locks) != 30 || v.Backend.State != inspect.Connected {
-			t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
-		}
-		v, _ := watch(t, cfg)
-		v.Await("all of them", func() bool { return len(v.Locks) == 30 })
-		awaitPush(v)
-		for i := range 30 {
-			key := fmt.Sprintf("lock:%d", i)
-			must.Succeed(t, c.Set(ctx, key, "y", 0).Err())
-			v.Await("a change on any node", holder(v, key, "y"))
-		}
-		c.Del(ctx, "lock:7")
-		v.Await("a release", state(v, "lock:7", inspect.StateFree))
-		c.Set(ctx, "lock:7", "x", 0)
-	}
-}
-
-func TestASentinelsMasterPushesAndIsFollowed(t *testing.T) {
-	t.Parallel()
-	sentinel, master, replica := servertest.StartRedisSentinel(t)
-	set(t, master, "lock:a", "x", 0)
-	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster})
-	if v := once(t, cfg); v.Locks["lock:a"] == nil || v.Backend.Servers[0].Role != "master" {
-		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
-	}
-	v, _ := watch(t, cfg)
-	awaitPush(v)
-	v.Await("held", holder(v, "lock:a", "x"))
-	set(t, master, "lock:a", "y", 0)
-	v.Await("pushed", holder(v, "lock:a", "y"))
-	var was string
-	v.Await("the run id", func() bool { was = v.Backend.Servers[0].RunID; return was != "" })
-	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
-	master.Kill(t)
-	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
-	v.Await("the replica is the master", func() bool {
-		s := v.Backend.Servers[0]
-		return s.State == inspect.ServerUp && s.RunID != "" && s.RunID != was && s.Role == "master"
-	})
-	set(t, replica, "lock:a", "z", 0)
-	v.Await("what it holds", holder(v, "lock:a", "z"))
-	awaitPush(v)
 }
 
 // A replaced master lives on for a while: it is left once the sentinels are asked again, with an

@@ -40,9 +40,7 @@ func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			server := servertest.StartRedis(t, "--dir", dir)
-			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // a snapshot cannot take its place
 			admin, ctx := client(t, server), context.Background()
 			do := func(lines [][]any) {
 				t.Helper()

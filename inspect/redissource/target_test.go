@@ -129,6 +129,9 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 		s, l := w.Backend.Servers[0], w.Locks["lock:a"]
 		return s.Addr == replica.Addr && s.State == inspect.ServerUp && s.Role == "master" && l.State == inspect.StateHeld && l.Masters[0].Addr == replica.Addr
 	})
+	awaitPush(w)
+	set(t, replica, "lock:a", "z", 0)
+	w.Await("what it holds now", holder(w, "lock:a", "z"))
 }
 
 // TestAMasterThatLostAKeyIsTellable: by the time when it was last seen there.

@@ -48,15 +48,11 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "it had none") {
 				args = append(args, "--appendonly", "yes")
 				must.Succeed(t, os.Mkdir(filepath.Dir(file), 0o755))
-				if err := os.Symlink("/dev/full", file); err != nil { // where every write finds the disk full
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.Symlink("/dev/full", file)) // where every write finds the disk full
 			}
 			server := servertest.StartRedis(t, args...)
 			c := server.Client(t)
-			if err := os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755); err != nil { // a snapshot cannot take its place
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // a snapshot cannot take its place
 			c.Set(t.Context(), "old", "a", time.Hour)
 			for _, line := range tt.does {
 				prepare(t, c, line)
