@@ -291,9 +291,7 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	full.do(t, 0, "CONFIG SET maxmemory 1")
 	c := unsaved.masters[0]
 	taken := filepath.Join(c.ConfigGet(t.Context(), "dir").Val()["dir"], "dump.rdb")
-	if err := os.Mkdir(taken, 0o755); err != nil { // a snapshot cannot take its place
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(taken, 0o755)) // a snapshot cannot take its place
 	save := func(want string) {
 		must.Succeed(t, c.BgSave(t.Context()).Err())
 		must.Become(t, "its save ends "+want, func() bool {

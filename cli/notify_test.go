@@ -56,9 +56,7 @@ func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
 	dir := t.TempDir()
 	address, reported := filepath.Join(dir, "address"), filepath.Join(dir, "reported")
 	must.Succeed(t, os.WriteFile(address, []byte(hook.URL+"/"+marked+"path\n"), 0o600))
-	if err := server.Mini.Set("lock:old", "Y2NjY2NjY2NjY2NjY2NjYw=="); err != nil { // without a TTL
-		t.Fatal(err)
-	}
+	must.Succeed(t, server.Mini.Set("lock:old", "Y2NjY2NjY2NjY2NjY2NjYw==")) // without a TTL
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_WEBHOOK_TOKEN": marked + "token"}

@@ -47,8 +47,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 		sub.Close()
 	})
 	next = func() *Snapshot {
-		snapshot := must.Have(sub.Next(t.Context()))(t)
-		return snapshot
+		return must.Have(sub.Next(t.Context()))(t)
 	}
 	next() // the empty one
 	return func(u Update) { s.updates <- u }, next

@@ -22,9 +22,7 @@ func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 	must.Succeed(t, err)
 	defer reader.Close()
 	for path, want := range map[string]os.FileMode{pipe: 0o666, file: 0o600} {
-		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(path, 0o666)) // whatever the umask
 		w := must.Have(CreateRecording(path, true))(t)
 		if info, err := w.Stat(); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)

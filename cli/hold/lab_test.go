@@ -37,8 +37,7 @@ func labOn(t *testing.T, urls ...string) *Lab {
 
 func lockID(t *testing.T, text string) inspect.ID {
 	t.Helper()
-	id := must.Have(inspect.ParseID(text))(t)
-	return id
+	return must.Have(inspect.ParseID(text))(t)
 }
 
 func ignoreWaiting(string) {}

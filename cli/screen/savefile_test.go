@@ -47,8 +47,7 @@ func TestSavedFiles(t *testing.T) {
 
 func resolved(t *testing.T, dir string) string {
 	t.Helper()
-	path := must.Have(filepath.EvalSymlinks(dir))(t)
-	return path
+	return must.Have(filepath.EvalSymlinks(dir))(t)
 }
 
 func TestWhereThereIsNoClipboard(t *testing.T) {

@@ -92,9 +92,7 @@ func (a *armoury) forbidden(when string) {
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	a := newArmoury(t)
 	a.forbidden("at first")
-	if err := os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600); err != nil { // in the way of the directory
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600)) // in the way of the directory
 	must.True(t, a.w.arm(true) != nil, "armed without an audit file")
 	a.forbidden("without an audit file")
 	must.Succeed(t, os.Remove(filepath.Join(a.state, "lockscope")))

@@ -65,9 +65,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	past := inspect.NewPast(0, time.Millisecond, 1<<30)
 	o := inspect.NewObserver(func() time.Time { return clock }, updates)
 	feed := o.Subscribe()
-	if _, err := feed.Next(t.Context()); err != nil { // the first is available at once
-		t.Fatal(err)
-	}
+	must.Have(feed.Next(t.Context()))(t) // the first is available at once
 	for i, u := range updates {
 		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
 		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
@@ -83,9 +81,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 		r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
 		again := inspect.NewObserver(r.Now, r)
 		feed := again.Subscribe()
-		if _, err := feed.Next(t.Context()); err != nil { // the first one is there at once, and without events
-			t.Fatal(err)
-		}
+		must.Have(feed.Next(t.Context()))(t) // the first one is there at once, and without events
 		must.Succeed(t, again.Play(r.All))
 		s := must.Have(feed.Next(t.Context()))(t)
 		var kinds []string

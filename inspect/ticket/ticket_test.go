@@ -104,8 +104,7 @@ func of(make func() (*inspect.Snapshot, *inspect.Lock)) Ticket {
 
 func written(t *testing.T, ticket Ticket, form string) string {
 	t.Helper()
-	text := must.Have(ticket.In(form))(t)
-	return text
+	return must.Have(ticket.In(form))(t)
 }
 
 func TestGolden(t *testing.T) {

@@ -124,8 +124,7 @@ func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	create(t, c, "/l/"+guid+"__lock__", "a", contender)
 	secret := func() string {
 		t.Helper()
-		made := must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
-		return made
+		return must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
 	}
 	first := secret()
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})

@@ -68,8 +68,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 			c := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 			create := func(p string, flags int32) string {
-				made := must.Have(c.Create(p, nil, flags, zk.WorldACL(zk.PermAll)))(t)
-				return made
+				return must.Have(c.Create(p, nil, flags, zk.WorldACL(zk.PermAll)))(t)
 			}
 			create("/l", 0)
 			holder := create("/l/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)

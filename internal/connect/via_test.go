@@ -38,8 +38,7 @@ func fakeSSH(t *testing.T) (calls func() []string) {
 
 func bastion(t *testing.T) *connect.Via {
 	t.Helper()
-	via := must.Have(connect.ParseVia("ssh://bastion"))(t)
-	return via
+	return must.Have(connect.ParseVia("ssh://bastion"))(t)
 }
 
 func init() {

@@ -31,8 +31,7 @@ func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *netw
 		e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181")))(t)
 		defer e.Close()
 		f(t, e, n, func(addr string) *lockops.ZKSession {
-			s := must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
-			return s
+			return must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
 		})
 	})
 }

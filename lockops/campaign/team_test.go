@@ -69,9 +69,7 @@ func (c *team) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A worker that a fault has stopped would not see its standard input end.
-	if err := servertest.StartCommand(p.cmd, func(err error) { p.done <- err }); err != nil { // end waits for it
-		t.Fatal(err)
-	}
+	must.Succeed(t, servertest.StartCommand(p.cmd, func(err error) { p.done <- err })) // end waits for it
 	c.live = append(c.live, p)
 }
 
