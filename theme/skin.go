@@ -24,7 +24,7 @@ func NewSkin(colours map[string]string) (Skin, error) {
 	for _, name := range slices.Sorted(maps.Keys(colours)) {
 		at := slices.Index(SkinRoles(), name)
 		if at < 0 {
-			return Skin{}, fmt.Errorf("skin: no role %q (there are: %s)", name, strings.Join(SkinRoles(), ", "))
+			return Skin{}, fmt.Errorf("skin: no role %q (choose from: %s)", name, strings.Join(SkinRoles(), ", "))
 		}
 		if !hexColour.MatchString(colours[name]) {
 			return Skin{}, fmt.Errorf("skin: %s: %q is not a colour (write #rrggbb)", name, colours[name])

@@ -163,7 +163,7 @@ func (a acting) stepOf(f *inspect.Finding, verb inspect.Verb) (about release.Sub
 			return a.targetOf(step)
 		}
 	}
-	return about, "no step of it names a contender: enter opens the chain, choose there"
+	return about, "its advice names no contender: enter opens the chain, choose there"
 }
 
 // targetOf is the contender or the vote that a step acts on. Without one, why is the reason.
@@ -389,7 +389,7 @@ func (a acting) cannotMute(muted bool) string {
 	case muted:
 		return "nothing here is muted"
 	case len(a.aimed(true)) > 0:
-		return "it is muted already: M unmutes it"
+		return "already muted: M unmutes it"
 	}
 	return "nothing to mute here"
 }

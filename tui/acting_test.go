@@ -109,7 +109,7 @@ func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
 	drain(t, m, press(m, "X"))
-	wantText(t, m, "How long is the key to last")
+	wantText(t, m, "How long should the key last")
 	drain(t, m, press(m, "10m", "tab", "enter"))
 	drain(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
@@ -290,7 +290,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, s)
 	press(m, "m")
-	wantText(t, m, "it is muted already")
+	wantText(t, m, "already muted")
 	run(t, m, press(m, "M"))
 	wantText(t, m, "unmuted: stuck-holder")
 	must.Equal(t, len(f.kept), 0, "kept", f.kept)
@@ -310,5 +310,5 @@ func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
 	drain(t, m, press(m, "V", "x"))
-	wantText(t, m, "None of them can be: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "only possibly a lock")
+	wantText(t, m, "None of them can be done: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "only possibly a lock")
 }

@@ -172,7 +172,7 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 		m := model(t, armed(f.of), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		cmd := press(m, "f", "j", tt.key)
 		if !tt.opens {
-			if wantText(t, m, "no step of it names a contender: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
+			if wantText(t, m, "its advice names no contender: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
 				t.Errorf("%s of %q opens %v", tt.key, tt.step.Why, m.inFront)
 			}
 			continue

@@ -100,7 +100,7 @@ func (w *world) arming(msg armedMsg) tea.Cmd {
 		w.Flash("still as before: " + msg.err.Error())
 	case msg.on:
 		w.armed = true
-		w.Flash("writing is allowed: each action asks, and is recorded")
+		w.Flash("writing is allowed: each action asks first and is recorded")
 		return w.toDialogs(screen.ArmedMsg{})
 	default:
 		w.armed = false

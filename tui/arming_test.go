@@ -66,7 +66,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		run(t, m, press(m, "x"))
 		again := send(m, press(m, "w")())
 		if environment != "" {
-			wantText(t, m, "Why is it done?")
+			wantText(t, m, "Why are you doing this?")
 			again = press(m, "OPS-7", "enter", "enter")
 		}
 		answer(t, m, again)
@@ -107,7 +107,7 @@ func TestProductionAsksForTheReason(t *testing.T) {
 	if press(m, "x"); len(f.requests) != 0 {
 		t.Fatal("the preview was asked for before the reason")
 	}
-	wantText(t, m, "This is production. Why is it done?")
+	wantText(t, m, "This is production. Why are you doing this?")
 	must.True(t, press(m, "enter", "enter") == nil, "no reason is taken for one")
 	wantText(t, m, "enter a reason", "[ Preview ]   [ Cancel ]")
 	run(t, m, press(m, "ticket 7", "enter", "enter"))
@@ -131,7 +131,7 @@ func TestATTLIsSetFromTheChain(t *testing.T) {
 	}}}
 	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
 	press(m, "X")
-	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long is the key to last")
+	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long should the key last")
 	press(m, "soon", "enter", "enter")
 	wantText(t, m, "enter a time such as 90s")
 	for range len("soon") {

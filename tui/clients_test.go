@@ -94,7 +94,7 @@ func TestClientsOpenAtALocksHolder(t *testing.T) {
 func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
-		"web-1:7": {"deadlock: 2 clients", "taken for one by", "process web-1:7 (likely)", "Cheapest fix"},
+		"web-1:7": {"deadlock: 2 clients", "count as one program by", "process web-1:7 (likely)", "Cheapest fix"},
 		"cart":    {"possibly a deadlock: 2 clients", "name cart (possible)", "Cheapest fix"},
 	} {
 		other := inspect.Untrusted("web-2:8")
@@ -141,7 +141,7 @@ func TestClientSelectionFollows(t *testing.T) {
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	wantText(t, m, "it holds nothing and waits for nothing any more", "idle")
+	wantText(t, m, "it no longer holds or waits for a lock", "idle")
 	must.Equal(t, selectedName(m), "fay", "the cursor went to … while its client rested")
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
 	clock = clock.Add(time.Minute)

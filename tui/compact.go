@@ -43,7 +43,7 @@ func shrinks(d screen.Dialog) bool {
 // cramped is the reason why a key does nothing in a compact window; empty if it works.
 func (m *Model) cramped(key string) string {
 	if m.compact() && slices.Contains([]string{"x", "X", "a", "A", "K", "m", "L", "8"}, key) {
-		return "too small a window: it takes 80x24"
+		return "window too small: it needs 80x24"
 	}
 	return ""
 }

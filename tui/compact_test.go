@@ -18,7 +18,7 @@ func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	press(m, "esc")
 	for _, key := range []string{"a", "x", "X", "A", "K", "m", "L", "8"} {
 		press(m, key)
-		wantText(t, m, "too small a window: it takes 80x24")
+		wantText(t, m, "window too small: it needs 80x24")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestATicketInACompactWindow(t *testing.T) {
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
 	press(m, "x")
-	wantText(t, m, "too small a window: it takes 80x24")
+	wantText(t, m, "window too small: it needs 80x24")
 	fits(t, m)
 }
 

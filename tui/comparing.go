@@ -44,7 +44,7 @@ func compare(m *Model) tea.Cmd {
 	}
 	from, _ := m.past.At(at)
 	if from == nil {
-		m.Flash("nothing is kept of that time")
+		m.Flash("nothing was kept from that time")
 		return nil
 	}
 	d := &comparing{world: m.world, from: from.TakenAt, to: to.TakenAt, generation: m.Number()}

@@ -86,6 +86,6 @@ func TestFieldsAreNamedWhereTheyCanBeRead(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/", "hots=batch-7")
-	wantText(t, m, "This is not a filter", `no field "hots"`, "holder= host=", "held>5m", "backend=")
+	wantText(t, m, "This filter is invalid", `no field "hots"`, "holder= host=", "held>5m", "backend=")
 	wantNoText(t, m, "No lock matches")
 }

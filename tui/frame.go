@@ -311,7 +311,7 @@ func (f frame) badges() (list []badge) {
 	}
 	if f.options.Sandbox {
 		add(t.Badge.Inherit(t.Waiting), "SANDBOX",
-			say("these servers are inside this program: everything may be tried"))
+			say("these servers run inside this program: try anything"))
 	}
 	if f.options.Replay {
 		add(t.BadgeWarning, "REPLAY", f.pause)

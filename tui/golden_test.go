@@ -177,7 +177,7 @@ func TestCompact(t *testing.T) {
 			continue
 		}
 		goldenScreen(t, string(e.name)+"-40x12", m)
-		if press(m, "x"); m.HasDialog() || !strings.Contains(content(m), "too small a window") {
+		if press(m, "x"); m.HasDialog() || !strings.Contains(content(m), "window too small") {
 			t.Errorf("%s: x opens a dialog, or is silent", e.name)
 		}
 		press(m, "?")

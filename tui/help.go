@@ -142,7 +142,7 @@ func (h *help) lines(width int) []widget.Line {
 		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
 	)
 	if len(entries) == 0 {
-		return append(sought, widget.Line{{"no key and no sign has this", t.Muted}})
+		return append(sought, widget.Line{{"no key or sign matches", t.Muted}})
 	}
 	if !two {
 		return append(sought, slices.Concat(entries...)[1:]...)

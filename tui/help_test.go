@@ -14,7 +14,7 @@ func TestHelpFindsSigns(t *testing.T) {
 	wantText(t, m, "≥ at least")
 	wantNoText(t, m, "Everywhere", "does not watch")
 	press(m, "xyz")
-	wantText(t, m, "no key and no sign has this")
+	wantText(t, m, "no key or sign matches")
 }
 
 // The help of every screen fits 120x36 in two columns.

@@ -74,7 +74,7 @@ func (m *Model) commonActions() []screen.Action {
 	about := m.front().Selected()
 	return append(acting{m.world}.actions(), []screen.Action{
 		{
-			Keys: []string{"y"}, Shown: "y", Help: "copy what is selected", Disabled: m.noLock,
+			Keys: []string{"y"}, Shown: "y", Help: "copy the selection", Disabled: m.noLock,
 			Run: func() tea.Cmd { return screen.CopyMenu(m, m.snapshot.Lock(about.Lock), nil) },
 		},
 		{

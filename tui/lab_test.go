@@ -167,7 +167,7 @@ func TestATypedLock(t *testing.T) {
 	press(m, "a")
 	wantText(t, m, "Type a lock first", "enter a lock first")
 	press(m, "no:x")
-	wantText(t, m, "no such backend; there are: zk, redis")
+	wantText(t, m, "no such backend; choose from: zk, redis")
 	press(m, "backspace", "backspace", "backspace", "backspace", "redis:lock:q")
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 on 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
@@ -353,7 +353,7 @@ func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "tab", "hll")
-	wantText(t, m, "[mutex]", "nothing is typed here")
+	wantText(t, m, "[mutex]", "no typing here")
 	press(m, "up", "zk:/mine")
 	wantText(t, m, "zk:/mine")
 	wantNoText(t, m, "orderszk:")

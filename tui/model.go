@@ -279,7 +279,7 @@ func (m *Model) nextTheme() {
 	m.theme = theme.New(m.options.Theme)
 	text := "theme: " + m.options.Theme.Name
 	if m.options.Theme.NoColor {
-		text += ", but without colours: NO_COLOR or --no-color asks for none"
+		text += ", but without colours because of NO_COLOR or --no-color"
 	}
 	m.Flash(text)
 }

@@ -52,9 +52,9 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	must.Equal(t, len(m.queued), 1, "not listed again after a while")
 
 	f.list = []act.Connection{{Addr: "10.0.0.8:1", Command: "get"}}
-	wantText(t, open(o, ""), "none of 1 connection is like its own")
+	wantText(t, open(o, ""), "none of 1 connection resembles its own")
 	f.list, f.err = nil, errors.New("NOPERM: it needs +client|list")
-	wantText(t, open(o, ""), "whose connection it may be is unknown: NOPERM: it needs +client|list")
+	wantText(t, open(o, ""), "its connection is unknown: NOPERM: it needs +client|list")
 	f.err = errors.Join(errors.New("refused"), errors.New("unreachable"))
 	wantText(t, open(o, ""), "unknown: refused; unreachable")
 	before := f.times

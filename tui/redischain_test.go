@@ -110,7 +110,7 @@ func TestHeldAtLeast(t *testing.T) {
 // key, or may have.
 func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
 	t.Parallel()
-	const lost, maybe, mark = "absent, restarted inside the TTL", "absent, up for less than the TTL", "▲3.0s"
+	const lost, maybe, mark = "absent, restarted within the TTL", "absent, up for less than the TTL", "▲3.0s"
 	found := func(master int, c recipe.Confidence) inspect.Finding {
 		f := inspect.Finding{Rule: "master-restarted", Severity: inspect.Warning, Confidence: c}
 		f.Subject.Server = inspect.Untrusted(fixture.Vote(master, "", 0).Addr)

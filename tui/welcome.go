@@ -129,7 +129,7 @@ func (w *welcome) lines() []widget.Line {
 		return w.compactLines(command)
 	}
 	lines := []widget.Line{
-		{{"lockscope", t.Title}, {"  sees the distributed locks in ZooKeeper and Redis:", t.Text}},
+		{{"lockscope", t.Title}, {"  shows the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who waits in which order, for how long, and what is wrong.", t.Text}},
 		{{"Read-only and light on servers; nothing is changed unless started with --write.", t.Text}},
 		nil,
@@ -152,7 +152,7 @@ func (w *welcome) lines() []widget.Line {
 func (w *welcome) compactLines(command func(text, what string) widget.Line) []widget.Line {
 	t := w.theme
 	lines := []widget.Line{
-		{{"lockscope", t.Title}, {"  sees locks; read-only", t.Text}},
+		{{"lockscope", t.Title}, {"  shows locks; read-only", t.Text}},
 		nil,
 		{{"Point it at:", t.Strong}},
 		command("lockscope zk://host:2181/locks", ""),

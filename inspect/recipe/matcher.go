@@ -33,7 +33,7 @@ func newMatcher(text string) (*matcher, error) {
 			continue
 		}
 		if !slices.Contains(CustomGroups(), group) {
-			return nil, fmt.Errorf("unknown group %q (there are: %s)", group, strings.Join(CustomGroups(), ", "))
+			return nil, fmt.Errorf("unknown group %q (choose from: %s)", group, strings.Join(CustomGroups(), ", "))
 		}
 		if m.groups == nil {
 			m.groups = make([]string, re.NumSubexp()+1)

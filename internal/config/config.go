@@ -276,7 +276,7 @@ func (c Config) check() error {
 		return fmt.Errorf("theme %q is not one of %s", c.Theme, strings.Join(Themes(), ", "))
 	}
 	if _, ok := c.Profiles[c.Default]; c.Default != "" && !ok {
-		return fmt.Errorf("default: there is no profile %q (there are: %s)", c.Default, c.Names())
+		return fmt.Errorf("default: there is no profile %q (choose from: %s)", c.Default, c.Names())
 	}
 	for name, p := range c.Profiles {
 		if err := p.checkAll(); err != nil {

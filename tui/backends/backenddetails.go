@@ -166,9 +166,9 @@ func (d *backendFacts) redis(v *inspect.Server) {
 	}
 	switch {
 	case v.RunID == "" && v.Persistence == "":
-		d.fact("restart", "unknown: it did not report what it keeps over a restart", t.Unknown)
+		d.fact("restart", "unknown: it did not report what it keeps across a restart", t.Unknown)
 	case v.Persistence == "aof":
-		d.fact("restart", "writes an append-only file: locks are still there, but for the last moment before a crash",
+		d.fact("restart", "writes an append-only file: locks survive a crash, except the most recent",
 			t.Text)
 	case v.Persistence == "rdb":
 		d.fact("restart", "writes snapshots: a lock taken since the last one is gone after a crash", t.Text)
@@ -249,7 +249,7 @@ func modeWords(m inspect.Mode) string {
 	return map[inspect.Mode]string{
 		inspect.ModeWatch: "by watch: the servers report changes as they happen",
 		inspect.ModePush:  "by push: the masters report changed keys as they happen",
-		inspect.ModePoll:  "by poll: known keys are read again and again, and what happens in between is not seen",
+		inspect.ModePoll:  "by poll: known keys are read repeatedly, and what happens in between is not seen",
 		inspect.ModeOnce:  "none: it is read once",
 	}[m]
 }

@@ -188,7 +188,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	list := []screen.Action{{
 		Keys: []string{"tab", "enter", "l", "right"}, Shown: "tab enter", Hint: hint,
-		Help:     "next pane: the servers, or what is known of the selected one",
+		Help:     "next pane: the servers, or the selected one's details",
 		Disabled: none, Run: screen.Do(func() { s.inDetails = !s.inDetails }),
 	}}
 	if s.inDetails {

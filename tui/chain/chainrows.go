@@ -357,7 +357,7 @@ func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	case f.Confidence == recipe.Possible:
 		return widget.Line{{"absent, up for less than the TTL", t.Muted}}
 	default:
-		return widget.Line{{"absent, ", t.Muted}, {"restarted inside the TTL", t.Warning}}
+		return widget.Line{{"absent, ", t.Muted}, {"restarted within the TTL", t.Warning}}
 	}
 }
 

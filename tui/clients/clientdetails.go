@@ -38,7 +38,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
 	if r.idle() {
-		lines = append(lines, widget.Line{{"   it holds nothing and waits for nothing any more", t.Muted}})
+		lines = append(lines, widget.Line{{"   it no longer holds or waits for a lock", t.Muted}})
 	}
 	if r.dead {
 		lines = append(lines, widget.Line{{

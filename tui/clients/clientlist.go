@@ -51,7 +51,7 @@ type clientList struct {
 	graph    *waitGraph
 }
 
-// idle reports whether it holds nothing and waits for nothing any more.
+// idle reports whether it no longer holds or waits for a lock.
 func (r *clientRow) idle() bool { return !r.idleAt.IsZero() }
 
 // resting is a client as it was, without what it held and waited for.

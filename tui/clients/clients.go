@@ -383,7 +383,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
 		{
-			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or what the selected one has",
+			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or the selected one's locks",
 			Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing }),
 		},
 		{

@@ -310,7 +310,7 @@ func (d *drawing) advice(r *cycle) []string {
 			name, l.has.Lock.ID, "x", why)
 	}
 	if r.tied != "" {
-		text = "A ZooKeeper session and a Redis client are taken for one by: " + r.tied + ". " + text
+		text = "A ZooKeeper session and a Redis client count as one program by: " + r.tied + ". " + text
 	}
 	out := []string{text, "Then make all clients take these locks in the same order."}
 	if r.behind > 0 {

@@ -257,7 +257,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.TicketAction(s, s.ticket),
 		screen.Action{
 			Keys: []string{"tab"}, Shown: "tab",
-			Help: "next pane: move in the list, or in what is known of the selected finding",
+			Help: "next pane: the list, or the selected finding's details",
 			Disabled: func() string {
 				if s.group == nil {
 					return "nothing is selected"

@@ -365,7 +365,7 @@ func (s *Screen) aboutLine(width int) widget.Line {
 		return widget.Line{{" no lock is selected", t.Muted}}
 	}
 	l := s.Snapshot().Lock(id)
-	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "not there, as far as we know"
+	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "does not exist, as far as we know"
 	if l != nil {
 		mark, words = screen.Sign(t, l), screen.Verdict(s, l)
 	}

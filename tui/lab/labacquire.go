@@ -30,16 +30,16 @@ func (s *Screen) handActions() []screen.Action {
 		s.acquireHere(),
 		{
 			Keys: []string{"r"}, Shown: "r", Hint: hint,
-			Help: "let go of your selected lock at once; stop waiting; clear what has finished", Writes: true, Disabled: disabled,
+			Help: "release your selected lock at once; stop waiting; clear what has finished", Writes: true, Disabled: disabled,
 			Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) },
 		},
 		{
-			Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "prove the hold to the servers now, and extend it",
+			Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "confirm the hold with the servers now, and extend it",
 			Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) },
 		},
 		{
 			Keys: []string{"i"}, Shown: "i", Hint: "re-enter",
-			Help: "take the lock once more inside of the selected hold", Writes: true, Disabled: need,
+			Help: "acquire the lock again inside the selected hold", Writes: true, Disabled: need,
 			Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) },
 		},
 		{
@@ -198,7 +198,7 @@ func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 		}
 		names = append(names, describe.Printable(d.Backends[i].Name))
 	}
-	return nil, id, "no such backend; there are: " + strings.Join(names, ", ")
+	return nil, id, "no such backend; choose from: " + strings.Join(names, ", ")
 }
 
 // taking is the form's order, or the reason why it cannot be carried out.

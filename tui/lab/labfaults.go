@@ -58,7 +58,7 @@ func freezing(f faultTarget) fault {
 		id := f.lock.ID.String()
 		return fault{
 			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path),
-			shows: "it goes on, and gives the lock to the next when its work is done",
+			shows: "it continues, and passes the lock on when its work is done",
 			do:    func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
@@ -76,7 +76,7 @@ func freezing(f faultTarget) fault {
 	}
 	return fault{
 		label: label,
-		shows: now + ": it lives but does not release, as a process that hangs: the queue grows until you thaw it",
+		shows: now + ": it lives but does not release, like a hung process: the queue grows until you thaw it",
 		do:    func(s Faults) error { s.Freeze(id); return nil },
 	}
 }
@@ -121,7 +121,7 @@ func masterFault(m Master) fault {
 	if m.Stopped {
 		return fault{
 			label: "start master " + describe.Printable(m.Addr),
-			shows: "it is back with what it had: its votes count again",
+			shows: "it comes back with its data: its votes count again",
 			do:    func(s Faults) error { return s.StartMaster(m.Addr) },
 		}
 	}

@@ -34,8 +34,8 @@ func TestFaultsOf(t *testing.T) {
 		says   string // the preview, or the reason why it cannot be done
 		off    bool
 	}{
-		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it lives but does not release, as a process that hangs: the queue grows until you thaw it", false},
-		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "gives the lock to the next", false},
+		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it lives but does not release, like a hung process: the queue grows until you thaw it", false},
+		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "passes the lock on", false},
 		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "no client is behind worker-3", true},
 		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze the holder of /locks/nightly", "no holder now: the next one", false},
 		{"our own", mine, 0, "freeze the holder of /locks/orders", "it is yours", true},
@@ -48,7 +48,7 @@ func TestFaultsOf(t *testing.T) {
 		{"nobody", faultTarget{lock: fixture.FreeLock()}, 2, "cut a connection", "no contender", true},
 		{"no lock", faultTarget{}, 0, "freeze the holder", "no lock is selected", true},
 		{"stop", target(nil), 3, "stop master m1", "unknown", false},
-		{"start", target(nil), 4, "start master m2", "with what it had", false},
+		{"start", target(nil), 4, "start master m2", "with its data", false},
 	} {
 		got := faultsOf(tt.target)[tt.at]
 		if got.label != tt.label || !strings.Contains(got.shows+got.off, tt.says) || (got.off != "") != tt.off || (got.do == nil) != tt.off {

@@ -184,7 +184,7 @@ func TestLocksAreMarked(t *testing.T) {
 		{"/", "[]", ""},
 		{"orders", "[]", ""},
 		{"enter", "[]", ""},
-		{"V", "[zk:/locks/orders]", "1 marked: x, X, A and m are about all of them"},
+		{"V", "[zk:/locks/orders]", "1 marked: x, X, A and m act on all of them"},
 	} {
 		p.said = ""
 		p.press(step.press)
@@ -247,7 +247,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		{"Nothing can be shown. ended", nil, errors.New("ended")},
 		{"No locks so far. Still scanning: 7 directories and keys so far.", []*inspect.Backend{backend(inspect.Connected, false)}, nil},
 		{"Unknown: no backend can be reached. There may be locks; the errors are above.", []*inspect.Backend{backend(inspect.Down, true)}, nil},
-		{"No locks that we can see. Some could not be looked at: f says what, and why. 7 scanned.", []*inspect.Backend{blind}, nil},
+		{"No locks that we can see. Some could not be read: f says which, and why. 7 scanned.", []*inspect.Backend{blind}, nil},
 		{"No locks where we could look. 14 scanned; a backend is down, see above.", []*inspect.Backend{backend(inspect.Down, true), sought}, nil},
 		{"No locks. Found no lock under these roots and patterns; 7 scanned. zk: looked below /.", []*inspect.Backend{sought}, nil},
 	} {

@@ -144,9 +144,9 @@ func (s *Screen) emptyWords() (text, more string) {
 	switch {
 	case s.Busy:
 		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"),
-			s.Theme().Glyphs.Ellipsis), "They are here in a moment."
+			s.Theme().Glyphs.Ellipsis), "They appear in a moment."
 	case s.input.Problem() != "":
-		return "This is not a filter.", s.input.Problem()
+		return "This filter is invalid.", s.input.Problem()
 	case len(s.Index.Rows) > 0:
 		return "No lock matches the filter.", "esc shows all of them."
 	case s.FeedError() != nil:
@@ -159,7 +159,7 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "Unknown: no backend can be reached.", "There may be locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
 		return "No locks that we can see.",
-			fmt.Sprintf("Some could not be looked at: f says what, and why. %d scanned.", scanned)
+			fmt.Sprintf("Some could not be read: f says which, and why. %d scanned.", scanned)
 	case down > 0:
 		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:

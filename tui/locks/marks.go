@@ -51,5 +51,5 @@ func (s *Screen) markAll() {
 			s.marks[id] = true
 		}
 	}
-	s.Flash(fmt.Sprintf("%d marked: x, X, A and m are about all of them", len(s.marks)))
+	s.Flash(fmt.Sprintf("%d marked: x, X, A and m act on all of them", len(s.marks)))
 }

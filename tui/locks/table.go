@@ -50,7 +50,7 @@ func newTable(names []string) (table, error) {
 			return usualTable(), fmt.Errorf("columns: %q is not one of %s", name,
 				strings.Join(usualTable().names(), ", "))
 		case slices.Contains(t.columns, c):
-			return usualTable(), fmt.Errorf("columns: %s is there twice", name)
+			return usualTable(), fmt.Errorf("columns: %s is listed twice", name)
 		}
 		t.columns = append(t.columns, c)
 	}

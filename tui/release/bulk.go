@@ -316,12 +316,12 @@ func (d *Bulk) summary() widget.Line {
 	case d.err != nil && !d.sent:
 		return widget.Line{{t.Glyphs.Critical + " Nothing was sent: " + describe.OneLine(d.err), t.Critical}}
 	case len(d.items) == 0:
-		return widget.Line{{t.Glyphs.Warning + " None of them can be: nothing was sent.", t.Warning}}
+		return widget.Line{{t.Glyphs.Warning + " None of them can be done: nothing was sent.", t.Warning}}
 	case done == len(d.items):
 		return widget.Line{{fmt.Sprintf("%s %d of %d done.", t.Glyphs.Holding, done, len(d.items)), t.Holding}}
 	default:
 		return widget.Line{{
-			fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as shown.", t.Glyphs.Warning, done,
+			fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as previewed.", t.Glyphs.Warning, done,
 				len(d.items)),
 			t.Warning,
 		}}

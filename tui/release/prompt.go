@@ -32,7 +32,7 @@ func (d *Dialog) forTTL() {
 
 // ttlPrompt asks for the time to live that a request sets.
 func ttlPrompt(r *act.Request) *prompt {
-	return newPrompt("How long is the key to last, such as 10m?", "TTL", func(typed string) error {
+	return newPrompt("How long should the key last, such as 10m?", "TTL", func(typed string) error {
 		ttl, err := time.ParseDuration(typed)
 		if err != nil {
 			return errors.New("enter a time such as 90s, 10m or 2h")
@@ -44,7 +44,7 @@ func ttlPrompt(r *act.Request) *prompt {
 
 // whyPrompt asks for the reason, which the audit file keeps.
 func whyPrompt(why *string) *prompt {
-	const asks = "This is production. Why is it done? The audit file keeps it."
+	const asks = "This is production. Why are you doing this? The audit file keeps the reason."
 	return newPrompt(asks, "reason", func(typed string) error {
 		if *why = typed; typed == "" {
 			return errors.New("enter a reason, such as a ticket")

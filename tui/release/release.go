@@ -189,7 +189,7 @@ func namesLock(id inspect.ID, typed string) bool {
 // Actions are the dialog's keys, for the footer.
 func (d *Dialog) Actions() []screen.Action {
 	if d.phase == warning {
-		return append(screen.FormActions(&d.form), screen.Action{Shown: "w", Hint: "preview all the same"})
+		return append(screen.FormActions(&d.form), screen.Action{Shown: "w", Hint: "preview anyway"})
 	}
 	return d.flow.Actions()
 }

@@ -51,7 +51,7 @@ func (p Possible) words() []string {
 	more := len(p.Connections) - len(lines)
 	switch {
 	case len(lines) == 0 && p.Of > 0:
-		lines = append(lines, fmt.Sprintf("none of %s is like its own", describe.Count(p.Of, "connection")))
+		lines = append(lines, fmt.Sprintf("none of %s resembles its own", describe.Count(p.Of, "connection")))
 	case more > 0:
 		lines = append(lines,
 			fmt.Sprintf("or one of %d more: only candidates: Redis does not record who wrote a key", more))
@@ -59,7 +59,7 @@ func (p Possible) words() []string {
 		lines = append(lines, "only a candidate: Redis does not record who wrote a key")
 	}
 	if p.Unknown != "" {
-		lines = append(lines, "whose connection it may be is unknown: "+p.Unknown)
+		lines = append(lines, "its connection is unknown: "+p.Unknown)
 	}
 	return lines
 }

@@ -114,7 +114,7 @@ func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
 		r.At = (r.At + n - 1) % max(1, n)
 	default:
 		if msg.Text != "" {
-			f.Note = "nothing is typed here: left and right choose"
+			f.Note = "no typing here: left and right choose"
 		}
 		return false
 	}
