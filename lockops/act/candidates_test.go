@@ -44,7 +44,7 @@ func TestCandidatesForAContender(t *testing.T) {
 	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
 		t.Errorf("%v: %+v", got, found)
 	}
-	for i, want := range []string{"its name has the owner's host web-1", "its library is redis-py 5.0.1, by which python-redis-lock", "it is in database 3", "it connected later", "jedis 4, and python-redis-lock writes its locks by redis-py"} {
+	for i, want := range []string{"its name contains the owner's host web-1", "its library is redis-py 5.0.1, which python-redis-lock uses", "it is in database 3", "it connected later", "jedis 4, but python-redis-lock uses redis-py"} {
 		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
 	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}

@@ -38,7 +38,7 @@ type actions struct {
 }
 
 const (
-	notAsked  = "only Curator's holders in ZooKeeper can be asked"
+	notAsked  = "only Curator's holders in ZooKeeper can"
 	ownTimes  = "have their own expiry, which a TTL of the key does not change"
 	itWaits   = "it waits: the lock's key is not its own"
 	noSession = "closing it needs the session's password"

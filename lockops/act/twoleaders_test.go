@@ -51,7 +51,7 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 		if err != nil || (p.Refused == TwoLeaders) != tt.refused || p.TwoLeaders != tt.refused {
 			t.Fatalf("%s: %+v, %v", name, p, err)
 		}
-		if tt.refused && (!strings.Contains(p.Detail, "Restart it instead") || !strings.Contains(p.Warnings[0], "never looks")) {
+		if tt.refused && (!strings.Contains(p.Detail, "Restart it instead") || !strings.Contains(p.Warnings[0], "never checks")) {
 			t.Errorf("%s: %q", name, p.Detail)
 		}
 		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released == tt.refused {
