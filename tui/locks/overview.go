@@ -148,5 +148,9 @@ func grantLines(s screen.Context, width int) []widget.Line {
 
 // rateWords has a rate by the minute: rows of one unit compare.
 func rateWords(n int, in time.Duration) string {
-	return fmt.Sprintf("%.1f/min", float64(n)/in.Minutes())
+	perMinute := float64(n) / in.Minutes()
+	if perMinute >= 99.95 { // no room for a digit that says little
+		return fmt.Sprintf("%.0f/min", perMinute)
+	}
+	return fmt.Sprintf("%.1f/min", perMinute)
 }
