@@ -12,7 +12,7 @@ import (
 )
 
 // confirmation is an operator's consent: a word is typed, the button chosen and entered. Enter in the field
-// does nothing but say so.
+// chooses the button once the word is right.
 type confirmation struct {
 	// does is the button's name, what names the word, and word the word as it is shown.
 	does, what, word string
@@ -22,7 +22,7 @@ type confirmation struct {
 	field  widget.Field
 	focus  focus
 	pasted bool
-	tried  bool // enter or tab was pressed in the field
+	tried  bool // enter or tab was pressed without the right word
 }
 
 // focus is where the keys go.
@@ -51,8 +51,10 @@ func (c *confirmation) press(msg tea.KeyPressMsg) consent {
 		return cancelled
 	case key == "enter" && c.focus == onButton:
 		return given
-	case key == "enter":
+	case key == "enter" && !c.matches():
 		c.tried, c.pasted = true, false
+	case key == "enter":
+		c.focus = onButton
 	case key == "tab" || key == "shift+tab" || c.focus != onField && (key == "left" || key == "right"):
 		c.turn()
 	case c.field.Press(msg):
@@ -101,10 +103,8 @@ func (c *confirmation) note(t *theme.Theme) widget.Span {
 		return widget.Span{"pasting is off here: type it", t.Warning}
 	case c.focus != onField:
 		return widget.Span{}
-	case c.matches() && c.tried:
-		return widget.Span{"Nothing sent. Tab to " + c.does + ", Esc cancels", t.Warning}
 	case c.matches():
-		return widget.Span{"Tab to " + c.does, t.Text}
+		return widget.Span{"Enter goes to " + c.does, t.Text}
 	case c.tried && typed:
 		return widget.Span{c.what + " does not match", t.Warning}
 	case c.tried:
@@ -135,7 +135,7 @@ func (c *confirmation) actions() []screen.Action {
 	case c.focus == onCancel:
 		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}}
 	case c.matches():
-		return []screen.Action{{Shown: "tab", Hint: "to " + c.does}, cancel}
+		return []screen.Action{{Shown: "enter", Hint: "to " + c.does}, cancel}
 	}
 	return []screen.Action{cancel, {Shown: "type", Hint: "the " + c.what}}
 }
