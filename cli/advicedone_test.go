@@ -133,7 +133,7 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
 	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
 	return []trouble{
-		{rule: "persistent-contender", on: "zk:" + persistent, advice: "only if its client is gone: lockscope release", do: func(f reportedFinding) {
+		{rule: "persistent-contender", on: "zk:" + persistent, advice: "if its client is gone: lockscope release", do: func(f reportedFinding) {
 			if got := run(w.t, append(wordsOf(w.t, commandOf(f.Steps)), "--yes")...); got.code != 0 || !strings.Contains(f.Advice, "old") && !strings.Contains(f.Advice, left[len(persistent)+1:]) {
 				w.t.Errorf("%q: %+v", f.Advice, got)
 			}
@@ -191,7 +191,7 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 			w.queue(unwatched, again)
 			w.watch(again, first)
 		}},
-		{rule: "lost-wakeup", on: "zk:" + late, advice: "if it waits, restart it, so that it queues again", do: func(reportedFinding) {
+		{rule: "lost-wakeup", on: "zk:" + late, advice: "restart it if it waits", do: func(reportedFinding) {
 			next.Close()
 			writeLock(w.session())
 		}},

@@ -39,3 +39,15 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		fits(t, m)
 	}
 }
+
+// The row of a first in line that watches a waiter behind it shows that watch, as the finding about it does.
+func TestAWatchBehindIsShown(t *testing.T) {
+	t.Parallel()
+	l := fixture.Readers()
+	l.Findings = []inspect.Finding{{
+		Rule: "lost-wakeup", Severity: inspect.Info, Message: "watches a node behind it", Subject: l.Holders[0].Subject(),
+		Evidence: map[string]any{"instead": l.Waiters[0].Name.String()},
+	}}
+	m := opening(t, l, 120, 36)
+	wantText(t, m, "⇢ 13")
+}

@@ -53,10 +53,8 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 		return nil
 	}
 	f := lostWatch(h)
-	f.Message = fmt.Sprintf("%s is first in line and watches %s, which is gone: it may not know that its turn has come",
-		describe.BriefOwner(h), describe.BriefName(h.WatchesGone))
-	f.Steps = do(restart("see whether that client works under the lock; if it waits, restart it, " +
-		"so that it queues again"))
+	f.Message = firstWatches(h, "watches "+describe.BriefName(h.WatchesGone)+", which is gone")
+	f.Steps = do(restart(restartWaiting))
 	if l.Recipe != "zookeeper-recipes" {
 		f.Severity, f.Confidence = inspect.Info, recipe.Possible
 	}
@@ -84,11 +82,17 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	e["cause"] = "the two may be waiting for each other (kazoo #649)"
 	return one(inspect.Finding{
 		Severity: inspect.Info, Confidence: recipe.Possible, Evidence: e, Subject: h.Subject(),
-		Message: fmt.Sprintf("%s is first in line and watches %s behind it: it may not know that its turn has come",
-			describe.BriefOwner(h), describe.BriefName(l.Waiters[i].Name)),
-		Steps: do(restart("see whether that client works under the lock; if it waits, restart it, " +
-			"so that it queues again")),
+		Message: firstWatches(h, "still watches "+describe.BriefName(l.Waiters[i].Name)+" behind it"),
+		Steps:   do(restart(restartWaiting)),
 	})
+}
+
+const restartWaiting = "check whether that client works under the lock; restart it if it waits"
+
+// firstWatches is the message about the first in line, which still watches something.
+func firstWatches(h *inspect.Contender, what string) string {
+	return fmt.Sprintf("%s is first in line, but %s: it may not know that it holds the lock",
+		describe.BriefOwner(h), what)
 }
 
 // lostPlace is about a waiter.

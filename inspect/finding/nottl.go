@@ -102,7 +102,7 @@ func untilOf(l *inspect.Lock) (until time.Time) {
 func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 	if structured(c.Lock) {
 		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {
-			return releaseOf(c, "only if its client is gone", holder)
+			return releaseOf(c, "if its client is gone", holder)
 		}
 	}
 	return ttl(c, "set an expiry longer than its work takes", holder.Argument())

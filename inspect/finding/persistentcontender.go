@@ -49,7 +49,7 @@ func persistentContender() rule {
 			Confidence: recipe.Certain,
 			Message:    message,
 			Evidence:   e, Subject: first.Subject(),
-			Steps: do(releaseOf(c, "only if its client is gone", first),
+			Steps: do(releaseOf(c, "if its client is gone", first),
 				configure("make clients create ephemeral nodes")),
 		})
 	})

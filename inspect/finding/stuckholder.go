@@ -196,9 +196,9 @@ func uncheckedAdvice(c *inspect.Case) string {
 
 // stuckSteps begin with a condition, if any.
 func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
-	look := "see what its client is doing"
+	look := "see what its client does"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
-		look = "see what that process is doing (jstack, py-spy)"
+		look = "see what its process does (jstack, py-spy)"
 	}
 	steps := do(wait(condition + look))
 	if h.Revocable {
@@ -206,7 +206,7 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to let go, and may do so",
 		}, ""))
 	}
-	return append(steps, releaseOf(c, "only if it hangs for good (it keeps running)", h))
+	return append(steps, releaseOf(c, "if it hangs forever, release it; its client runs on", h))
 }
 
 func stuckCause(library string) string {

@@ -206,21 +206,39 @@ func (p *Pane) stateCell(r chainRow) widget.Line {
 // watchCell is a waiter's predecessor, marked where the server's own watch table confirms or denies the watch.
 func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	t := p.Theme()
-	if c.Watches == "" {
+	watches, behind := c.Watches, watchesBehind(l, c)
+	if behind != nil {
+		watches = behind.Name
+	}
+	if watches == "" {
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
 	}
-	whom := text.Middle(c.Watches.String(), 12, t.Glyphs.Ellipsis)
-	if before, ok := l.Contender(c.Watches); ok && before.Sequential {
-		whom = fmt.Sprint(before.Sequence)
+	whom := text.Middle(watches.String(), 12, t.Glyphs.Ellipsis)
+	if watched, ok := l.Contender(watches); ok && watched.Sequential {
+		whom = fmt.Sprint(watched.Sequence)
 	}
-	switch c.Watch {
-	case inspect.Confirmed:
+	switch {
+	case behind != nil:
+		return widget.Line{{t.Glyphs.WatchConfirmed + " " + whom, t.Warning}}
+	case c.Watch == inspect.Confirmed:
 		return widget.Line{{t.Glyphs.WatchConfirmed + " " + whom, t.Waiting}}
-	case inspect.Missing:
+	case c.Watch == inspect.Missing:
 		return widget.Line{{t.Glyphs.WatchMissing + " not " + whom, t.Critical}}
 	default:
 		return widget.Line{{t.Glyphs.WatchExpected + " " + whom, t.Muted}}
 	}
+}
+
+// watchesBehind is the waiter that the first in line watches, by a finding; nil without one.
+func watchesBehind(l *inspect.Lock, c *inspect.Contender) *inspect.Contender {
+	for _, f := range l.Findings {
+		name, ok := f.Evidence["instead"].(string)
+		if i := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool { return w.Name.String() == name }); ok &&
+			f.Subject.Is(c) && i >= 0 {
+			return &l.Waiters[i]
+		}
+	}
+	return nil
 }
 
 // ttlOfMaster is the place of TTL in the masters' columns.
