@@ -75,25 +75,35 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
 	s.hidden, s.sorted = false, time.Time{}
 	if s.OpenedFrom() != "" { // not gone back to
-		s.graphing, s.inEntries = false, false
+		s.graphing = false
+		s.toTop()
 	}
 	s.choose(p)
 	return s.make()
 }
 
-// choose selects the owner of a place or, where it has a lock only, that lock's first holder.
+// toTop selects the first row.
+func (s *Screen) toTop() {
+	s.moved, s.inEntries, s.Table = false, false, widget.Scroller{}
+	s.filter()
+}
+
+// choose selects the owner of a place.
 func (s *Screen) choose(p screen.Place) {
 	who := p.Owner
-	if l := s.Snapshot().Lock(p.Lock); who == (inspect.Identity{}) && l != nil && l.Contention() > 0 {
-		first := append(l.Holders[:len(l.Holders):len(l.Holders)], l.Waiters...)[0]
-		who, _ = first.Identity(p.Lock.Backend)
-	}
-	if who == (inspect.Identity{}) || who == s.selected {
+	if who == (inspect.Identity{}) || who == s.selected && s.moved {
 		return
 	}
 	s.selected, s.moved, s.graphing, s.inEntries, s.entry = who, true, false, false, entryKey{p.Lock, ""}
 	s.input.Clear()
 	s.filter()
+	s.scrollUp()
+}
+
+// scrollUp scrolls the table no further down than its cursor needs.
+func (s *Screen) scrollUp() {
+	s.Table.Top = 0
+	s.keepInSight()
 }
 
 func (s *Screen) Title() string { return string(screen.Clients) }
@@ -141,14 +151,16 @@ func (s *Screen) show(list *clientList) {
 		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
-	if s.list == nil || s.sorted.IsZero() || scanning && !s.moved {
-		list.sort(s.order) // the user may have chosen another meanwhile
-		s.sorted = s.Now()
-	} else {
+	if s.list != nil && !s.sorted.IsZero() && (s.moved || !scanning) {
 		list.keepPlaces(s.list.rows, s.Now())
+		s.list = list
+		s.filter()
+		return
 	}
-	s.list = list
+	list.sort(s.order) // the user may have chosen another meanwhile
+	s.list, s.sorted = list, s.Now()
 	s.filter()
+	s.scrollUp()
 }
 
 // filter shows the clients that contain every word, and follows the selected one.

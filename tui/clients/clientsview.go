@@ -278,19 +278,17 @@ func (s *Screen) summary() widget.Line {
 	if s.list == nil {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
-	clients := awake(s.list.rows)
-	found := widget.Line{{
-		fmt.Sprintf("%d of %s", len(awake(s.shown)), describe.Count(len(clients), "client")), t.Strong,
-	}}
+	all := describe.Count(max(len(s.list.rows), len(s.shown)), "client") // one that rests may only be shown
+	found := widget.Line{{fmt.Sprintf("%d of %s", len(s.shown), all), t.Strong}}
 	if l := s.input.Prompt(t, "words: name, address, lock, deadlock...", found, s.width); l != nil {
 		return l
 	}
-	left := widget.Line{{" " + describe.Count(len(clients), "client"), t.Strong}}
+	left := widget.Line{{" " + all, t.Strong}}
 	if s.input.Text() != "" {
 		left = append(widget.Line{{" ", t.Text}}, found...)
 	}
 	blocking, dead := 0, 0
-	for _, r := range clients {
+	for _, r := range s.shown {
 		if r.blocks > 0 {
 			blocking++
 		}

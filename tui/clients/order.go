@@ -100,9 +100,9 @@ func (s *Screen) nextOrder() { s.sortBy(order{by: (s.order.by + 1) % len(sorting
 
 func (s *Screen) reverse() { s.sortBy(order{s.order.by, !s.order.reversed}) }
 
-// sortBy shows the list in another order; the cursor stays with its client.
+// sortBy shows the list in another order, from its top.
 func (s *Screen) sortBy(o order) {
-	s.order, s.moved = o, s.moved || s.Row() != nil
+	s.order = o
 	s.names, s.brief, s.addresses = 0, 0, 0
 	if s.list == nil {
 		s.Flash("sorted by: " + o.String()) // once there is a list
@@ -111,5 +111,5 @@ func (s *Screen) sortBy(o order) {
 	s.list.rows = awake(s.list.rows)
 	s.list.sort(o)
 	s.sorted = s.Now()
-	s.filter()
+	s.toTop()
 }
