@@ -121,7 +121,10 @@ func TestEventsFollow(t *testing.T) {
 	if got := *eventsOf(m).Current(); got.At != last.At || got.Kind != last.Kind {
 		t.Error("the cursor does not keep to its event")
 	}
-	press(m, "G")
+	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
+	send(m, happening(handoffs(31)[60:]...))
+	wantText(t, m, "↓ 4 new · G follows / …", "forced,left,gone")
+	press(m, "esc", "G")
 	wantText(t, m, "newest below", "worker-31")
 	send(m, happening(handoffs(32)[62:]...))
 	wantText(t, m, "worker-32")
@@ -186,6 +189,10 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "o")
 	wantNoText(t, m, "only zk:")
 	press(m, "esc")
+	goTo(m, screen.Events, screen.Subject{Lock: fixture.Readers().ID})
+	press(m, "o") // the newest is of another lock
+	wantText(t, m, "only zk:/locks/billing")
+	press(m, "o", "esc")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
 	press(m, "e")
 	wantText(t, m, "1 of 13 events", "only zk:/locks/billing", "reader-2")
@@ -216,7 +223,7 @@ func TestEventsForget(t *testing.T) {
 	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
 		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
-	wantText(t, m, " dropped", "new · G follows")
+	wantText(t, m, " older not kept", "new · G follows")
 	fits(t, m)
 	if e, _ := m.events.At(s.Cursor); e == nil {
 		t.Error("the cursor is on a forgotten event")

@@ -27,7 +27,7 @@ func TestScreensRememberTheLock(t *testing.T) {
 // The words of an empty list of events name the key for each thing that restricts it.
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
-	press(m, "o", "/", "zzz")
+	press(m, "k", "o", "/", "zzz")
 	wantText(t, m, "No event of zk:/locks/orders matches", "esc clears the filter, o shows the events of all locks")
 	press(m, "esc")
 	wantText(t, m, "only zk:/locks/orders")

@@ -108,7 +108,7 @@ func (s *Screen) summary() widget.Line {
 	}}
 	l = l.Part(silent > 0, t, t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	l = l.Part(findings > 0, t, t.Text, describe.Count(findings, "finding"))
-	return widget.Spread(l, s.input.View(t), s.width, t.Glyphs.Ellipsis)
+	return widget.Spread(l, s.input.View(t, s.width), s.width, t.Glyphs.Ellipsis)
 }
 
 // emptyLines are the reason for an empty list.

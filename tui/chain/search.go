@@ -73,6 +73,6 @@ func (s *Screen) searchLine(width int) widget.Line {
 	if l := s.input.Prompt(t, "words: name, client, host, session", found, width); l != nil || s.input.Text() == "" {
 		return l
 	}
-	return widget.Spread(append(widget.Line{{" ", t.Text}}, s.input.View(t)...), found.Add(t.Text, " "), width,
+	return widget.Spread(append(widget.Line{{" ", t.Text}}, s.input.View(t, width)...), found.Add(t.Text, " "), width,
 		t.Glyphs.Ellipsis)
 }

@@ -311,7 +311,7 @@ func (s *Screen) summary() widget.Line {
 			break
 		}
 	}
-	filter := s.input.View(t)
+	filter := s.input.View(t, s.width)
 	if filter != nil {
 		right = filter
 	}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,8 +29,9 @@ type Screen struct {
 	// newest one when following ended.
 	Cursor, top, seen int
 	Follow            bool
-	// Only is the lock whose events are shown; zero: all.
-	Only  inspect.ID
+	// Only is the lock whose events are shown; zero: all. from is the lock that was selected where this was opened,
+	// until the cursor is moved.
+	Only, from inspect.ID
 	input screen.FilterInput
 	kinds []string // named by the filter
 	// window is the maximum age of shown events; 0: all are shown.
@@ -68,7 +70,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	default:
 		s.Only = inspect.ID{}
 	}
-	s.Follow = true
+	s.from, s.Follow = p.Lock, true
 	s.again()
 	return nil
 }
@@ -196,7 +198,7 @@ func (s *Screen) moveTo(at int) {
 	if s.Follow && at < last {
 		s.seen = s.Shown[last]
 	}
-	s.Follow = at == last
+	s.Follow, s.from = at == last, inspect.ID{}
 	s.Cursor = s.Shown[at]
 	s.keepInSight()
 }
@@ -214,12 +216,12 @@ func (s *Screen) keepInSight() {
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
-// fresh counts the events since following ended.
+// fresh counts the events below the screen since following ended.
 func (s *Screen) fresh() int {
 	if s.Follow {
 		return 0
 	}
-	return len(s.Shown) - screen.After(s.Shown, s.seen+1)
+	return max(0, len(s.Shown)-max(screen.After(s.Shown, s.seen+1), s.first()+s.rows()))
 }
 
 // click selects an event; a click on the selected one opens its lock.
@@ -273,7 +275,7 @@ func (s *Screen) Actions() []screen.Action {
 		return ""
 	}
 	noLock := func() string {
-		if s.Selected().Lock == (inspect.ID{}) {
+		if s.about() == (inspect.ID{}) {
 			return "this event is about no lock"
 		}
 		return ""
@@ -347,10 +349,13 @@ func (s *Screen) toggle() {
 	if s.Only != (inspect.ID{}) {
 		s.Only = inspect.ID{}
 	} else {
-		s.Only = s.Selected().Lock
+		s.Only = s.about()
 	}
 	s.again()
 }
+
+// about is the lock that the user means.
+func (s *Screen) about() inspect.ID { return cmp.Or(s.from, s.Selected().Lock) }
 
 func (s *Screen) search() {
 	s.kinds = eventKinds(s.input.Text())
@@ -408,12 +413,12 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Waiting, dot+"grouped")
 	}
 	if n := s.Log().Dropped; n > 0 {
-		left = left.Add(t.Muted, dot+describe.Thousands(n)+" dropped")
+		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older not kept")
 	}
 	if n := s.Log().Missed; n > 0 {
 		left = left.Add(t.Unknown, dot+describe.Thousands(n)+" missed, too many at once")
 	}
-	right := widget.Line{{"newest below ", t.Muted}}
+	right, filter := widget.Line{{"newest below ", t.Muted}}, s.input.View(t, s.width)
 	switch n := s.fresh(); {
 	case n > 0:
 		right = widget.Line{
@@ -421,8 +426,9 @@ func (s *Screen) summary() widget.Line {
 		}
 	case !s.Follow && len(s.Shown) > 0:
 		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
-	case s.input.Text() != "":
-		right = s.input.View(t)
+	case filter != nil:
+		right = nil
 	}
+	right = append(right, filter...)
 	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
 }

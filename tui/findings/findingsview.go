@@ -240,7 +240,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Waiting, dot).Add(t.Waiting, fmt.Sprintf("still scanning, %d so far", scanned))
 	}
 	left = widget.Whole(left, s.width-1)
-	right := s.input.View(t)
+	right := s.input.View(t, s.width)
 	if len(right) == 0 && s.Index.order != (order{}) {
 		right = widget.Line{{"sort: ", t.Muted}, {s.Index.order.String() + " ", t.Text}}
 	}

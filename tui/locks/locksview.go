@@ -92,7 +92,7 @@ func (s *Screen) summary() widget.Line {
 	if s.Busy {
 		right = widget.Line{{"sorting" + tail + " ", t.Waiting}}
 	}
-	if l := s.input.View(t); l != nil {
+	if l := s.input.View(t, s.width); l != nil {
 		right = l
 		left = widget.Whole(left, s.width-right.Width()-widget.Gap)
 	}

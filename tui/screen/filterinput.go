@@ -131,15 +131,15 @@ func (i *FilterInput) Actions(help string) []Action {
 	return list
 }
 
-// View is the filter at the end of a line; empty without a filter, unless the field is open.
-func (i *FilterInput) View(t *theme.Theme) widget.Line {
+// View is the filter at the end of a line of some width; empty without a filter, unless the field is open.
+func (i *FilterInput) View(t *theme.Theme, width int) widget.Line {
+	room := max(30, width/2)
 	switch {
 	case i.Open:
-		return append(widget.Line{{"/ ", t.Key}}, i.field.View(t, 30)...).Add(t.Text, " ")
+		return append(widget.Line{{"/ ", t.Key}}, i.field.View(t, room)...).Add(t.Text, " ")
 	case i.field.Value() != "":
-		return widget.Line{
-			{"/ ", t.Key}, {widget.TailOf(describe.Printable(i.field.Value()), 30, t.Glyphs.Ellipsis) + " ", t.Waiting},
-		}
+		text := widget.TailOf(describe.Printable(i.field.Value()), room, t.Glyphs.Ellipsis)
+		return widget.Line{{"/ ", t.Key}, {text + " ", t.Waiting}}
 	default:
 		return nil
 	}
@@ -152,7 +152,7 @@ func (i *FilterInput) Prompt(t *theme.Theme, hint string, found widget.Line, wid
 	if !i.Open && problem == "" {
 		return nil
 	}
-	words, found := append(widget.Line{{" ", t.Text}}, i.View(t)...), found.Add(t.Text, " ")
+	words, found := append(widget.Line{{" ", t.Text}}, i.View(t, width)...), found.Add(t.Text, " ")
 	switch {
 	case problem != "":
 		words = words.Add(t.Warning, " "+t.Glyphs.Warning+" "+problem)
