@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,8 +50,15 @@ func compare(m *Model) tea.Cmd {
 	}
 	d := &comparing{world: m.world, from: from.TakenAt, to: to.TakenAt, generation: m.Number()}
 	m.Push(d)
+	var only inspect.ID
+	if m.inFront == screen.Chain {
+		only = m.front().Selected().Lock
+	}
 	return m.Command(0, func(context.Context) tea.Msg {
-		head, lines := describe.Differences(from, to)
+		head, lines := describe.Differences(from, to, only)
+		if only != (inspect.ID{}) {
+			lines = slices.Insert(lines, 0, "Only "+only.String()+"; on the lock list, D compares all locks.")
+		}
 		return comparedMsg{d.generation, head, lines}
 	})
 }

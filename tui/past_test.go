@@ -11,6 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // rewound is a model that has seen a minute of hand-overs, one every 5 s, by its own clock.
@@ -274,6 +275,9 @@ func TestWhatChangedIsListed(t *testing.T) {
 	wantText(t, r.Model, "from 12:00:05 to 12:01:00", "acquired  worker-12", "let go    worker-1 ")
 	press(r.Model, "D")
 	must.True(t, !r.HasDialog(), "it is not closed")
+	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
+	run(t, r.Model, press(r.Model, "D"))
+	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.")
 	m := model(t, Options{}, 80, 24, nil)
 	press(m, "D")
 	wantText(t, m, "nothing has been seen yet")

@@ -1,16 +1,24 @@
 package describe
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/each"
 )
 
 // Differences says what became of the locks from one moment to another: in a headline, and in lines below it. A blank
-// line comes before each lock and backend, and what changed of it is indented.
-func Differences(from, to *inspect.Snapshot) (head string, lines []string) {
+// line comes before each lock and backend, and what changed of it is indented. Those with findings come first, those
+// that only changed hands last. only is the lock that is compared; zero: all are.
+func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, lines []string) {
 	list, skipped := inspect.Differences(from, to)
+	if only != (inspect.ID{}) {
+		list = slices.DeleteFunc(list, func(d inspect.Difference) bool { return d.Lock != only })
+		skipped = slices.DeleteFunc(skipped, func(s inspect.NotCompared) bool { return s.Backend != only.Backend })
+	}
+	slices.SortStableFunc(list, func(a, b inspect.Difference) int { return cmp.Compare(weight(&b), weight(&a)) })
 	if head = "nothing changed"; len(list)+len(skipped) > 0 {
 		head = Count(countLocks(list), "lock") + " changed"
 	}
@@ -39,6 +47,23 @@ func Differences(from, to *inspect.Snapshot) (head string, lines []string) {
 		}
 	}
 	return head, lines
+}
+
+// weight is higher for what should be read first.
+func weight(d *inspect.Difference) int {
+	worst := 0
+	for _, f := range d.New {
+		worst = max(worst, 3+f.Severity.Rank())
+	}
+	switch {
+	case worst > 0:
+		return worst
+	case len(d.Gone) > 0 || d.Was != d.Is:
+		return 2
+	case d.From == nil || d.To == nil || StateLevel(d.To) != StateLevel(d.From) && StateLevel(d.To) > LevelHeld:
+		return 1
+	}
+	return 0
 }
 
 func countLocks(list []inspect.Difference) int {

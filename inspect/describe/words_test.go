@@ -164,7 +164,7 @@ func TestDifferencesInWords(t *testing.T) {
 		{"of one state", headOf(&same), "zk:/l   held"},
 		{"a backend", headOf(&inspect.Difference{Backend: "b\a", Was: inspect.Down, Is: inspect.Down}), `backend b\u{7}`},
 	})
-	head, lines := Differences(from, to)
+	head, lines := Differences(from, to, inspect.ID{})
 	want := strings.Split(`3 locks changed
 
 backend off
@@ -175,13 +175,16 @@ backend zk   connected, now degraded
 
 zk:/gone   gone, was free
 
+zk:/new   appeared, free
+
 zk:/held   contended, now held
   acquired  of-b (b)
-  let go    of-a (a)
-
-zk:/new   appeared, free`, "\n")
+  let go    of-a (a)`, "\n")
 	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
-	if head, lines := Differences(to, to); head != "nothing changed" || len(lines) > 0 {
+	if head, lines := Differences(from, to, id("/new")); head != "1 lock changed" || len(lines) != 2 {
+		t.Errorf("of one lock: %s %q", head, lines)
+	}
+	if head, lines := Differences(to, to, inspect.ID{}); head != "nothing changed" || len(lines) > 0 {
 		t.Errorf("the same: %s %q", head, lines)
 	}
 }
