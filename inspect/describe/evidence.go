@@ -26,9 +26,10 @@ func Why(f *inspect.Finding) string {
 	return cause
 }
 
-// Evidence puts a finding's evidence into words, except for the names in without. now is by the backend's clock.
-// Everything is escaped.
+// Evidence puts a finding's evidence into words, except for the names in without and what its message already says of
+// the hold's age. now is by the backend's clock. Everything is escaped.
 func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
+	without = append(without, "held_over", "held_at_least_ms", "known")
 	var names []string
 	for name := range evidence {
 		if !slices.Contains(without, name) {
@@ -53,8 +54,8 @@ func factName(name string) string {
 	switch name {
 	case "since":
 		return "entered"
-	case "known": // how well the hold's age is
-		return "hold age"
+	case "blocked_below":
+		return "waiters behind it"
 	}
 	return Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))
 }

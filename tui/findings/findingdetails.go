@@ -110,7 +110,7 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 	if l := s.Snapshot().Lock(f.on); l != nil {
 		now = now.Add(s.Snapshot().Backend(l.ID.Backend).ClockOffset())
 		if c, ok := l.Contender(f.Subject.Contender); ok && c.State == inspect.Holding {
-			without = append(without, "since", "held_over", "held_at_least_ms", "known")
+			without = append(without, "since")
 			v, _ := screen.AgesOf(s, l)
 			if held := v.Held(l, &c); held.Known != describe.Exactly || c.HeldSince.IsZero() { // as the lock's row has it
 				facts = []describe.Fact{{Name: "held", Values: []string{strings.TrimSpace(held.String())}}}
