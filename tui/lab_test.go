@@ -165,8 +165,10 @@ func TestATypedLock(t *testing.T) {
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	goTo(m, screen.Lab, screen.Subject{})
 	press(m, "a")
-	wantText(t, m, "Type a lock first", "enter a lock first")
-	press(m, "no:x")
+	wantText(t, m, "type a lock first")
+	press(m, "mine")
+	wantText(t, m, "write the backend before the path")
+	press(m, "backspace", "backspace", "backspace", "backspace", "no:x")
 	wantText(t, m, "no such backend; choose from: zk, redis")
 	press(m, "backspace", "backspace", "backspace", "backspace", "redis:lock:q")
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 on 5 masters", "Redis locks have no queue")
@@ -336,7 +338,7 @@ func TestEnterGoesThroughTheForm(t *testing.T) {
 	settle(t, m, press(m, "enter"))
 	wantText(t, m, "you hold zk:/locks/orders")
 	press(m, "a")
-	wantText(t, m, "Type a lock first")
+	wantText(t, m, "type a lock first")
 }
 
 // What the user chose stays when another lock is typed.

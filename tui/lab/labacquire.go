@@ -187,9 +187,13 @@ func (d *acquireForm) suitKind(wanted string) {
 
 // backend is the backend of the typed lock; without one, why is the reason.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
-	id, err := inspect.ParseID(d.Rows[acquireLock].Typed.Value())
-	if err != nil {
-		return nil, id, "enter a lock first: BACKEND:PATH"
+	typed := d.Rows[acquireLock].Typed.Value()
+	id, err := inspect.ParseID(typed)
+	switch {
+	case typed == "":
+		return nil, id, "type a lock first, such as zk:/locks/orders"
+	case err != nil:
+		return nil, id, "write the backend before the path, such as zk:/locks/orders"
 	}
 	var names []string
 	for i := range d.Backends {
@@ -205,7 +209,7 @@ func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 	b, id, why := d.backend()
 	if why != "" {
-		return nil, o, "Type a lock first, such as zk:/locks/orders."
+		return nil, o, why
 	}
 	l := d.Snapshot().Lock(id)
 	o = usualTaking(b, id, l)
