@@ -87,6 +87,20 @@ func TestTimelineCursor(t *testing.T) {
 	wantText(t, m, "zk:/locks/fair  mutex · curator (certain)")
 }
 
+// While the lock changes hands more often than every two seconds, the cursor stays.
+func TestTheCursorOfABusyTimelineStays(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 120, 36)
+	m := p.timeline()
+	p.come(110*time.Second, 102)
+	p.pass(100*time.Second, 0)
+	wantText(t, m, "worker-2 · came")
+	p.pass(99_600*time.Millisecond, 0)
+	wantText(t, m, "worker-2 · came")
+	p.until(97 * time.Second)
+	wantText(t, m, "worker-3 · came")
+}
+
 // A client that comes again has one lane with both of its holds, until each attempt is to have its own.
 func TestTimelineFoldsAttempts(t *testing.T) {
 	t.Parallel()

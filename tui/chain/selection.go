@@ -2,6 +2,7 @@ package chain
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 )
@@ -26,6 +27,36 @@ func (p *Pane) follow(l *inspect.Lock) int {
 	return at
 }
 
+// keptFor is how long a holder stays selected at least, so that a busy lock can be read.
+const keptFor = 2 * time.Second
+
+// keep takes the row under the cursor for the selected one, unless that shows another holder since a moment ago.
+func (p *Pane) keep() {
+	if p.moved || p.list.At >= len(p.rows) || p.rows[p.list.At].contender == nil {
+		p.kept = chainRow{}
+		return
+	}
+	r := p.rows[p.list.At]
+	switch {
+	case p.kept.contender != nil && r.key() == p.kept.key():
+		p.kept = r
+	case p.kept.contender == nil || p.Now().Sub(p.keptFrom).Abs() >= keptFor:
+		p.kept, p.keptFrom = r, p.Now()
+	}
+}
+
+// current is the selected row.
+func (p *Pane) current() chainRow {
+	switch {
+	case p.kept.contender != nil:
+		return p.kept
+	case p.list.At < len(p.rows):
+		return p.rows[p.list.At]
+	default:
+		return chainRow{}
+	}
+}
+
 // isOf reports whether a row is about the owner of a contender, perhaps by another entry.
 func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
 	if r.contender == nil || r.contender.Owner.Label != c.Owner.Label {
@@ -38,7 +69,7 @@ func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
 
 // Move moves the cursor.
 func (p *Pane) Move(by int) {
-	p.moved = true
+	p.moved, p.kept = true, chainRow{}
 	p.moveTo(p.list.At + by)
 }
 
@@ -53,11 +84,13 @@ func (p *Pane) moveTo(at int) {
 
 // followed is the heading of what is selected, with what the cursor follows.
 func (p *Pane) followed() string {
-	name, r := "selected", p.rows[p.list.At]
+	name, r := "selected", p.current()
 	switch {
 	case r.contender == nil:
 	case p.moved:
 		name += " " + p.Theme().Glyphs.Dot + " follows this client"
+	case p.rows[p.list.At].key() != r.key():
+		name += " " + p.Theme().Glyphs.Dot + " a recent holder"
 	case r.contender.State == inspect.Holding:
 		name += " " + p.Theme().Glyphs.Dot + " follows the holder"
 	}

@@ -190,9 +190,9 @@ func (v *View) cellsOf(l *Lane) []Cell {
 	return row
 }
 
-// time writes how long something took, to the tenth once it is over: what is still running must not flicker.
+// time writes how long something took, to the tenth once it is over or below a second: what runs on must not flicker.
 func (v *View) time(d time.Duration, over bool) string {
-	if over {
+	if over || d < time.Second {
 		return describe.Age(d)
 	}
 	return describe.Seconds(d)

@@ -32,6 +32,7 @@ type Screen struct {
 	// selected is the lane under the cursor; follow: it follows the lock's holder.
 	selected lanes.Key
 	follow   bool
+	holder   holder
 	unfolded bool // each attempt has a lane
 	ListTop  int  // the line of the view where the lanes start
 	room     int  // for so many lanes
@@ -47,7 +48,7 @@ func New(host screen.Context) screen.Screen {
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
 		s.id, s.length, s.fitted = p.Lock, 0, 0
-		s.end, s.list.Top, s.follow = time.Time{}, 0, true
+		s.end, s.list.Top, s.follow, s.holder = time.Time{}, 0, true, holder{}
 	}
 	return nil
 }
@@ -84,9 +85,11 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 		list = s.source.Folded(&v, list)
 	}
 	s.list.At = min(s.list.At, max(0, len(list)-1))
-	if s.follow {
+	if s.follow && len(list) > 0 {
 		s.list.At = lanes.Present(list)
-		return v, list
+		if key := lanes.KeyOf(list[s.list.At].Contender); s.holder.calm(key, s.Now()) {
+			s.selected = key
+		}
 	}
 	for i, l := range list {
 		if l.Is(s.selected) || l.Present && l.Contender.Name == s.selected.Name {
@@ -94,6 +97,24 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 		}
 	}
 	return v, list
+}
+
+// holder is the lane that has the lock, and since when.
+type holder struct {
+	key   lanes.Key
+	since time.Time
+}
+
+// often is the time between two handoffs below which the cursor stays with a client.
+const often = 2 * time.Second
+
+// calm reports whether the lock changes hands so seldom that the cursor can follow.
+func (h *holder) calm(key lanes.Key, now time.Time) bool {
+	calm := now.Sub(h.since).Abs() >= often
+	if key.Name != h.key.Name {
+		h.key, h.since = key, now
+	}
+	return calm
 }
 
 // Selected is the lock and the owner of the selected lane.
