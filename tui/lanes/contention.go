@@ -109,19 +109,20 @@ type Histogram struct {
 }
 
 // NewHistogram has at most so many classes; where there are more, all that is shorter is in the first, which
-// begins at 0.
-func NewHistogram(sorted []time.Duration, most int) Histogram {
-	var h Histogram
+// begins at 0. The classes in kept stay, even if they are empty.
+func NewHistogram(sorted, kept []time.Duration, most int) Histogram {
+	ends := slices.Concat(kept, sorted)
+	if len(ends) == 0 {
+		return Histogram{}
+	}
+	h := Histogram{From: []time.Duration{class(slices.Min(ends))}}
+	for last := class(slices.Max(ends)); h.From[len(h.From)-1] < last; {
+		h.From = append(h.From, after(h.From[len(h.From)-1]))
+	}
+	h.Counts = make([]int, len(h.From))
 	for _, d := range sorted {
-		c := class(d)
-		for n := len(h.From); n > 0 && h.From[n-1] < c; n = len(h.From) {
-			next := after(h.From[n-1])
-			h.From, h.Counts = append(h.From, next), append(h.Counts, 0)
-		}
-		if len(h.From) == 0 {
-			h.From, h.Counts = []time.Duration{c}, []int{0}
-		}
-		h.Counts[len(h.Counts)-1]++
+		at, _ := slices.BinarySearch(h.From, class(d))
+		h.Counts[at]++
 	}
 	if over := len(h.From) - max(1, most); over > 0 {
 		for _, n := range h.Counts[:over] {

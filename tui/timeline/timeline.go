@@ -34,8 +34,10 @@ type Screen struct {
 	follow   bool
 	holder   holder
 	unfolded bool // each attempt has a lane
-	ListTop  int  // the line of the view where the lanes start
-	room     int  // for so many lanes
+	// waits and holds are the classes that the histograms have shown of the lock.
+	waits, holds []time.Duration
+	ListTop      int // the line of the view where the lanes start
+	room         int // for so many lanes
 }
 
 // leastWindow is the shortest window that is chosen for a lock.
@@ -49,6 +51,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
 		s.id, s.length, s.fitted = p.Lock, 0, 0
 		s.end, s.list.Top, s.follow, s.holder = time.Time{}, 0, true, holder{}
+		s.waits, s.holds = nil, nil
 	}
 	return nil
 }
