@@ -19,7 +19,7 @@ import (
 func TestTimelineSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
-	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "of 4", "wait p50 50s", "live", "now",
+	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "holds for 12s")
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
@@ -39,7 +39,7 @@ func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "waited 35s", "wait p50 35s", "of 1", "waits ended: 1")
+	wantText(t, m, "waited 35s", "wait p50 35s", "(1 wait)", "waits ended: 1")
 	wantNoText(t, m, "no completed waits", "no waits ended")
 }
 
@@ -55,9 +55,9 @@ func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
 	p.come(119_500*time.Millisecond, 102)
 	p.pass(119_400*time.Millisecond, 0)
 	p.until(0)
-	wantText(t, m, "hold p50 300ms p99 300ms max 300ms of 1", "holds ended: 1  p50 300ms", "of 2", "waits ended: 2", "≤0.9s")
+	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds ended: 1  p50 300ms", "(2 waits)", "waits ended: 2", "≤0.9s")
 	press(m, "g")
-	wantText(t, m, "worker-1 · came 11:57:59 · held ≤900ms · released 11:58:00")
+	wantText(t, m, "worker-1 · queued 11:57:59 · held ≤900ms · released 11:58:00")
 }
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
@@ -67,20 +67,20 @@ func TestTimelineCursor(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
-	wantText(t, m, "● worker-1 · came")
+	wantText(t, m, "● worker-1 · queued")
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "● worker-2 · came")
+	wantText(t, m, "● worker-2 · queued")
 	press(m, "j")
-	wantText(t, m, "○ worker-3 · came")
+	wantText(t, m, "○ worker-3 · queued")
 	p.come(90*time.Second, 103)
 	p.pass(80*time.Second, 0)
-	wantText(t, m, "● worker-3 · came", "waited 30s")
+	wantText(t, m, "● worker-3 · queued", "waited 30s")
 	p.pass(60*time.Second, 0)
 	p.come(50*time.Second, 104)
-	wantText(t, m, "· worker-3 · came", "released 11:59:00")
+	wantText(t, m, "· worker-3 · queued", "released 11:59:00")
 	press(m, "0")
-	wantText(t, m, "● worker-4 · came")
+	wantText(t, m, "● worker-4 · queued")
 	p.at(40*time.Second, func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })
 	fits(t, m)
 	press(m, "enter")
@@ -94,11 +94,11 @@ func TestTheCursorOfABusyTimelineStays(t *testing.T) {
 	m := p.timeline()
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "worker-2 · came")
+	wantText(t, m, "worker-2 · queued")
 	p.pass(99_600*time.Millisecond, 0)
-	wantText(t, m, "worker-2 · came")
+	wantText(t, m, "worker-2 · queued")
 	p.until(97 * time.Second)
-	wantText(t, m, "worker-3 · came")
+	wantText(t, m, "worker-3 · queued")
 }
 
 // A client that comes again has one lane with both of its holds, until each attempt is to have its own.
@@ -118,7 +118,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	if lanes() != 1 {
 		t.Errorf("%d lanes of one client:\n%s", lanes(), content(m))
 	}
-	wantText(t, m, "● worker-1 · came 11:58:30 · attempt 2 in this window")
+	wantText(t, m, "● worker-1 · queued 11:58:30 · attempt 2 in this window")
 	press(m, "p")
 	wantText(t, m, "one lane per attempt")
 	wantNoText(t, m, "attempt 2")
@@ -246,9 +246,9 @@ func TestTimelineMouse(t *testing.T) {
 	m.View()
 	s := timelineOf(m)
 	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + s.ListTop + 1, Button: tea.MouseLeft})
-	wantText(t, m, "· worker-2 · came 11:57:45")
+	wantText(t, m, "· worker-2 · queued 11:57:45")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
-	wantNoText(t, m, "· worker-2 · came 11:57:45") // the wheel moves
+	wantNoText(t, m, "· worker-2 · queued 11:57:45") // the wheel moves
 }
 
 // What is hostile stays text, at every size and in every window.

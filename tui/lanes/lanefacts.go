@@ -77,7 +77,11 @@ func (v *View) story(l *Lane) []string {
 		}
 		return what + " " + describe.When(at, v.Now().Local())
 	}
-	words := []string{clock("came", l.Queued)}
+	queued := "queued"
+	if l.Waits() {
+		queued = "queued since"
+	}
+	words := []string{clock(queued, l.Queued)}
 	if n := len(l.Earlier); n > 0 {
 		words = append(words, fmt.Sprintf("attempt %d in this window", n+1))
 	}

@@ -63,7 +63,7 @@ func (s *Screen) spans(name string, d inspect.Spans, counted bool) widget.Line {
 	if !counted {
 		return l
 	}
-	return l.Add(t.Muted, fmt.Sprintf("of %d", d.Count))
+	return l.Add(t.Muted, "("+describe.Count(d.Count, name)+")")
 }
 
 // fairness counts the grants that overtook an earlier waiter, as the lanes show them. A queue
