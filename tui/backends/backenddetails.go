@@ -288,12 +288,13 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			items, bytes = items/2, bytes/2
 		}
 		d.gauge("our reads", c.ItemsPerSecond, items,
-			fmt.Sprintf("%.0f of %.0f a second allowed, %d in all", c.ItemsPerSecond, items, c.Items))
+			fmt.Sprintf("%s/s of %s/s allowed, %d in all", describe.Thousands(int(c.ItemsPerSecond+0.5)),
+				describe.Thousands(int(items)), c.Items))
 		d.gauge("answers", c.BytesPerSecond, bytes,
-			fmt.Sprintf("%.1f of %.1f MiB a second allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
+			fmt.Sprintf("%.1f MiB/s of %.1f MiB/s allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
-		d.fact("quickest", fmt.Sprintf("%s reply; above %s (3x the first ones) we halve our rate",
+		d.fact("quickest", fmt.Sprintf("%s reply; above %s we halve our rate",
 			describe.Millis(c.Quickest), describe.Millis(3*c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {
