@@ -200,11 +200,18 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 			wantText(t, m, want)
 			must.True(t, !m.HasDialog(), key, "opens a form")
 		}
-		press(m, "tab", "n")
+		press(m, "n", "tab", "n")
 		must.True(t, !m.HasDialog(), "n opens a form")
 		press(m, "esc", "x")
 		wantText(t, m, want)
 	}
+}
+
+func TestARunBeginsFromEveryPane(t *testing.T) {
+	t.Parallel()
+	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
+	press(m, "n")
+	must.True(t, m.HasDialog(), "n opens no form")
 }
 
 func TestAcquireFromEveryPane(t *testing.T) {

@@ -134,10 +134,12 @@ func (s *Screen) layout() (rects [3]rect) {
 		return rects
 	}
 	top := max(12, min(s.height*2/5, 18)-1)
-	need := s.Hand.need()
 	half := s.width
 	if s.Faults.sandbox != nil {
 		half = (s.width - 3) / 2
+	}
+	need := s.Hand.need(half)
+	if s.Faults.sandbox != nil {
 		need = max(need, s.Faults.need())
 	}
 	if len(s.Runs.List) == 0 { // it says but how to start a run
@@ -270,6 +272,15 @@ func (s *Screen) Actions() []screen.Action {
 		acquire := s.acquireHere()
 		acquire.Hint = "" // the pane's own keys come first
 		list = append(list, acquire)
+	}
+	if s.Pane != PaneRuns {
+		run := s.Runs.actions()[0]
+		form := run.Run
+		run.Hint, run.Run = "", func() tea.Cmd {
+			s.Choose(PaneRuns)
+			return form()
+		}
+		list = append(list, run)
 	}
 	list = append(list, screen.Action{
 		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back",

@@ -71,7 +71,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	k := s.Hand.selected()
 	switch {
 	case k == nil:
-		return "let go", func() string {
+		return "release", func() string {
 			if why := s.ReadOnly(); why != "" {
 				return why
 			}
@@ -82,9 +82,9 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	case k.over():
 		return "clear", nil
 	case k.state == takeReleasing:
-		return "let go", func() string { return "it is being released" }
+		return "release", func() string { return "it is being released" }
 	default:
-		return "let go", nil
+		return "release", nil
 	}
 }
 

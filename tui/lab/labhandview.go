@@ -42,8 +42,13 @@ func (h *hand) setSize(width, height int) {
 	h.list.To(h.list.At, len(h.Takes), h.room(width, height))
 }
 
-// need is the height that shows everything.
-func (h *hand) need() int { return paneHead + len(h.Takes) + 6 }
+// need is the height that shows everything, and a blank line.
+func (h *hand) need(width int) int {
+	if len(h.Takes) == 0 {
+		return paneHead + len(h.emptyLines(width)) + 1
+	}
+	return paneHead + len(h.Takes) + 6
+}
 
 func (h *hand) emptyLines(width int) []widget.Line {
 	t := h.Theme()

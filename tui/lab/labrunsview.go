@@ -2,6 +2,8 @@ package lab
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/lockops/contend"
@@ -27,7 +29,7 @@ func (c *runs) lines(width, height int) []widget.Line {
 		return append(lines, c.runLines(c.List[0], width, height-1)...)
 	}
 	half := (width - 3) / 2
-	left, right := c.runLines(c.List[0], half, height-1), c.runLines(c.List[1], width-half-3, height-1)
+	left, right := c.runLines(c.List[0], half, height-2), c.runLines(c.List[1], width-half-3, height-2)
 	for i := range max(len(left), len(right)) {
 		var l, r widget.Line
 		if i < len(left) {
@@ -41,7 +43,33 @@ func (c *runs) lines(width, height int) []widget.Line {
 		})
 		lines = append(lines, append(both, r...))
 	}
+	if text := fairer(c.List[0], c.List[1]); text != "" {
+		lines = append(lines, widget.Line{{" " + c.Theme().Glyphs.Breadcrumb + " " + text, c.Theme().Strong}})
+	}
 	return lines
+}
+
+// fairer says which of two runs that are over was fairer; empty where that does not follow.
+func fairer(a, b *Side) string {
+	for _, s := range []*Side{a, b} {
+		if !s.Over || s.report.Grants == 0 || s.report.Overlaps > 0 {
+			return ""
+		}
+	}
+	x, y := overtookShare(&a.report), overtookShare(&b.report)
+	switch {
+	case math.Abs(x-y) < 1:
+		return fmt.Sprintf("both are equally fair: %.0f%% overtook", max(x, y))
+	case x > y:
+		a, x, y = b, y, x
+	}
+	return fmt.Sprintf("%s %s is fairer: %.0f%% overtook, against %.0f%%",
+		describe.Printable(a.Order.Backend), describe.Printable(a.Order.Target), x, y)
+}
+
+// overtookShare is the percentage of grants that overtook a waiter.
+func overtookShare(r *contend.Report) float64 {
+	return 100 * float64(r.Inversions) / float64(max(1, r.Grants))
 }
 
 func (c *runs) emptyLines(width int) []widget.Line {
@@ -119,6 +147,10 @@ func (c *runs) stage(b *Side) widget.Line {
 // laneLines are the lanes of as many contenders as there is room for.
 func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	t := c.Theme()
+	hasAxis := n != room && room > 2
+	if hasAxis {
+		room--
+	}
 	shown := n
 	if room = max(1, room); n > room {
 		shown = room - 1
@@ -129,7 +161,7 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	began := b.now.Add(-b.report.Duration)
 	view := lanes.View{Context: c.Context}
 	var lines []widget.Line
-	if n < room {
+	if hasAxis {
 		axis := w
 		axis.Cells -= 4 // the last column's title is wider than its numbers
 		title := widget.Line{{"  #", t.Header}}.Align(labels-grants, false, "")
@@ -164,13 +196,13 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	t, r := c.Theme(), &b.report
 	var lines []widget.Line
 	add := func(label, text string) {
-		lines = append(lines, widget.Line{{fmt.Sprintf(" %-9s", label), t.Muted}, {text, t.Text}})
+		lines = append(lines, widget.Line{{fmt.Sprintf(" %-10s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("acquired", fmt.Sprintf("%d, %.3g/s, fairness %.0f%%", r.Grants, r.Rate(), 100*r.Jain()))
+		add("acquired", fmt.Sprintf("%d, %.1f/s, fairness %s", r.Grants, r.Rate(), fairnessWords(r)))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
-		add("overtook", overtookWords(r))
+		add("overtakes", overtookWords(r))
 		if r.Overlaps > 0 {
 			lines = append(lines, widget.Line{{
 				fmt.Sprintf(" overlaps %d: HELD BY TWO AT ONCE", r.Overlaps), t.Critical,
@@ -192,6 +224,15 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	return lines
 }
 
+// fairnessWords is the evenness of the grants, once each contender may have had a turn.
+func fairnessWords(r *contend.Report) string {
+	without := func(c contend.Contender) bool { return c.Grants == 0 }
+	if !r.Ended && r.Duration < 5*time.Second && slices.ContainsFunc(r.Contenders, without) {
+		return "measuring"
+	}
+	return fmt.Sprintf("%.0f%%", 100*r.Jain())
+}
+
 func handoffWords(q contend.Quantiles) string {
 	if q.Count == 0 {
 		return "no handoffs yet"
@@ -208,14 +249,14 @@ func waitedWords(r *contend.Report) string {
 
 func overtookWords(r *contend.Report) string {
 	if r.Inversions == 0 {
-		return "never"
+		return "none"
 	}
 	return fmt.Sprintf("%d of %s", r.Inversions, describe.Count(int(r.Grants), "time"))
 }
 
 // verdictOf is the fairness of a run in words.
 func verdictOf(r *contend.Report) string {
-	share := 100 * float64(r.Inversions) / float64(max(1, r.Grants))
+	share := overtookShare(r)
 	switch {
 	case r.Overlaps > 0:
 		return "no lock at all: two held it at once"
