@@ -50,7 +50,7 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
 		widget.Named("instance", o.LibraryID.String()))
 	if o.Session == 0 && known[0].Text() == "   " {
-		known = p.facts(widget.Span{"owner unknown", t.Unknown})
+		known = p.facts(widget.Span{"client unknown", t.Unknown})
 	}
 	lines = append(lines, known...)
 	if o.Session != 0 {
