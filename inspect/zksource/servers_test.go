@@ -35,7 +35,7 @@ var adminFaults = []adminFault{
 		w.Header().Set("Content-Length", "4096")
 		fmt.Fprint(w, `{"connections": [], "path_to_session_ids": {}, "num_total_watches": 0,`)
 	}, "unexpected EOF", ""},
-	{"other words", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hello":"\u001b[31m"}`) }, "not an answer", ""},
+	{"other words", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hello":"\u001b[31m"}`) }, "not a ZooKeeper server's answer", ""},
 }
 
 // adminReads are the AdminServer's commands that are asked for, with what each feeds.

@@ -425,28 +425,5 @@ func (s *Screen) copyClient() tea.Cmd {
 	return screen.ToClipboard(s, text, "copied "+text)
 }
 
-// Focus are the locks in sight, so that their queues are read in full.
-func (s *Screen) Focus() []inspect.ID {
-	var ids []inspect.ID
-	add := func(id inspect.ID) {
-		if id != (inspect.ID{}) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if s.graphing {
-		rows, _ := s.graphRows()
-		from, to := s.graph.Visible(len(rows), s.graphHeight())
-		for _, r := range rows[from:to] {
-			add(r.about.Lock)
-		}
-	} else if r := s.Row(); r != nil {
-		from, to := s.entries.Visible(len(r.entries), s.entryRows())
-		for _, e := range r.entries[from:to] {
-			add(e.Lock.ID)
-		}
-	}
-	return ids
-}
-
 // NeedsFastTick: ages are shown in whole seconds.
 func (s *Screen) NeedsFastTick() bool { return false }
