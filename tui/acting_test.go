@@ -142,7 +142,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Not let go (ignored)", "still holds the lock after 10s")
+	wantText(t, m, "Still held (ignored)", "still holds the lock after 10s")
 	press(m, "enter")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
@@ -272,13 +272,20 @@ func TestMuteFromTheScreen(t *testing.T) {
 		press(m, "OPS-7", "enter")
 		wantText(t, m, "enter MUTE")
 		run(t, m, press(m, "enter"))
-		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(2 * time.Hour), Reason: "OPS-7"}}
+		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(time.Hour), Reason: "OPS-7"}}
 		if len(f.kept) != 1 || f.kept[0] != want || m.HasDialog() {
 			t.Errorf("%v: kept %+v", way, f.kept)
 		}
-		wantText(t, m, "muted for 2h")
+		wantText(t, m, "muted for 1h")
 	}
-	m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
+	two := heldLocks("a")
+	for l := range two.Locks() {
+		l.Findings = append(l.Findings, fixture.Trouble("slow-queue", inspect.Warning, ""))
+	}
+	m := model(t, Options{Mutes: f}, 120, 36, two)
+	press(m, "m")
+	wantText(t, m, "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
+	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 	press(m, "m", "up", "right")
 	wantText(t, m, "[8h]")
 	run(t, m, press(m, "enter", "enter", "enter"))

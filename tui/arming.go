@@ -80,7 +80,7 @@ func (w *world) writeActions() []screen.Action {
 		Run: func() tea.Cmd { return w.arm(on) },
 	}
 	if !on {
-		a.Help = "forbid actions on locks again"
+		a.Hint, a.Help = "read-only", "back to read-only: forbid actions on locks"
 		a.Disabled = func() string {
 			switch held, waiting := w.inHand(); {
 			case held > 0:

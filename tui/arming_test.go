@@ -46,7 +46,9 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	run(t, m, press(m, "x"))
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Released: worker-3")
-	press(m, "enter")
+	press(m, "enter", ":", "read")
+	wantText(t, m, "▸ read-only ", ":write back to read-only: forbid actions on locks")
+	press(m, "esc")
 	choose(t, m, "write")
 	wantText(t, m, "READ-ONLY")
 	if len(asked) != 2 || !asked[0] || asked[1] {

@@ -165,7 +165,7 @@ func TestEventsFilter(t *testing.T) {
 			wantText(t, m, "No event matches the filter.")
 		}
 		if test.filter == "kind=nothing" {
-			wantText(t, m, `no kind "nothing"; there are: acquired handoff handover`, "cleared backend blind changed")
+			wantText(t, m, `no kind "nothing"; there are: acquired handoff released`, "cleared backend blind changed")
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))

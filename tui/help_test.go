@@ -12,7 +12,7 @@ func TestHelpFindsSigns(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "?", "/", "at least")
 	wantText(t, m, "≥ at least")
-	wantNoText(t, m, "Everywhere", "does not watch")
+	wantNoText(t, m, "Everywhere", "no watch")
 	press(m, "xyz")
 	wantText(t, m, "no key or sign matches")
 }

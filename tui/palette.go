@@ -140,6 +140,9 @@ func (p *palette) choose(f lockMatches) {
 		if c.well = matchText(strings.ToLower(c.name), typed); c.well == startsPart {
 			c.well = inText // a word in a description; a lock's name is meant rather
 		}
+		if typed != "" && c.key == ":"+typed {
+			c.well = sameText
+		}
 		if c.well < noMatch {
 			p.choices = append(p.choices, c)
 		}

@@ -117,7 +117,7 @@ func TestHelpScrolls(t *testing.T) {
 	wantText(t, m, "Keys of this screen: locks", "more lines", "up/down scroll")
 	wantNoText(t, m, "does not watch")
 	press(m, "G")
-	wantText(t, m, "does not watch", "unmute findings: turn")
+	wantText(t, m, "no watch", "unmute findings: turn")
 	wantNoText(t, m, "more lines")
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 	wantText(t, m, "more lines")

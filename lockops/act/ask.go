@@ -23,7 +23,7 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {
 	case seen.Recipe != "" && seen.Recipe != "curator" || seen.Recipe == "" && l.Recipe != "curator":
-		return "only holders of Curator's locks can be asked to let go"
+		return "only Curator's locks have a way to ask the holder"
 	case l.Kind != inspect.KindMutex && l.Kind != inspect.KindRW && l.KindConfidence != recipe.Possible:
 		return fmt.Sprintf("a Curator %s has no such request: only its mutex and read-write lock do", l.Kind)
 	case !readable:

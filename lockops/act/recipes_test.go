@@ -253,7 +253,7 @@ func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
 // zookeeperActions: each queue has a holder and one that waits behind it; a lock of one znode its holder.
 func zookeeperActions() []actions {
 	const uuid, hex = "e3b0c442-98fc-4c14-9afb-f4c8996fb924", "e3b0c44298fc4c149afbf4c8996fb924"
-	const mute = "only holders of Curator's locks can be asked to let go"
+	const mute = "only Curator's locks have a way to ask the holder"
 	return []actions{
 		{recipe: "curator", write: "_c_" + uuid + "-lock- _c_" + uuid + "-lock-", wait: done, ttl: "", release: "it does not listen"},
 		{recipe: "kazoo", write: hex + "__lock__ " + hex + "__lock__", release: mute},

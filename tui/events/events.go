@@ -32,8 +32,8 @@ type Screen struct {
 	// Only is the lock whose events are shown; zero: all. from is the lock that was selected where this was opened,
 	// until the cursor is moved.
 	Only, from inspect.ID
-	input screen.FilterInput
-	kinds []string // named by the filter
+	input      screen.FilterInput
+	kinds      []string // named by the filter
 	// window is the maximum age of shown events; 0: all are shown.
 	window time.Duration
 	// columns have the room that the events in sight need, or needed.

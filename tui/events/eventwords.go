@@ -57,14 +57,14 @@ func newEventWords(text string) screen.Filter {
 	return words
 }
 
-// kindNames are what kind= may name, as the rows and the JSON of watch have them.
-const kindNames = "acquired handoff handover released expired ended forced waiting left lock appeared gone finding " +
+// kindNames are what kind= may name, as the rows have them. The words of watch's JSON are understood, too.
+const kindNames = "acquired handoff released expired ended forced waiting left lock appeared gone finding " +
 	"cleared backend blind changed"
 
 // kindProblem says which kinds there are, where a filter's text names another one; empty: it does not.
 func kindProblem(text string) string {
 	for _, kind := range eventKinds(text) {
-		if !slices.ContainsFunc(strings.Fields(kindNames), func(name string) bool {
+		if !slices.ContainsFunc(strings.Fields(kindNames+" handover"), func(name string) bool {
 			return strings.HasPrefix(name, strings.TrimSuffix(kind, "?"))
 		}) {
 			return "no kind " + strconv.Quote(kind) + "; there are: " + kindNames

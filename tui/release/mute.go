@@ -47,7 +47,7 @@ type MutedMsg struct {
 func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
 		Rows: []widget.FormRow{
-			muteFor:    {Label: "for", Choices: []string{"30m", "2h", "8h", "24h", "168h"}, At: 1},
+			muteFor:    {Label: "for", Choices: []string{"30m", "1h", "8h", "1d", "7d"}, At: 1},
 			muteReason: {Label: "reason", Typed: &widget.Field{}},
 		},
 		At:     muteReason,
@@ -60,6 +60,11 @@ const (
 	muteFor = iota
 	muteReason
 )
+
+// muteSpans are the choices of muteFor.
+func muteSpans() []time.Duration {
+	return []time.Duration{30 * time.Minute, time.Hour, 8 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+}
 
 // Update takes keys and the answer.
 func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
@@ -95,10 +100,11 @@ func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
 
 func (d *Mute) mute() tea.Cmd {
 	reason := cmp.Or(strings.TrimSpace(d.form.Rows[muteReason].Typed.Value()), "no reason given")
-	span, _ := time.ParseDuration(d.form.Rows[muteFor].Choice()) // all choices are times
+	chosen := &d.form.Rows[muteFor]
+	span := muteSpans()[chosen.At]
 	d.busy, d.err = true, nil
 	mutes, list, generation := d.mutes, slices.Clone(d.list), d.generation
-	text := "muted for " + describe.Exact(span) + ": " + named(list)
+	text := "muted for " + chosen.Choice() + ": " + named(list)
 	for i := range list {
 		list[i].Until, list[i].Reason = d.Clock().Add(span), reason
 	}
@@ -114,12 +120,16 @@ func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
 	})
 }
 
-// named names findings in a few words.
+// named names findings in a few words, those on one lock or backend by their rules.
 func named(list []inspect.Mute) string {
-	if len(list) == 1 {
-		return describe.Printable(list[0].Rule) + " on " + placeOf(list[0].Lock)
+	var rules []string
+	for _, m := range list {
+		if m.Lock != list[0].Lock {
+			return describe.Count(len(list), "finding") + ", such as " + named(list[:1])
+		}
+		rules = append(rules, describe.Printable(m.Rule))
 	}
-	return describe.Count(len(list), "finding")
+	return strings.Join(rules, ", ") + " on " + placeOf(list[0].Lock)
 }
 
 func placeOf(on inspect.ID) string {
@@ -141,8 +151,13 @@ func (d *Mute) Actions() []screen.Action {
 func (d *Mute) View(width, height int) string {
 	width = min(width-4, widest)
 	t := d.Theme()
-	lines := []widget.Line{{{"Mute  ", t.Strong}, {named(d.list), t.Strong}}, nil}
-	lines = append(append(lines, widget.FormLines(t, &d.form, width)...), nil)
+	var lines []widget.Line
+	label := "Mute  "
+	for _, text := range widget.Wrap(named(d.list), width-len(label), 3, t.Glyphs.Ellipsis) {
+		lines = append(lines, widget.Line{{label + text, t.Strong}})
+		label = "      "
+	}
+	lines = append(append(append(lines, nil), widget.FormLines(t, &d.form, width)...), nil)
 	const means = "For that time it shows as muted, does not set the lock's severity, and does not fail doctor. " +
 		"Nothing is sent to a server. The reason may stay empty."
 	for _, text := range widget.Wrap(means, width, 3, t.Glyphs.Ellipsis) {

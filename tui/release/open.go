@@ -24,7 +24,7 @@ func Refusal(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject
 	case verb == inspect.VerbTTL && !redis:
 		return "only keys of Redis have a TTL"
 	case verb == inspect.VerbAsk && redis:
-		return "only holders of Curator's locks can be asked to let go"
+		return "only Curator's locks have a way to ask the holder"
 	}
 	if _, ok := of(s.Lock.ID.Backend); !ok {
 		return "backend " + describe.Printable(s.Lock.ID.Backend) + " cannot be written to"

@@ -48,7 +48,7 @@ var (
 	removeWords  = words{"Remove a waiter", "Release", "Releasing", "Not released", "release"}
 	voteWords    = words{"Delete a value without a quorum", "Release", "Releasing", "Not released", "release"}
 	ttlWords     = words{"Set a TTL", "Set", "Setting the TTL", "Not set", "TTL"}
-	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Not let go", "request"}
+	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Still held", "request"}
 )
 
 // Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to let go. Its default
