@@ -65,7 +65,7 @@ func Contender(c *inspect.Contender) string {
 func BriefOwner(c *inspect.Contender) string {
 	const brief, longest = 36, 64
 	switch w := c.Who(); {
-	case w == c.Name:
+	case w == c.Name && len(w) >= brief:
 		return BriefName(c.Name)
 	case len(w) > brief && c.Owner.Label != "":
 		return c.Owner.Label.Cut(longest)

@@ -247,6 +247,7 @@ func TestTroubleInWords(t *testing.T) {
 		{"reason", Reason(inspect.Unseen{Where: "r1"}), "r1: no answer"},
 		{"brief name", BriefName(name), "_c_7f3e0c51…00aa-lock-0000000602"},
 		{"brief owner", BriefOwner(long), BriefName(name)},
+		{"a host in full", BriefOwner(&inspect.Contender{Name: "web-9.prod.acme.net:2400:5d0492b3"}), "web-9.prod.acme.net:2400:5d0492b3"},
 		{"a long label", BriefOwner(labelled(inspect.Untrusted(strings.Repeat("l", 70)), "10.0.0.1:5")), strings.Repeat("l", 63) + "…"},
 		{"a short label", BriefOwner(labelled("web", "10.0.0.1:5")), "web 10.0.0.1:5"},
 		{"a label", Contender(labelled("web", "")), "web (n)"},
