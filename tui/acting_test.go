@@ -147,7 +147,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
 	must.True(t, !m.HasDialog(), "a key of Redis is asked")
-	wantText(t, m, "only holders of Curator's locks can be asked")
+	wantText(t, m, "only Curator's locks have a way to ask")
 }
 
 // fakeEnder ends the requested connections.

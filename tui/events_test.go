@@ -347,3 +347,23 @@ func TestEventsNameLongLocksInFull(t *testing.T) {
 	wantText(t, m, e.Lock.String())
 	fits(t, m)
 }
+
+// A client has one name in all rows: without the domain where a handoff has no room for two names in full.
+func TestEventsNameAClientInOneForm(t *testing.T) {
+	t.Parallel()
+	l := fixture.QueueOf("/locks/orders", time.Minute,
+		fixture.Person{Name: "web-3.prod.acme.net:2211:5d0492b3", Session: 7}, fixture.Person{Name: "web-4.prod.acme.net:2212:5d0492b4", Session: 8})
+	a, b := l.Holders[0], l.Waiters[0]
+	m := model(t, Options{}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{l}}))
+	press(m, "e")
+	s := *m.snapshot
+	s.Changed, s.Events = []inspect.ID{}, []inspect.Event{
+		{Kind: inspect.EventReleased, At: fixture.Noon, Lock: l.ID, Contender: &a},
+		{Kind: inspect.EventHandover, At: fixture.Noon, Lock: l.ID, Contender: &b, Previous: &a},
+		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Id("zk:/" + strings.Repeat("long/", 10)), Contender: &b},
+	}
+	send(m, snapshotArrivedMsg{snapshot: &s})
+	wantText(t, m, "web-3:2211:5d0492b3 → web-4:2212:5d0492b4")
+	wantNoText(t, m, "web-3.prod", "web-4.prod")
+	fits(t, m)
+}

@@ -385,3 +385,11 @@ func TestTheDetailsOfAFindingStandStill(t *testing.T) {
 	must.Equal(t, show(time.Second, short), at, "shorter")
 	must.True(t, show(time.Minute, short) < at, "for long")
 }
+
+// The name of a lock is in full where the messages have room enough.
+func TestFindingsNameLocksInFull(t *testing.T) {
+	t.Parallel()
+	l := fixture.Sick("zk:/locks/billing/eu-west-1", fixture.Trouble("herd", inspect.Warning, ""))
+	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	must.True(t, strings.Count(content(m), "zk:/locks/billing/eu-west-1") > 1, "not in its row:\n", content(m))
+}

@@ -22,7 +22,8 @@ func TestAScreenIsRightWhenItIsOpened(t *testing.T) {
 			now := fixture.Ago(time.Minute)
 			o := Options{Release: f.of, Lab: newFakeLab(), Faults: &fakeFaults{}, Now: func() time.Time { return now }}
 			shown, hidden := model(t, o, 120, 36, fixture.Everything()), model(t, o, 120, 36, fixture.Everything())
-			about := screen.Subject{Lock: fixture.Orders().ID}
+			holder, _ := fixture.Orders().Holders[0].Identity("zk")
+			about := screen.Subject{Lock: fixture.Orders().ID, Owner: holder}
 			open := func(m *Model, to screen.Name) {
 				m.Go(to, about)
 				settle(t, m, send(m, nil))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -35,9 +36,21 @@ func (s *Screen) layOut() []widget.Column {
 		if s.groups == nil && width < wideEvents {
 			columns[eventLasted].Width = min(lasted, max(len("LASTED"), s.needs.lasted))
 		}
-		if !widget.InFull(columns, width, eventLock, eventWho) {
+		both := widget.InFull(columns, width, eventLock, eventWho)
+		if !both {
+			columns[eventWho].Most = max(16, s.needs.brief)
+		}
+		switch {
+		case both || widget.InFull(columns, width, eventLock, eventWho):
+		case widget.InFull(columns, width, eventWho):
+			widget.Widen(columns, width, eventLock)
+		default:
 			widget.InFull(columns, width, eventLock)
 		}
+	}
+	columns[eventWho].Domain, s.domain = describe.SharedDomain(s.Snapshot()), ""
+	if widget.Lay(columns, width)[eventWho] < s.needs.owner {
+		s.domain = columns[eventWho].Domain
 	}
 	columns[eventWho].Most = max(20, width)
 	return columns
@@ -52,11 +65,12 @@ const wideEvents = 100
 // The places of LOCK, WHO and LASTED in the columns.
 const eventLock, eventWho, eventLasted = 2, 3, 4
 
-// needs are the widths of the widest words, lock, owner and time that were in sight.
-type needs struct{ word, lock, owner, lasted int }
+// needs are the widths of the widest words, lock, owner and time that were in sight; brief: the owner without domain.
+type needs struct{ word, lock, owner, brief, lasted int }
 
 // measure finds out how much room the events in sight need.
 func (s *Screen) measure() {
+	domain := describe.SharedDomain(s.Snapshot())
 	for i := s.first(); i < min(s.first()+s.rows(), len(s.Shown)); i++ {
 		e, n := s.Log().At(s.Shown[i])
 		if e == nil {
@@ -67,11 +81,12 @@ func (s *Screen) measure() {
 		_, took, _ := strings.Cut(screen.TookWords(s.Theme(), e, n), " ")
 		s.needs.lasted = max(s.needs.lasted, ansi.StringWidth("x "+took))
 		if c := e.Contender; c != nil {
-			owner := ansi.StringWidth(describe.Owner(c))
+			owner := describe.Owner(c)
 			if e.Kind == inspect.EventHandover {
-				owner += ansi.StringWidth(n.From + "   ")
+				owner = n.From + "   " + owner
 			}
-			s.needs.owner = max(s.needs.owner, owner)
+			s.needs.owner = max(s.needs.owner, ansi.StringWidth(owner))
+			s.needs.brief = max(s.needs.brief, ansi.StringWidth(text.WithoutDomain(owner, domain)))
 		}
 	}
 }
@@ -174,19 +189,22 @@ func (s *Screen) lockCell(e *inspect.Event) widget.Line {
 	return nil
 }
 
+// name is a client's name, in the same form in all rows.
+func (s *Screen) name(of string) string { return text.WithoutDomain(of, s.domain) }
+
 // whoCell is the contender, finding or server that an event is about, in room cells at most.
 func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget.Line {
 	t := s.Theme()
 	switch c := e.Contender; {
 	case e.Kind == inspect.EventHandover && c != nil:
 		arrow := " " + t.Glyphs.Arrow + " "
-		to := describe.Owner(c)
+		to := s.name(describe.Owner(c))
 		half := (room - ansi.StringWidth(arrow)) / 2
-		from := screen.Short(s, n.From, max(half, 2*half-ansi.StringWidth(to)))
+		from := screen.Short(s, s.name(n.From), max(half, 2*half-ansi.StringWidth(to)))
 		to = screen.Short(s, to, room-ansi.StringWidth(from+arrow))
 		return widget.Line{{from, t.Muted}, {arrow, t.Muted}, {to, t.Holding}}
 	case c != nil:
-		l := widget.Line{{screen.Short(s, describe.Owner(c), room), screen.EventSign(t, e).Style}}
+		l := widget.Line{{screen.Short(s, s.name(describe.Owner(c)), room), screen.EventSign(t, e).Style}}
 		at := describe.Client(&c.Owner)
 		if at != "" && at != describe.Owner(c) && l.Width()+2+ansi.StringWidth(at) <= room {
 			l = l.Add(t.Muted, "  "+at)

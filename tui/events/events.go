@@ -39,6 +39,8 @@ type Screen struct {
 	// columns have the room that the events in sight need, or needed.
 	columns []widget.Column
 	needs   needs
+	// domain is left out of all names; empty: these have room in full.
+	domain string
 	// terse: the times leave their room to the names.
 	terse bool
 	// groups are the events that stand for others of their lock and kind, while these are grouped; nil: they are not.

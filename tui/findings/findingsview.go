@@ -24,6 +24,8 @@ func (s *Screen) columns(width int) []widget.Column {
 	}
 	list[0].Fit(rule)
 	list[1].Fit(lock)
+	list[3].Domain = describe.SharedDomain(s.Snapshot())
+	list[1].Width = max(list[1].Width, min(list[1].Most, width/4))
 	return list
 }
 
