@@ -169,15 +169,16 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, ho
 	if how < atLeast { // it was queued for that long
 		text = describe.BriefOwner(h) + " may have held it"
 	}
-	text += " past the limit of " + describe.Limit(limit)
-	if how == unchecked {
-		text += ", if the server's clock, which could not be compared, is right"
-	}
 	switch expected := c.Lock.ExpectedHold; {
 	case expected > 0:
-		text += ", expected at most " + describe.Limit(expected)
-	case byHistory:
-		text += ", usually at most " + describe.Limit(c.History.Holds.P99)
+		text += " for over " + describe.Limit(limit) + ", expected at most " + describe.Limit(expected)
+	case byHistory: // the limit is ours, not the operator's
+		text += " for over " + describe.Limit(limit) + ", usually at most " + describe.Limit(c.History.Holds.P99)
+	default:
+		text += " past the limit of " + describe.Limit(limit)
+	}
+	if how == unchecked {
+		text += ", if the server's clock, which could not be compared, is right"
 	}
 	if elects(c) != "" {
 		text += ", perhaps as a leader"

@@ -105,7 +105,7 @@ func TestStuckHolder(t *testing.T) {
 		},
 		{
 			name: "over twice what is expected", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"past the limit of 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
+			has: []string{"for over 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
 		},
 		{name: "within twice what is expected, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
 		{name: "what is expected goes before what was seen", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
@@ -115,7 +115,7 @@ func TestStuckHolder(t *testing.T) {
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
 		{
 			name: "sooner by its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			has: []string{"past the limit of 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
+			has: []string{"for over 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
 		},
 		{name: "under ten times its usual", c: present(held(9*time.Second), seen(history()))},
 		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
