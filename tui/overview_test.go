@@ -25,6 +25,18 @@ func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	wantNoText(t, full, "longest waits", "acquired in the last 5m")
 }
 
+// The longest waits are in order, to the second.
+func TestLongestWaitsAreInOrder(t *testing.T) {
+	t.Parallel()
+	a, b := fixture.Orders(), fixture.Orders()
+	b.ID.Path += "-2"
+	b.Waiters[0].Since = b.Waiters[0].Since.Add(-2 * time.Second)
+	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{a, b}))
+	if first, second := lineAt(m, "waits for zk:/locks/orders-2,"), lineAt(m, "waits for zk:/locks/orders,"); first >= second {
+		t.Errorf("the longer wait is at line %d, the other at %d", first, second)
+	}
+}
+
 // Backends draws our load and a server's latency over the last minutes, once there is more than the present.
 func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()

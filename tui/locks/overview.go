@@ -72,13 +72,20 @@ func longestWaits(host screen.Context, locks []tableLine) []wait {
 		all = append(all, wait{l, describe.LongestWaiter(l), took})
 	}
 	slices.SortStableFunc(all, func(a, b wait) int {
-		return cmp.Or(cmp.Compare(b.took.Least/waitStep, a.took.Least/waitStep), a.lock.ID.Compare(b.lock.ID))
+		return cmp.Or(cmp.Compare(b.orderedBy(), a.orderedBy()), a.lock.ID.Compare(b.lock.ID))
 	})
 	return all
 }
 
-// waitStep is the least difference that orders waits: those of busy locks would change places all the time.
-const waitStep = 10 * time.Second
+// shortWait is the wait below which all are equal: those of busy locks would change places all the time.
+const shortWait = 10 * time.Second
+
+func (w *wait) orderedBy() time.Duration {
+	if w.took.Least < shortWait {
+		return 0
+	}
+	return w.took.Least
+}
 
 func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows int) []widget.Line {
 	t := host.Theme()
