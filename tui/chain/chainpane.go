@@ -46,8 +46,8 @@ type Pane struct {
 }
 
 // widths are those of columns, in cells: the contenders' names, those of them that are labels, their clients and
-// their watches. Of a Redis lock, names are the values.
-type widths struct{ names, labels, clients, watches widget.Widest }
+// their watches and sessions. Of a Redis lock, names are the values.
+type widths struct{ names, labels, clients, watches, sessions widget.Widest }
 
 // heights are those of the parts of the pane, in lines: the head with its findings, the rows, the lanes and the
 // details.

@@ -145,12 +145,13 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	} else {
 		columns[2].From, columns[5].From, columns[7].From = widget.Never, 105, 88
 	}
-	name, label, client, watch := 0, 0, 0, 0
+	name, label, client, watch, session := 0, 0, 0, 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
 			name = max(name, p.nameCell(&list[i]).Width())
 			client = max(client, lipgloss.Width(screen.Ages(p).Client(&list[i].Owner)))
 			watch = max(watch, p.watchCell(l, &list[i]).Width())
+			session = max(session, len(inspect.SessionID(list[i].Owner.Session)))
 			if list[i].Owner.Label != "" {
 				label = max(label, p.nameCell(&list[i]).Width())
 			}
@@ -159,7 +160,8 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	columns[3].Fit(p.widths.labels.Keep(label, p.Now()))
 	columns[4].Fit(p.widths.clients.Keep(client, p.Now()))
 	columns[watches].Fit(p.widths.watches.Keep(watch, p.Now()))
-	if width := p.width - widget.Margin - 1; !widget.InFull(columns, width, 3, 4) {
+	columns[5].Fit(p.widths.sessions.Keep(session, p.Now()))
+	if width := p.width - widget.Margin - 1; !widget.InFull(columns, width, 3, 4, 5) {
 		columns[5].From = widget.Never // the session is among the details
 		widget.InFull(columns, width, 3, 4)
 	}
@@ -266,17 +268,19 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 			known[2] = known[2] || s.ClockKnown
 		}
 	}
-	need := 0
+	need, addr := 0, 0
 	for i := range l.Masters {
 		_, value, _ := p.voteCells(l, &l.Masters[i], 0)
-		need = max(need, value.Width())
+		need, addr = max(need, value.Width()), max(addr, lipgloss.Width(describe.Printable(l.Masters[i].Addr)))
 	}
+	columns[0].Fit(addr)
 	columns[2].Most = max(columns[2].Most, p.widths.names.Keep(need, p.Now()))
 	for i, any := range known {
 		if !any {
 			columns[ttlOfMaster+1+i].From = widget.Never
 		}
 	}
+	widget.InFull(columns, p.width-widget.Margin-1, 0, 2)
 	return columns
 }
 
