@@ -94,8 +94,8 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 		makeClients(m)
 		must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table, widget.Scroller{}, "after", keys[0])
 	}
-	fay := fixture.BlockedClients(t).Lock(fixture.Id("zk:/jobs/mail")).Holders[0]
-	who, _ := fay.Identity("zk")
+	holder := fixture.BlockedClients(t).Lock(fixture.Id("zk:/jobs/mail")).Holders[0]
+	who, _ := holder.Identity("zk")
 	m = inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Owner: who})
 	must.Equal(t, selectedName(m), "eve", "opened at")
 	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.Top, 0, "scrolled to")
