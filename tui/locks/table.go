@@ -70,7 +70,8 @@ func (t table) names() []string {
 
 // layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
 // shown. Names come before what says less: columns are spared, one after another, until locks and holders are in
-// full, or at least the locks, if that suffices. Clients get the rest. Longer names of locks get all that is left.
+// full, or at least the locks, if that suffices; for findings, only the first ones are. Clients get the rest. Longer names of locks get all that is left,
+// after the holders if those leave them as much.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	all := spared(need)
 	if t.chosen || need.name == 0 { // without locks there are no names
@@ -78,8 +79,13 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	}
 	withClients := need
 	withClients.holder = need.client
-	if list, inFull := t.lay(width, withClients, nil, byName, byHolder); inFull {
+	if list, inFull := t.lay(width, withClients, nil, byName, byHolder, byWorst); inFull {
 		return list, widget.Lay(list, width)
+	}
+	for n := range min(len(all), findingSpares) + 1 {
+		if list, inFull := t.lay(width, need, all[:n], byName, byHolder, byWorst); inFull {
+			return list, widget.Lay(list, width)
+		}
 	}
 	for _, first := range [][]*column{{byName, byHolder}, {byName}} {
 		for n := range len(all) + 1 {
@@ -88,12 +94,17 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 			}
 		}
 	}
-	list, _ := t.lay(width, need, all, byWorst)
-	if need.name > 0 {
-		widget.Widen(list, width, slices.Index(t.columns, byName))
+	at := slices.Index(t.columns, byName)
+	list, inFull := t.lay(width, need, all, byHolder, byWorst)
+	if widget.Widen(list, width, at); t.chosen || !inFull || list[at].Width < need.holder {
+		list, _ = t.lay(width, need, all, byWorst)
+		widget.Widen(list, width, at)
 	}
 	return list, widget.Lay(list, width)
 }
+
+// findingSpares is how many columns are spared for findings in full.
+const findingSpares = 2
 
 // spared are the columns with a smaller width, or without any, that say less than a name, the least first.
 func spared(need needs) []spare {
