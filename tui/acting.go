@@ -27,7 +27,7 @@ type actingKey struct {
 // actingKeys are the keys that act on a contender, the mildest first.
 func actingKeys() []actingKey {
 	return []actingKey{
-		{inspect.VerbAsk, "A", "ask", "ask the holder to let go", release.NewBulkAsk},
+		{inspect.VerbAsk, "A", "ask", "ask the holder to release", release.NewBulkAsk},
 		{inspect.VerbTTL, "X", "set TTL", "set a TTL of the lock's key", release.NewBulkTTL},
 		{inspect.VerbRelease, "x", "force-release", "force-release the selected contender", release.NewBulk},
 	}

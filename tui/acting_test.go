@@ -130,14 +130,14 @@ func TestAskFromTheScreen(t *testing.T) {
 	m := model(t, Options{Release: f.of}, 120, 36, fixture.Everything())
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, m, press(m, "A"))
-	wantText(t, m, "Ask to let go  zk:/locks/orders", "Next     ○ worker-7")
+	wantText(t, m, "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
 	if r := f.requests[0]; !r.Ask || r.Wait != act.DefaultAskWait {
 		t.Errorf("asked for %+v", r)
 	}
 	cmd := press(m, "/locks/orders", "tab", "enter")
-	wantText(t, m, "Asking, and watching whether it lets go", "within 30 s")
+	wantText(t, m, "Asking, and watching whether it releases", "within 30 s")
 	run(t, m, cmd)
-	wantText(t, m, "It let go: worker-3", "Now      ● worker-7")
+	wantText(t, m, "Released by its holder: worker-3", "Now      ● worker-7")
 	press(m, "enter")
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))

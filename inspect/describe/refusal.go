@@ -8,7 +8,7 @@ func Refusal(reason string) string {
 		"not-holder": "it waits, or its value has no quorum: it does not hold the lock; nothing was done",
 		"changed": "it has changed: an entry of that name exists, but is not the one that was seen; " +
 			"nothing was done",
-		"ignored":     "it was asked to let go, but still holds the lock",
+		"ignored":     "it was asked to release, but still holds the lock",
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",
 		"two-leaders": "its leader would still lead, next to the new one: restart it instead; nothing was done",

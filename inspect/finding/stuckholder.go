@@ -204,7 +204,7 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 	steps := do(wait(condition + look))
 	if h.Revocable {
 		steps = append(steps, act(c, inspect.Step{
-			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to let go, and may do so",
+			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to release it, and may do so",
 		}, ""))
 	}
 	return append(steps, releaseOf(c, "if it hangs forever, release it; its client runs on", h))

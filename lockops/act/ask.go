@@ -58,7 +58,7 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 			inspect.SessionID(p.Seen.Owner.Session)),
 		fmt.Sprintf("set -v %d %s %s", p.Seen.Version, node, recipe.CuratorRevoke),
 	}
-	p.Warnings = []string{"its program decides: it may let go later, or not at all; nothing is taken from it"}
+	p.Warnings = []string{"its program decides: it may release later, or not at all; nothing is taken from it"}
 	if data, _ := d.data(p.Seen); len(data) > 0 {
 		p.Warnings = append(p.Warnings, "it was asked before, but still holds the lock")
 	}
@@ -103,7 +103,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	switch {
 	case err != nil:
 		if !result.LetGo {
-			result.Unknown, result.Detail = true, "it was asked; whether it let go could not be seen"
+			result.Unknown, result.Detail = true, "it was asked; whether it released could not be seen"
 		}
 		return result, err
 	case after.over(p.Seen, now):

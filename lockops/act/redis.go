@@ -71,7 +71,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	p.Refused = refusal(req, p.Seen)
 	if req.Ask {
 		p.Refused, p.Detail = Unsupported,
-			"holders of Redis locks cannot be asked to let go; only Curator's holders in ZooKeeper can"
+			"holders of Redis locks cannot be asked to release; only Curator's holders in ZooKeeper can"
 		return p, nil
 	}
 	lacking, lacks := r.noScripts(ctx, rd.lock)

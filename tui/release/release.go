@@ -48,10 +48,10 @@ var (
 	removeWords  = words{"Remove a waiter", "Release", "Releasing", "Not released", "release"}
 	voteWords    = words{"Delete a value without a quorum", "Release", "Releasing", "Not released", "release"}
 	ttlWords     = words{"Set a TTL", "Set", "Setting the TTL", "Not set", "TTL"}
-	askWords     = words{"Ask to let go", "Ask", "Asking, and watching whether it lets go", "Still held", "request"}
+	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Still held", "request"}
 )
 
-// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to let go. Its default
+// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to release. Its default
 // is Cancel in every phase: Enter acts only after the path was typed and the button was chosen.
 type Dialog struct {
 	flow
@@ -89,7 +89,7 @@ func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *i
 	return d
 }
 
-// forAsking makes it the dialog that asks a holder to let go.
+// forAsking makes it the dialog that asks a holder to release.
 func (d *Dialog) forAsking() {
 	d.request.Ask, d.request.Wait = true, act.DefaultAskWait
 	d.speak(askWords)

@@ -198,12 +198,12 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		})
 	case r.LetGo:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Holding + " It let go: ", t.Holding},
+			{t.Glyphs.Holding + " Released by its holder: ", t.Holding},
 			{describe.Owner(&d.target), t.Strong},
 			{" no longer holds it.", t.Text},
 		})
 	case r.Asked && r.Unknown:
-		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " It was asked; unknown whether it let go.", t.Unknown}})
+		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " It was asked; unknown whether it released.", t.Unknown}})
 	case r.Unknown:
 		lines = append(lines, widget.Line{{t.Glyphs.Unknown + " Unknown whether it was done.", t.Unknown}})
 	case r.Set:
