@@ -147,6 +147,7 @@ func TestEventsFilter(t *testing.T) {
 		{"worker-8", 3},
 		{"handoff", 1},
 		{"kind=expired,ended", 2},
+		{"kind=trouble", 5},
 		{"kind=handoff", 1},
 		{"kind=gone", 2},
 		{"kind=left", 1},
@@ -165,7 +166,7 @@ func TestEventsFilter(t *testing.T) {
 			wantText(t, m, "No event matches the filter.")
 		}
 		if test.filter == "kind=nothing" {
-			wantText(t, m, `no kind "nothing"; there are: acquired handoff released`, "cleared backend blind changed")
+			wantText(t, m, `no kind "nothing"; there are: trouble acquired handoff released`, "cleared backend blind changed")
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))

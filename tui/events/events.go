@@ -310,7 +310,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 	}
 	list = slices.Insert(list, 1,
-		s.input.Actions("only events with all these words; kind=expired,ended chooses kinds")...)
+		s.input.Actions("only events with all these words; kind=trouble: findings and lost locks")...)
 	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
@@ -396,7 +396,7 @@ func (s *Screen) summary() widget.Line {
 			strings.Replace(describe.Count(all, "event"), fmt.Sprint(all), describe.Thousands(all), 1)),
 		t.Strong,
 	}}
-	if l := s.input.Prompt(t, "words, or: kind=expired,ended", found, s.width); l != nil {
+	if l := s.input.Prompt(t, "words, or kind=trouble for findings and lost locks", found, s.width); l != nil {
 		return l
 	}
 	left := widget.Line{{

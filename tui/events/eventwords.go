@@ -35,6 +35,9 @@ func eventText(e *inspect.Event, n *screen.EventNote) string {
 // kindField goes before the kinds that a filter asks for.
 const kindField = "kind="
 
+// trouble are the kinds that kind=trouble stands for.
+var trouble = []string{"finding", "cleared", "expired", "ended", "forced", "blind"}
+
 // eventKinds are the kinds that a filter's text names: kind=expired,ended.
 func eventKinds(text string) []string {
 	var kinds []string
@@ -42,6 +45,9 @@ func eventKinds(text string) []string {
 		if list, ok := strings.CutPrefix(word, kindField); ok {
 			kinds = append(kinds, strings.FieldsFunc(list, func(r rune) bool { return r == ',' })...)
 		}
+	}
+	if i := slices.Index(kinds, "trouble"); i >= 0 {
+		return slices.Replace(kinds, i, i+1, trouble...)
 	}
 	return kinds
 }
@@ -67,7 +73,7 @@ func kindProblem(text string) string {
 		if !slices.ContainsFunc(strings.Fields(kindNames+" handover"), func(name string) bool {
 			return strings.HasPrefix(name, strings.TrimSuffix(kind, "?"))
 		}) {
-			return "no kind " + strconv.Quote(kind) + "; there are: " + kindNames
+			return "no kind " + strconv.Quote(kind) + "; there are: trouble " + kindNames
 		}
 	}
 	return ""
