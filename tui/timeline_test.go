@@ -20,7 +20,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
-		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "holds for 12s")
+		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "held for 12s")
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
 	press(m, "G")
@@ -30,7 +30,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	press(m, "G")
 	wantText(t, m, "left without the lock 11:59:30")
 	press(m, "g", "j", "j")
-	wantText(t, m, "waits for 1m50s", "overtaken twice")
+	wantText(t, m, "waiting for 1m50s", "overtaken twice")
 }
 
 // The figures count a wait that a lane shows to have ended, also where it began before anybody looked.

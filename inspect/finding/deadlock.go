@@ -94,7 +94,7 @@ func breakCircle(c *inspect.Case) []inspect.Step {
 		return do(restart("stop one of these clients, then make all of them take these locks in the same order"))
 	}
 	why := "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) +
-		", or release its lock (the client runs on)"
+		", or release its lock (its client keeps running)"
 	return do(release(c, why, free.Lock, cmp.Or(inspect.Untrusted(free.Digest), free.Name)),
 		configure("then make all clients take these locks in the same order"))
 }

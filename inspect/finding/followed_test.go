@@ -16,7 +16,7 @@ import (
 // finding went away. Where no test does it, the advice itself says that a person has to.
 var followed = []struct{ rule, advice, shown string }{
 	{"no-quorum", "bring one of them back, and stop no other", "cli/testdata/script.doctor-knows-a-lost-quorum"},
-	{"deadlock", "or release its lock (the client runs on): lockscope release", forty},
+	{"deadlock", "or release its lock (its client keeps running): lockscope release", forty},
 	{"split-quorum", "release the vote that never expires: lockscope release", forty},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
@@ -25,7 +25,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
 	{"writes-refused", "a person has to decide whether", ""},
-	{"stuck-holder", "If it hangs forever, release it; its client runs on: lockscope release", forty},
+	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", forty},
 	{"stuck-holder", "It can be asked to release it, and may do so: lockscope ask", forty},
 	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorNamesWhatIsBrokenOnARealZooKeeper"},
 	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},

@@ -207,7 +207,7 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to release it, and may do so",
 		}, ""))
 	}
-	return append(steps, releaseOf(c, "if it hangs forever, release it; its client runs on", h))
+	return append(steps, releaseOf(c, "if it hangs, release it (its client keeps running)", h))
 }
 
 func stuckCause(library string) string {

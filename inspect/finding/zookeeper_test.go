@@ -39,7 +39,7 @@ func TestDeadlock(t *testing.T) {
 				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 			}),
 			evidence: map[string]any{"cheapest": "redis:b"},
-			advice:   "cheapest fix: stop web-1, or release its lock (the client runs on): lockscope release redis:b redis://r:2 --owner 'token 1'. Then make all clients take these locks in the same order",
+			advice:   "cheapest fix: stop web-1, or release its lock (its client keeps running): lockscope release redis:b redis://r:2 --owner 'token 1'. Then make all clients take these locks in the same order",
 		},
 		{
 			name: "a session and a client that are one process", c: present(queue("kazoo", 2), in(tied(recipe.Likely))), fires: true,

@@ -87,7 +87,7 @@ func (v *View) story(l *Lane) []string {
 	}
 	if d, ok := l.waited(v.Now()); ok && !l.Granted.Equal(l.Queued) {
 		if l.Waits() {
-			words = append(words, "waits for "+describe.Seconds(d))
+			words = append(words, "waiting for "+describe.Seconds(d))
 		} else {
 			words = append(words, "waited "+describe.Span(d))
 		}
@@ -98,7 +98,7 @@ func (v *View) story(l *Lane) []string {
 		words = append(words, clock("acquired", l.Granted))
 	}
 	if d, ok := l.held(v.Now()); ok && l.Present {
-		words = append(words, "holds for "+describe.Seconds(d))
+		words = append(words, "held for "+describe.Seconds(d))
 	} else if ok {
 		words = append(words, "held "+v.most(l)+describe.Span(d))
 	}
