@@ -32,7 +32,7 @@ func withCzxids(locks []*Lock, czxids ...int64) []*Lock {
 	return locks
 }
 
-// judged has for each cycle its locks and how sure it is.
+// judged describes each cycle by its locks and certainty.
 func judged(cycles []Cycle) string {
 	var words []string
 	for i := range cycles {
@@ -45,7 +45,8 @@ func judged(cycles []Cycle) string {
 	return strings.Join(words, ", ")
 }
 
-// The words of a chain are sessions by their first letter, and labels as a whole: "a1" and "a2" are two of session a.
+// The words of a chain are sessions by their first letter, and labels as a whole: "a1" and "a2" are
+// two threads of session a.
 func TestThreadsThatShareASession(t *testing.T) {
 	upgrade := chain("1", "r:a", "r:b", "a", "b")
 	for name, tt := range map[string]struct {
@@ -77,7 +78,7 @@ func TestThreadsThatShareASession(t *testing.T) {
 	}
 }
 
-// aged are locks whose contenders have been as they are for so long.
+// aged are locks whose contenders have not changed for this long.
 func aged(age time.Duration, locks ...*Lock) []*Lock {
 	for _, l := range locks {
 		for c := range l.Contenders() {
@@ -147,8 +148,8 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 	}
 }
 
-// However many cycles there are of sessions that may be several threads, a likely one is found, and is the
-// one of its locks.
+// A likely cycle is found and comes first, however many others have sessions that may be several
+// threads.
 func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
 	for i := range 3 * maxCycles {
@@ -161,7 +162,8 @@ func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	}
 }
 
-// Once a session was seen to serve several threads it is known, also while only one of them has entries.
+// A search remembers that a session serves several threads, even while only one of them has
+// entries.
 func TestASearchRemembersThreads(t *testing.T) {
 	ring := func(labels bool) []*Lock {
 		locks := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a1")}
@@ -185,7 +187,7 @@ func TestASearchRemembersThreads(t *testing.T) {
 	expect(t, "a thread without a label", judged(s.find(slices.Values(mixed), now)), "")
 }
 
-// A deadlock in a single look is possible at most; a second look confirms those of the first.
+// A deadlock in a single look is at most possible; a second look confirms those of the first.
 func TestTwoLooksAtADeadlock(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce

@@ -16,10 +16,11 @@ type Outlier struct {
 	Owner   Untrusted
 	Session int64
 	Client  string
-	// Under: the place of its locks and its peers'. Entries counts what it has there, Holds those of them that hold.
+	// Under is the place of its locks and its peers'. Entries counts its entries there, Holds those
+	// that hold.
 	Under          string
 	Entries, Holds int
-	// Peers counts the others there, and Usual is how many entries three quarters of all have at most.
+	// Peers counts the other clients there. Usual is the third quartile of entries per client.
 	Peers, Usual int
 }
 

@@ -16,7 +16,7 @@ type Subscription struct {
 	dropped int
 }
 
-// Subscribe starts a subscription. Its first snapshot is there at once. Close it when done.
+// Subscribe starts a subscription, whose first snapshot is available at once. Close it when done.
 func (o *Observer) Subscribe() *Subscription {
 	sub := &Subscription{observer: o, signal: make(chan struct{}, 1), changed: make(map[ID]struct{}), first: true}
 	sub.signal <- struct{}{}

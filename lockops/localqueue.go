@@ -18,7 +18,7 @@ type place struct {
 	waiting []chan struct{}
 }
 
-// enter waits for the turn; leave passes it on.
+// enter waits for its turn; leave passes the turn on.
 func (q *localQueue) enter(ctx context.Context, lock lockKey) (leave func(), err error) {
 	q.mu.Lock()
 	if q.locks == nil {
@@ -49,7 +49,7 @@ func (q *localQueue) enter(ctx context.Context, lock lockKey) (leave func(), err
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
 	q.mu.Unlock()
-	if i < 0 { // it has just become ours
+	if i < 0 { // the turn has just become ours
 		q.pass(lock, p)
 	}
 	return nil, because(ctx)

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// election is one try to take a Redlock: its value, and the vote of each master.
+// election is one attempt to acquire a Redlock, with its value and each master's vote.
 type election struct {
 	l     *Redlock
 	value string
-	sent  time.Time // the first of the requests that gave a vote
+	sent  time.Time // when the first request that won a vote was sent
 	votes []vote
 	cast  chan *vote
-	over  atomic.Bool // taken back: no master needs to be asked any more
+	over  atomic.Bool // withdrawn: no more masters need to be asked
 
 	// used by the counting goroutine alone
 	open, yes int
@@ -26,7 +26,7 @@ type election struct {
 	mu      sync.Mutex
 	deleted int  // votes that were taken back
 	waits   bool // the lock has waiters
-	woken   bool // the next waiter was, or is about to be
+	woken   bool // the next waiter has been woken, or is about to be
 }
 
 func (l *Redlock) newElection() *election {
@@ -41,7 +41,7 @@ func (l *Redlock) newElection() *election {
 	return e
 }
 
-// first is the vote of the master that orders the waiters: the first that answers, as far as is known.
+// first is the vote of the master that orders the waiters: the first one not known to be silent.
 func (e *election) first() *vote {
 	for i := range e.votes {
 		if v := &e.votes[i]; !v.master.silent() {
@@ -56,11 +56,11 @@ func (e *election) request(v *vote) {
 	v.asked = true
 	e.open++
 	before := v.master.releases(e.l.lock.name)
-	v.requestMu.Lock() // until it has asked: a release waits for it
+	v.requestMu.Lock() // held until the request has ended, so that a release waits for it
 	e.l.session.goDo(func() { v.request(before); e.cast <- v })
 }
 
-// requestAll asks all masters that were not asked yet, at once.
+// requestAll asks all remaining masters in parallel.
 func (e *election) requestAll() {
 	for i := range e.votes {
 		if v := &e.votes[i]; !v.asked {
@@ -69,7 +69,7 @@ func (e *election) requestAll() {
 	}
 }
 
-// await counts votes until done, or until all are in, or until ctx ends.
+// await counts votes until done returns true, all votes are in, or ctx ends.
 func (e *election) await(ctx context.Context, done func() bool) error {
 	for e.open > 0 && !done() {
 		select {
@@ -97,7 +97,7 @@ func (e *election) await(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// count waits until the votes decide, not for the slow ones.
+// count waits until the outcome is certain, not for slow masters.
 func (e *election) count(ctx context.Context) error {
 	quorum := e.l.session.quorum()
 	if err := e.await(ctx, func() bool { return e.yes >= quorum || e.yes+e.open < quorum }); err != nil {
@@ -112,7 +112,7 @@ func (e *election) count(ctx context.Context) error {
 	return withNodes(e.bad, ErrHeld)
 }
 
-// decide makes the hold of an election that was won, and takes the votes back of any other.
+// decide returns the hold of a won election, and withdraws the votes of a lost one.
 func (e *election) decide(ctx context.Context) (*Hold, error) {
 	err := e.count(ctx)
 	if err == nil {
@@ -132,7 +132,8 @@ func (e *election) decide(ctx context.Context) (*Hold, error) {
 	return nil, err
 }
 
-// withdraw takes all votes back, and waits a moment for the masters; those that are slow are left to the background.
+// withdraw takes all votes back, and waits briefly for the masters. Slow ones finish in the
+// background.
 func (e *election) withdraw() {
 	back := make(chan error, len(e.votes))
 	grace := time.After(cleanUpGrace)
@@ -145,7 +146,8 @@ func (e *election) withdraw() {
 	}
 }
 
-// rollBack starts to take all votes back. Each sends its outcome, in any order: nil for a key that was deleted.
+// rollBack starts taking all votes back. Each sends its outcome, in any order; nil means that the
+// key was deleted.
 func (e *election) rollBack(back chan<- error) (started int) {
 	e.over.Store(true)
 	for i := range e.votes {
@@ -186,7 +188,7 @@ func (r *redlockGrant) name() string { return r.e.value }
 // token: Redlock has no order that a token could follow.
 func (r *redlockGrant) token() (uint64, bool) { return 0, false }
 
-// prolong renews the TTL on a majority. With less than that, whatever the reason, the lock is lost now.
+// prolong renews the TTL on a majority. Without one, whatever the reason, the lock is lost at once.
 func (r *redlockGrant) prolong(ctx context.Context) error {
 	e := r.e
 	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)
@@ -207,7 +209,7 @@ func (r *redlockGrant) prolong(ctx context.Context) error {
 		}
 	}
 	stop()
-	if yes >= quorum { // the others go on, for one more limit
+	if yes >= quorum { // the other requests may take one more time limit
 		time.AfterFunc(e.l.opts.limitMost(), cancel)
 		return nil
 	}

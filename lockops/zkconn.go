@@ -15,16 +15,16 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// Conn is the session's connection, for other uses than locking, such as an operator's guarded look at nodes. It
-// belongs to the session: never close it.
+// Conn is the session's connection, for uses other than locking, such as reading nodes. Never close
+// it.
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
-// ZKDialer connects a *zk.Conn so that a ZKSession can adopt it: give its Dial to zk.Connect as the
-// zk.Dialer, and a dialer to each connection. It sees every frame, and so learns what go-zookeeper hides and
-// locks need: when the requests were sent that a quorum has committed.
+// ZKDialer connects a *zk.Conn so that a ZKSession can adopt it. Pass its Dial to zk.Connect as the
+// zk.Dialer, and use one dialer per connection. It sees every frame, because locks need to know
+// what go-zookeeper hides: when each request that a quorum has committed was sent.
 type ZKDialer struct{ tap zkwire.Tap }
 
-// NewZKDialer makes a dialer. config may be nil: no TLS.
+// NewZKDialer makes a dialer. A nil config means no TLS.
 func NewZKDialer(config *tls.Config) *ZKDialer { return &ZKDialer{tap: zkwire.Tap{TLS: config}} }
 
 // Dial is a zk.Dialer.
@@ -32,10 +32,11 @@ func (d *ZKDialer) Dial(network, addr string, timeout time.Duration) (net.Conn, 
 	return dialWire(&d.tap, network, addr, timeout)
 }
 
-// AdoptZKConn makes a session of a connection that the caller has made with zk.Connect and
-// zk.WithDialer(d.Dial), and waits until there is one with a server, or until ctx ends. The connection stays
-// the caller's: Close of the session gives the locks back and leaves it open, and it must outlive the
-// session. Options about connecting are ErrOption. Only one session may adopt it at a time.
+// AdoptZKConn makes a session from a connection that the caller made with zk.Connect and
+// zk.WithDialer(d.Dial). It waits until a server has established a session, or ctx ends. The
+// connection must outlive the session: closing the session releases its locks, but leaves the
+// connection open. Options about connecting fail with ErrOption. Only one session may adopt a
+// connection at a time.
 func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	if s.opts.dials {
@@ -53,7 +54,7 @@ func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOpti
 	return s, nil
 }
 
-// errForeignDialer refuses a connection that cannot be this dialer's, whose frames would be missing from the lease.
+// errForeignDialer rejects a connection of another dialer, since the lease would miss its frames.
 func errForeignDialer(d *ZKDialer) error {
 	if id, _ := d.tap.Session(); id == 0 && d.tap.DialError() == nil {
 		return errors.New("the connection was not made with this dialer (zk.WithDialer)")
@@ -90,10 +91,10 @@ func (w wire) Write(p []byte) (int, error) {
 var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: set one (WithACL, "+
 	"--acl): %w", zk.ErrNoAuth)
 
-// ACL is the access list that locks of this session give to what they create below a directory, whose path
-// has the session's chroot in it: that of WithACL, else the directory's own. If that cannot be read, or its
-// digests are hidden, only the users as which this session is authenticated have access. The error is
-// zk.ErrNoNode if there is no such directory.
+// ACL is the access list of nodes that this session's locks create below dir, a path that includes
+// the session's chroot. It is that of WithACL, else the directory's own. If that cannot be read, or
+// its digests are hidden, only this session's authenticated users get access. The error is
+// zk.ErrNoNode if the directory does not exist.
 func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	session, err := s.alive(ctx)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	return s.aclBelow(ctx, session, dir)
 }
 
-// aclBelow is ACL for a session that is known.
+// aclBelow is ACL for a known session.
 func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]zk.ACL, error) {
 	if s.opts.acl != nil {
 		return s.opts.acl, nil
@@ -114,7 +115,8 @@ func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]
 	return s.inherited(dir, r)
 }
 
-// inherited is the access list of nodes created below a directory, by the reply about the directory's own.
+// inherited is the access list of nodes created below a directory, from the reply with the
+// directory's own.
 func (s *ZKSession) inherited(dir string, r zkwire.Reply) ([]zk.ACL, error) {
 	acl, err := aclOf(r)
 	switch {
@@ -136,8 +138,8 @@ func aclOf(r zkwire.Reply) ([]zk.ACL, error) {
 	return d.ACL(), d.Err
 }
 
-// repeatable reports whether an access list is whole: servers show "user:x" instead of digests to users who
-// may not change it.
+// repeatable reports whether an access list can be set again: servers show "user:x" instead of
+// digests to users who may not change it.
 func repeatable(acl []zk.ACL) bool {
 	hidden := func(a zk.ACL) bool { return a.Scheme == "digest" && strings.HasSuffix(a.ID, ":x") }
 	return len(acl) > 0 && !slices.ContainsFunc(acl, hidden)

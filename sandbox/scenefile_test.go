@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The scripts name only locks and masters that there are.
+// The scripts name only locks and masters that exist.
 func TestScenariosFitTogether(t *testing.T) {
 	for _, scenario := range Scenarios() {
 		s := scenario.script

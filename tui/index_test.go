@@ -38,7 +38,7 @@ func TestManyLocksAreArrangedInACommand(t *testing.T) {
 	fits(t, m)
 }
 
-// answers runs commands, those in batches too, and collects what screens get of them.
+// answers runs commands, including batches, and collects the messages for screens.
 func answers(cmd tea.Cmd) []tea.Msg {
 	if cmd == nil {
 		return nil
@@ -83,7 +83,7 @@ func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
 	must.Equal(t, locksOf(m).Current.Lock.Path, "/locks/nightly", "the cursor is on")
 }
 
-// A gauge's full length is the longest time to live that was seen, in front or not.
+// A gauge's full length is the longest TTL seen, also while another screen is in front.
 func TestGaugesKeepTheirLength(t *testing.T) {
 	l := fixture.Thin()
 	p := playing(t, Options{}, l, 120, 36)

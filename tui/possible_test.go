@@ -25,8 +25,8 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 	return l.list, 0, l.err
 }
 
-// Connections that may be a Redis contender's are in Chain's details, as possible ones with their reasons;
-// they are listed once for a while, only where no client is known, and never of the past.
+// Chain's details show connections that may be a Redis contender's, with reasons. They are listed
+// at most every listedFor, only if no client is known, and never for a recording.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()
 	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}
@@ -65,8 +65,8 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	must.Equal(t, f.times, before, "servers were asked for a recording")
 }
 
-// A hold grows while the list of connections stays as it was: who was connected before the lock was taken
-// still was some seconds later.
+// Ages of connections count from when they were listed: a client that was connected before the lock
+// was taken still was some seconds later.
 func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")
@@ -85,8 +85,8 @@ func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	}
 }
 
-// Of a contender that came after the connections were listed the list says nothing; they are listed again for
-// it, but not at once, and after a refusal, or where it took the servers long, much later.
+// The list says nothing about a contender that came later. Connections are listed again for it, but
+// not at once, and much later after a refusal or a slow answer.
 func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")

@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// fingerprint is a hash of all that can be reached from a value, but for what is shared and never changed, such as
-// snapshots, and what has no content: functions and channels.
+// fingerprint hashes everything reachable from a value, except shared immutable values such as
+// snapshots, and functions and channels.
 func fingerprint(v any) uint64 {
 	h := fnv.New64a()
 	seen := make(map[uintptr]bool)

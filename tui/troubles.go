@@ -12,13 +12,14 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// recovery is a backend's return to Connected, from its state before.
+// recovery is when a backend recovered, and from which state.
 type recovery struct {
 	from inspect.BackendState
 	at   time.Time
 }
 
-// recoveryShown keeps the line about a backend once it is well, so that the rows below it do not jump at each change.
+// recoveryShown is how long the line about a recovered backend stays, so that the rows below it do
+// not jump at each change.
 const recoveryShown = 5 * time.Second
 
 func unhealthy(b *inspect.Backend) bool {
@@ -28,7 +29,7 @@ func unhealthy(b *inspect.Backend) bool {
 // recoveries of backends, by name.
 type recoveries map[string]recovery
 
-// record adds the backends that have become well between two snapshots.
+// record adds the backends that recovered between two snapshots.
 func (r recoveries) record(before, after *inspect.Snapshot, now time.Time) {
 	for _, was := range before.Backends {
 		if is := after.Backend(was.Name); is != nil && unhealthy(was) && !unhealthy(is) {
@@ -37,8 +38,8 @@ func (r recoveries) record(before, after *inspect.Snapshot, now time.Time) {
 	}
 }
 
-// troubles are the backends that are not well or not one backend, the worst first with its reason, or were not
-// well until a moment ago; nil: none.
+// troubles lists backends that are unhealthy, are most likely independent servers, or have just
+// recovered. The worst comes first, with its reason; nil if there are none.
 func (f frame) troubles() widget.Line {
 	t, dot := f.theme, " "+f.theme.Glyphs.Dot+" "
 	var down, degraded, suspect, well []widget.Line

@@ -17,15 +17,15 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// guarded is an action that perform takes through its steps. The methods are called in this order.
+// guarded is an action whose steps perform calls, in this order.
 type guarded interface {
-	// look asks the servers what would be done, and reports whether it may be; err is the reason
-	// against it, where more is known than the servers' refusal.
+	// look asks the servers what would be done, and reports whether it may be done. err is the
+	// reason against it, if more is known than the servers' refusal.
 	look(ctx context.Context, all *app.Releasers) (may bool, err error)
 	// show prints what would be done.
 	show(to io.Writer)
-	// confirm returns the form of the operator's agreement, for the audit; without it, an error
-	// with the reason.
+	// confirm returns how the operator confirmed, for the audit, or an error with the reason why
+	// not.
 	confirm() (how string, err error)
 	// do acts, if the servers still show what look saw.
 	do(ctx context.Context, confirmed string) error
@@ -34,7 +34,7 @@ type guarded interface {
 	report(stopped act.Reason, err error) error
 }
 
-// perform takes an action through its steps.
+// perform runs the steps of an action.
 func (r *action) perform(ctx context.Context, d guarded) error {
 	if err := r.setup.MayWrite(); err != nil && !r.dryRun {
 		return d.report(act.ReadOnly, err)
@@ -95,8 +95,8 @@ func (r *action) releasers() (*app.Releasers, error) {
 	return all, nil
 }
 
-// agree asks the operator to type what is expected; does says what will be done. In production it also
-// asks for a reason.
+// agree asks the operator to type expected; does names the action in the prompt. In production it
+// also asks for a reason.
 func (r *action) agree(expected, does string, why *string, show func(io.Writer)) (how string, err error) {
 	needs := *why == "" && r.setup.Profile.Environment == "production"
 	_, asks := app.Terminal(r.Stdin)
@@ -126,8 +126,8 @@ func (r *action) agree(expected, does string, why *string, show func(io.Writer))
 	return "typed", nil
 }
 
-// verdict makes the exit code: 1 for a refusal, which wins over 3 for a server that could not be
-// asked.
+// verdict returns the exit code: 1 for a refusal, which takes precedence over 3 for an unreachable
+// server.
 func (r *action) verdict(request act.Request, result act.Result, not string, err error) error {
 	if err != nil && result.Reason == "" {
 		return app.Exitf(app.ExitUnreachable, "%s: %w", request.ID, err)
@@ -160,7 +160,7 @@ func (r *action) why(request act.Request, result act.Result) string {
 	switch result.Reason {
 	case act.NotHolder:
 		if r.verb != "release" {
-			break // no other has --waiter
+			break // only release has --waiter
 		}
 		do = " (clients whose waiting entry is removed can believe that they hold the lock; add --waiter if you must)"
 	case act.Gone:
@@ -176,7 +176,7 @@ func (r *action) why(request act.Request, result act.Result) string {
 	return describe.Refusal(string(result.Reason)) + do
 }
 
-// outcomeJSON has the fields that all answers share.
+// outcomeJSON has the fields that the JSON of all actions shares.
 type outcomeJSON struct {
 	Unknown bool       `json:"unknown"`
 	Reason  act.Reason `json:"reason"`
@@ -196,7 +196,7 @@ func errorText(err error) string {
 	return inspect.Escape(err.Error())
 }
 
-// target reads BACKEND:PATH, the first argument, and the targets behind it.
+// target parses the first argument, BACKEND:PATH, and the targets after it.
 func (r *action) target(ctx context.Context, args []string) (id inspect.ID, t connect.Target, err error) {
 	if id, err = inspect.ParseID(args[0]); err != nil {
 		return id, t, err

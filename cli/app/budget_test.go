@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/sandbox"
 )
 
-// TestGentleIsGentler goes by what the sources say that they allow themselves, for one pass and for as long
-// as one watches.
+// TestGentleIsGentler compares the limits that the sources report, for one pass and while watching.
 func TestGentleIsGentler(t *testing.T) {
 	t.Parallel()
 	box := must.Have(sandbox.Start("fair", 1))(t)
@@ -43,7 +42,8 @@ func TestGentleIsGentler(t *testing.T) {
 	}
 }
 
-// costs watches the targets until everything was looked at once, and returns each backend's cost up to then.
+// costs watches the targets until the first pass is complete, and returns each backend's cost so
+// far.
 func costs(t *testing.T, targets []connect.Target, budget string) map[string]inspect.Cost {
 	t.Helper()
 	a := &App{

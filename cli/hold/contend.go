@@ -89,7 +89,7 @@ func (q *contention) run(ctx context.Context, args []string) error {
 	return q.verdict(report, err, ctx.Err() != nil)
 }
 
-// check reads the arguments and makes sure of what needs no server.
+// check parses the arguments and validates what needs no server.
 func (q *contention) check(ctx context.Context, args []string) error {
 	c := &q.config
 	switch {
@@ -119,7 +119,7 @@ func (q *contention) check(ctx context.Context, args []string) error {
 	return q.setup.MayWrite()
 }
 
-// lock is the lock as the contenders take it.
+// lock is the lock for which the contenders compete.
 func (q *contention) lock(ctx context.Context) (contend.Target, error) {
 	site := contend.Site{
 		Backend: q.id.Backend + ":", Name: q.id.Path, Kinds: q.kinds, Options: q.options(), Label: q.label,
@@ -138,7 +138,7 @@ func (q *contention) lock(ctx context.Context) (contend.Target, error) {
 	return q.contendTarget(ctx, site, q.recipe)
 }
 
-// manyHint names the likely cause when many sessions cannot be had.
+// manyHint names the likely cause when many sessions cannot connect.
 func (q *contention) manyHint() string {
 	if q.target.Service == connect.ZooKeeper && q.config.Contenders > 50 {
 		return " (a server accepts maxClientCnxns connections per host, 60 by default: try a smaller -n)"
@@ -175,7 +175,7 @@ func contentionProgress(r contend.Report, c contend.Config) string {
 		describe.Times(int(r.Grants)), r.Rate(), inMilliseconds(r.Handoff.P50), waiting, count(r.Inversions, "inversion"))
 }
 
-// verdict is the exit code of a run: overlaps are the answer no, whatever else happened.
+// verdict is the exit code of a run: overlaps exit with 1, whatever else happened.
 func (q *contention) verdict(r contend.Report, err error, interrupted bool) error {
 	for _, left := range r.Left {
 		q.Say("%s: left behind: %s (it is freed when its session or TTL ends)", q.id, left)

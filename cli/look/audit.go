@@ -90,7 +90,7 @@ func (r *auditTrail) run(verify bool) error {
 	return nil
 }
 
-// from is the time that --since says; zero without.
+// from is the time of --since; zero without it.
 func (r *auditTrail) from() (time.Time, error) {
 	if r.since == "" {
 		return time.Time{}, nil
@@ -105,8 +105,8 @@ func (r *auditTrail) from() (time.Time, error) {
 	return at, nil
 }
 
-// verify reports what the trail cannot show, actions without an outcome and lines that cannot be
-// read, and lines that are not as they were written.
+// verify reports actions without an outcome, unreadable lines, and lines that were changed, removed
+// or moved.
 func (r *auditTrail) verify(records []act.Record, trail act.Trail) error {
 	unknown := 0
 	for i := range records {

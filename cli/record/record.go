@@ -23,11 +23,11 @@ type record struct {
 	*app.App
 	length time.Duration
 	force  bool
-	most   int // MiB; 0: no bound
+	most   int // MiB; 0: no limit
 }
 
-// defaultMost is the size at which a recording ends, in MiB: of 1,000 locks with 100 changes a
-// second three hours unpacked, 40 packed.
+// defaultMost is the size in MiB at which a recording ends. With 1,000 locks and 100 changes a
+// second that takes about 3 hours uncompressed, or 40 compressed.
 const defaultMost = 1024
 
 // Record is the command record.
@@ -102,7 +102,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	defer full()
 	written := &counter{file: file, full: full}
 	regular := app.IsRegular(file)
-	if bounded || regular { // what goes through a pipe is packed behind it, or not kept
+	if bounded || regular { // a pipe's reader compresses or discards the data itself
 		written.most = int64(r.most) << 20
 	}
 	to, err := app.Packed(path, regular, written)
@@ -126,10 +126,10 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err
 	}
-	return nil // the user ended it, and has read what is missing
+	return nil // the user ended it, and was told what is missing
 }
 
-// attentive is a source that remembers how the backends were.
+// attentive is a source that remembers each backend's newest state, and whether it ever answered.
 type attentive struct {
 	inspect.Source
 	newest  map[string]*inspect.Backend
@@ -138,7 +138,7 @@ type attentive struct {
 
 func (t attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return t.Source.Run(ctx, func(u inspect.Update) {
-		if b := u.Backend; b != nil && ctx.Err() == nil { // we are ending: failures do not count
+		if b := u.Backend; b != nil && ctx.Err() == nil { // failures while shutting down do not count
 			t.newest[b.Name] = b
 			t.reached[b.Name] = t.reached[b.Name] || b.State != inspect.Down
 		}
@@ -146,7 +146,7 @@ func (t attentive) Run(ctx context.Context, emit func(inspect.Update)) error {
 	})
 }
 
-// exitOf is the exit code: an error when a backend did not answer at all.
+// exitOf returns an error with the exit code if a backend never answered.
 func (t attentive) exitOf(a *app.App, backends int) error {
 	var failed error
 	if len(t.newest) < backends {
@@ -162,8 +162,8 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	return failed
 }
 
-// counter is a file that counts the bytes written, and ends the recording when they reach most (0:
-// no bound). It keeps later bytes up to the end of a line.
+// counter counts the bytes written to a file, and ends the recording once they reach most (0: no
+// limit). It still writes what comes later, to complete the last line.
 type counter struct {
 	file        *os.File
 	bytes, most int64

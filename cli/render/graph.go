@@ -10,14 +10,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// graphForm is a language for graphs: the text before and after them, a node with its text, and an
-// edge by its two nodes with its text.
+// graphForm has the templates of a graph language: the text before and after, a node with its text,
+// and an edge between two nodes with its text.
 type graphForm struct {
 	head, node, edge, tail string
 	quote                  *strings.Replacer // makes text safe between its quotes
 }
 
-// graphForms are the languages by the name that -o knows them by.
+// graphForms are the languages by their -o names.
 func graphForms() map[string]graphForm {
 	return map[string]graphForm{
 		"dot": {

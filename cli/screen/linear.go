@@ -19,14 +19,14 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// linear is the screen as a conversation in lines, for screen readers and for terminals that cannot
-// redraw: changes are printed as they come, and commands are answered by the printers of ls, show,
-// doctor and watch. It writes to no server.
+// linear is the screen in plain lines, for screen readers and terminals that cannot redraw. It
+// prints changes as they happen, and answers commands in the formats of ls, show, doctor and watch.
+// It never writes to a server.
 type linear struct {
 	*app.App
 	setup    app.Setup
 	observer *inspect.Observer
-	started  chan struct{} // closed when the first look is complete: commands are answered
+	started  chan struct{} // closed once the first look is complete and commands can be answered
 
 	mu       sync.Mutex // guards all below, and the output
 	events   render.EventLines
@@ -139,7 +139,7 @@ func unmuted(s *inspect.Snapshot) map[inspect.Severity]int {
 	return counts
 }
 
-// answer answers a command, and reports whether it was the last. Its error is a failure to write.
+// answer runs a command, and reports whether it was quit. An error means that writing failed.
 func (l *linear) answer(typed string) (quit bool, err error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
 	rest = strings.TrimSpace(rest)
@@ -186,7 +186,7 @@ func (l *linear) list(text string) error {
 	return l.PrintLocks(shown, "table", "")
 }
 
-// about is a command on one lock.
+// about wraps a command on one lock.
 func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
 	return func(name string) error {
 		id, err := inspect.ParseID(name)
@@ -202,14 +202,14 @@ func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
 	}
 }
 
-// show prints what the command of that name would, and keeps the lock read in full from now on.
+// show prints what the show command would, and keeps reading this lock in full.
 func (l *linear) show(k *inspect.Lock) error {
 	l.observer.Focus(k.ID)
 	_, err := io.WriteString(l.Stdout, render.LockTree(l.snapshot, k, l.Width(), l.setup.Config.OwnerCommand))
 	return err
 }
 
-// release prints the guarded command: this mode changes nothing.
+// release only prints the command to run, since this mode changes nothing.
 func (l *linear) release(k *inspect.Lock) error {
 	if len(k.Holders) == 0 {
 		return l.line("%s: no known holder", k.ID)
@@ -240,7 +240,7 @@ func LinearFlag(command *cobra.Command, into *bool) {
 	command.Flags().BoolVar(into, "linear", false, help)
 }
 
-// linearScreen is showScreen in lines.
+// linearScreen is showScreen in plain lines.
 func linearScreen(
 	ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup,
 	run func(context.Context, *inspect.Observer) error,
@@ -251,7 +251,7 @@ func linearScreen(
 	l.events = render.EventLines{To: bufio.NewWriter(a.Stdout), Width: a.Width}
 	err := l.converse(ctx, run)
 	if errors.Is(err, io.ErrClosedPipe) {
-		return nil // the reader has gone
+		return nil // the reader is gone
 	}
 	return err
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Differences says what became of the locks from one moment to another: in a headline, and in lines below it. A blank
-// line comes before each lock and backend, and what changed of it is indented. Those with findings come first, those
-// that only changed hands last. only is the lock that is compared; zero: all are.
+// Differences describes how the locks changed between two snapshots, in a headline and lines below
+// it. A blank line precedes each lock and backend, and its changes are indented. Those with
+// findings come first, those that only changed hands last. only is the lock to compare; zero
+// compares all.
 func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, lines []string) {
 	list, skipped := inspect.Differences(from, to)
 	if only != (inspect.ID{}) {

@@ -33,7 +33,7 @@ func Trouble(b *inspect.Backend) string {
 		}
 		parts = append(parts, part)
 	}
-	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // several masters name theirs
+	if b.Error != "" && (b.Kind != inspect.Redis || len(parts) < 2) { // with several masters, parts names them
 		return Printable(briefError(b))
 	}
 	return strings.Join(parts, "; ")
@@ -52,7 +52,7 @@ func briefError(b *inspect.Backend) string {
 	return strings.Join(lines, "; ")
 }
 
-// Cause returns the end of a server's error, without its name, which is shown next to it.
+// Cause returns a server's error without the server's name, which is shown next to it.
 func Cause(text, addr string) string {
 	if at := strings.LastIndex(text, addr+": "); addr != "" && at >= 0 {
 		text = text[at+len(addr)+2:]

@@ -51,7 +51,7 @@ func unseenOf(l *inspect.Lock) []inspect.Unseen {
 // gap joins the unknown aspects of reads that were all refused, or all failed.
 type gap struct {
 	aspects []inspect.Aspect
-	from    []inspect.Unseen // each right or read once a server
+	from    []inspect.Unseen // each right or read once per server
 	user    string           // our name on the servers; empty if unknown
 }
 
@@ -110,7 +110,8 @@ func gapFindings(list []inspect.Unseen, user string, finding func(*gap) inspect.
 	return found
 }
 
-// ofLock is the finding about a lock: it says of silent masters how many of all they are, and how to ask them.
+// ofLock is the finding about a lock. For silent masters it says how many there are, and how to
+// check them.
 func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 	f := g.finding()
 	if masters := len(c.Lock.Masters); masters > 0 {
@@ -134,7 +135,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 // silent reports whether servers did not answer at all.
 func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
 
-// answered is the word for the error with which silent servers answered all the same; empty if they gave none.
+// answered is the error code that otherwise silent servers replied with; empty if there was none.
 func (g *gap) answered() string { return answered(&g.from[0]) }
 
 func answered(u *inspect.Unseen) string {
@@ -178,7 +179,7 @@ func (g *gap) finding() inspect.Finding {
 	return f
 }
 
-// texts are the different texts of a field, escaped, the first few of them.
+// texts are the first few distinct values of a field, escaped.
 func (g *gap) texts(field func(*inspect.Unseen) string) []string {
 	var list []string
 	for i := range g.from {
@@ -222,7 +223,8 @@ func (g *gap) cause() string {
 	}
 }
 
-// servers counts the servers; each may be there twice, with its AdminServer's URL and its port for clients.
+// servers counts the servers; each may appear twice, with its AdminServer's URL and its port for
+// clients.
 func (g *gap) servers() int {
 	admins, seen := 0, map[string]bool{}
 	for i := range g.from {
@@ -235,7 +237,7 @@ func (g *gap) servers() int {
 	return max(admins, len(seen)-admins)
 }
 
-// because is a reason in brackets.
+// because puts a reason in brackets.
 func because(reason string) string {
 	if reason == "" {
 		return ""
@@ -259,11 +261,11 @@ func aspectNames(list []inspect.Aspect) []string {
 	return each.Of(list, func(a inspect.Aspect) string { return string(a) })
 }
 
-// nodeRight begins the right to read a znode.
+// nodeRight is the prefix of the right to read a znode.
 const nodeRight = "READ on "
 
-// grant advises to allow what is missing. It quotes names and rules, which users type, but not
-// sentences.
+// grant advises how to grant the missing rights. It quotes names and rules, which users type, but
+// not sentences.
 func (g *gap) grant(rights []string) string {
 	acl := true
 	quoted := make([]string, len(rights))
@@ -289,14 +291,14 @@ func (g *gap) grant(rights []string) string {
 	}
 }
 
-// neverAsked reports the reads that a one-shot command was given no way to make.
+// neverAsked reports what a one-shot command had no way to read.
 func neverAsked(c *inspect.Case) []inspect.Finding {
 	l, b := c.Lock, c.Backend
 	if b == nil || b.Mode != inspect.ModeOnce || b.Kind != inspect.ZooKeeper ||
 		!slices.ContainsFunc(l.Waiters, hasSession) {
 		return nil
 	}
-	// else the reason is reported already
+	// for unknown aspects the reason is already reported
 	known := func(a inspect.Aspect) bool { return !l.Unknown(a) && !b.Unknown(a) }
 	var unseen []inspect.Aspect
 	var what []string

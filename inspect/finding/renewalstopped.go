@@ -13,7 +13,7 @@ import (
 const (
 	// rhythm is the least number of renewals that make an interval the usual one.
 	rhythm = 3
-	// lateAfter, in usual intervals without a renewal: two were missed.
+	// lateAfter is the number of usual intervals without a renewal after which two were missed.
 	lateAfter = 2.5
 )
 
@@ -22,8 +22,8 @@ const (
 // quorum of masters answer, since renewals cannot be seen then. A renewal counts as missed only if
 // the key was read after it was due.
 //
-// Cause in the wild: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698, #3194,
-// #2807); a paused or overloaded process; a network that is cut.
+// Known causes: a watchdog that stops without telling its owner (Redisson #4698, #5697, #5698,
+// #3194, #2807); a paused or overloaded process; a network partition.
 func renewalStopped() rule {
 	return rule{
 		name: "renewal-stopped", severity: inspect.Warning,
@@ -45,7 +45,7 @@ func renewalStopped() rule {
 			return nil
 		}
 		if r.TTL > 0 && h.ExpiresAt.Sub(c.Now) > r.TTL-r.Every {
-			return nil // it was renewed, and the news is on its way
+			return nil // it was renewed, but we have not read the new expiry yet
 		}
 		e := about(h)
 		e["renewals"], e["every_ms"], e["last_renewal"], e["expires_at"] = r.Count, r.Every.Milliseconds(),

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// eachVote passes the votes that name a holder.
+// eachVote yields the votes that name a holder.
 func eachVote(l *inspect.Lock) iter.Seq[*inspect.Vote] {
 	return func(yield func(*inspect.Vote) bool) {
 		for i := range l.Masters {
@@ -22,8 +22,8 @@ func eachVote(l *inspect.Lock) iter.Seq[*inspect.Vote] {
 // hidden reports whether the master's holder could not be read.
 func hidden(m *inspect.Vote) bool { return m.Held == nil && m.Unknown(inspect.AspectHolders) }
 
-// settling reports whether all votes on a key were set a moment ago, so that the others may be about to
-// follow or to be taken back. Only a history knows, by the longest time to live that was seen.
+// settling reports whether all votes on a key were set a moment ago, so that others may follow, or
+// these may be withdrawn. It needs a history, for the longest TTL seen.
 func settling(c *inspect.Case) bool {
 	if c.History == nil || c.History.LongestTTL <= 0 {
 		return false

@@ -36,9 +36,9 @@ func TestZooKeeperPrograms(t *testing.T) {
 	}
 }
 
-// replayTree makes a recorded tree again: each node in the order of its creation, by its own session for
-// each that had one, in a directory of which as many children have been created before; then the watches. The
-// first session owns nothing.
+// replayTree recreates a recorded tree and its watches. Nodes are created in their original order,
+// by a session of their own if they had one, after as many children of their directory. The first
+// session owns nothing.
 func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*zk.Conn {
 	t.Helper()
 	var sessions []*zk.Conn

@@ -32,7 +32,7 @@ const CuratorRevoke = "__REVOKE__"
 // data is empty (attemptLock writes that instead of any other data), or the request itself.
 func CuratorListens(data []byte) bool { return len(data) == 0 || string(data) == CuratorRevoke }
 
-// CuratorPermit builds what the name of an InterProcessSemaphoreV2's permit starts with; guid is 32
+// CuratorPermit returns the name prefix of an InterProcessSemaphoreV2's permit; guid is 32
 // lower-case hex digits.
 func CuratorPermit(guid string) string { return curatorProtection + dashed(guid) + "-lease-" }
 
@@ -89,8 +89,8 @@ const (
 
 func isHex(s string, digits int) bool { return len(s) == digits && strings.Trim(s, hexDigits) == "" }
 
-// curatorOwner: the default data is the client's address as text (CuratorFrameworkFactory.getLocalAddress), but a
-// LeaderLatch writes its participant's id and nothing else.
+// curatorOwner: the default data is the client's address as text
+// (CuratorFrameworkFactory.getLocalAddress), but a LeaderLatch writes only its participant's id.
 func curatorOwner(e Entry, data []byte) (host, label string) {
 	if _, err := netip.ParseAddr(string(data)); err == nil && e.Role != Candidate {
 		return string(data), ""

@@ -26,8 +26,8 @@ const (
 	// QueuePrefix: a sorted set of the waiters for a fair mutex: values, by their arrival in µs of
 	// the server's clock.
 	QueuePrefix = "lockscope:queue:"
-	// AlivePrefix: a hash of when those of them that have waited for a while were last heard of, in µs of the
-	// server's clock.
+	// AlivePrefix: a hash of when waiters for a fair mutex were last heard from, once they have
+	// waited for a while, in µs of the server's clock.
 	AlivePrefix = "lockscope:alive:"
 	// ProbePrefix: a string for a few seconds that lets a session distinguish the masters of a Redlock.
 	ProbePrefix = "lockscope:probe:"
@@ -49,7 +49,8 @@ func LockscopeKey(prefix, key string) string {
 // FenceKey is the key with the newest fencing token of a lock.
 func FenceKey(key string) string { return LockscopeKey(FencePrefix, key) }
 
-// lockscopeLocks are the locks that what follows a prefix of ours may belong to.
+// lockscopeLocks are the locks that a key of ours may belong to; rest is the key without its
+// prefix.
 func lockscopeLocks(rest string) []string {
 	tag, name, ok := strings.Cut(rest, "}:")
 	if ok && strings.HasPrefix(tag, "{") && strings.Contains(name, "}") && LockscopeKey("", name) == rest {
@@ -99,8 +100,8 @@ func tagOf(want uint16) string {
 	}
 }
 
-// LockscopeChannel is the channel on which holders and waiters of a lock of our own package are asked to look
-// at it again, with an empty message: it was taken away by force.
+// LockscopeChannel is the channel of a lock of our own package. An empty message asks its holders
+// and waiters to check the lock, because it was force-released.
 func LockscopeChannel(key string) string { return "lockscope:wake:" + key }
 
 // LockscopeSessionChannel is the channel that wakes one session when one of its waiters is next.
@@ -216,7 +217,8 @@ func lockscopeSilent(k Keys, waiters []Claim) {
 	}
 }
 
-// lockscopeWaiters reads a queue, by when its waiters came; one that was woken has lost that time and is next.
+// lockscopeWaiters reads a queue in order of arrival. A woken waiter has lost its arrival time, and
+// is next.
 func lockscopeWaiters(k Keys, queue string) []Claim {
 	var claims []Claim
 	for _, item := range k.Auxiliary[queue].Items {
@@ -233,7 +235,7 @@ func lockscopeWaiters(k Keys, queue string) []Claim {
 	slices.SortStableFunc(claims, func(a, b Claim) int { return a.Since.Compare(b.Since) })
 	for i := range claims {
 		if k.ClockUnknown {
-			claims[i].Since = time.Time{} // it is some time by a clock that may be off by any
+			claims[i].Since = time.Time{} // times by an unknown clock mean nothing
 		}
 	}
 	return claims

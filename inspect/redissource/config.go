@@ -14,17 +14,17 @@ import (
 type Config struct {
 	// Backend is its name, the first part of every lock's ID.
 	Backend string
-	// Masters has the connection options of each independent master. Options for Sentinel are a backend of
-	// one master, those for a Cluster one of all its nodes. Time limits, retries and pool sizes in them are
-	// replaced.
+	// Masters has the connection options of each independent master. Options for Sentinel make a
+	// backend with one master, those for a Cluster one with all its nodes. Time limits, retries and
+	// pool sizes in them are replaced.
 	Masters []*redis.UniversalOptions
-	// Addrs are the masters' names as they are shown; by default their first address.
+	// Addrs are the displayed names of the masters; by default their first address.
 	Addrs []string
 	// Match are the SCAN patterns; empty means recipe.RedisPatterns, and the keys that Custom owns.
 	Match []string
 	// Custom are recipes that find more keys, unless Match names the keys.
 	Custom []recipe.Custom
-	// Only is a key to read, and nothing else; empty to discover.
+	// Only is the one key to read; empty to discover keys.
 	Only string
 	// Once makes Run return after one pass.
 	Once bool
@@ -46,25 +46,27 @@ type Budget struct {
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
-	// ScanCount of one SCAN, in keys; other clients wait meanwhile: at most 1000. Default 50;
-	// for one pass, without pauses, and after long ones, 1000.
+	// ScanCount is the number of keys of one SCAN, at most 1000, because other clients wait
+	// meanwhile. Default 50; for one pass, without pauses, and after long ones, 1000.
 	ScanCount int
 	// ScanEvery is the minimum time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
 	// KeysPerTick in one pipeline; default 250.
 	KeysPerTick int
-	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of ten seconds' worth;
-	// default 50. Half of it while the master answers much more slowly than at the start.
+	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of
+	// ten seconds' worth; default 50. Halved while the master answers much more slowly than at the
+	// start.
 	Reads int
-	// Polls limits the commands a second to a master that does not push, for known keys; default 35: with
-	// looking for new keys (10 SCANs a second after the first pass) and asking for its status that makes no
-	// more than 50. Half of it while the master answers much more slowly than at the start.
+	// Polls limits the commands a second to a master that does not push, for known keys; default
+	// 35. With 10 SCANs a second for new keys after the first pass, and requests for its status,
+	// that makes at most 50. Halved while the master answers much more slowly than at the start.
 	Polls int
-	// ReadsPerKey limits the reads a second of one key, after a burst of as many: a lock that changes more
-	// often is shown as it is then; default 20.
+	// ReadsPerKey limits the reads a second of one key, after a burst of as many; default 20. More
+	// frequent changes are not all seen.
 	ReadsPerKey int
-	// Pushes limits the changed keys a second that a master may push, matching or not, after a burst of two seconds'
-	// worth; default 5000. One where more change is polled, and asked again to push after a minute.
+	// Pushes limits the changed keys a second that a master may push, matching or not, after a
+	// burst of two seconds' worth; default 5000. A master that pushes more is polled, and asked to
+	// push again after a minute.
 	Pushes int
 	// Keys limits the keys to read, including those that are not locks: a SCAN need not end.
 	// Default 500,000.
@@ -76,9 +78,9 @@ const (
 	foreignFor  = time.Minute            // a key that is not a lock is not looked at
 	statusEvery = 11 * time.Second       // masters are asked about themselves
 	sweepEvery  = 10 * time.Second       // see auditSweep
-	grace       = 100 * time.Millisecond // news of a key wait for a master that was asked for it
+	grace       = 100 * time.Millisecond // a changed key waits for a master that is being read
 	settle      = 5 * time.Millisecond   // and for the other masters to push the same
-	afterExpiry = 2 * time.Millisecond   // a key is read so long after it should have run out
+	afterExpiry = 2 * time.Millisecond   // a key is read this long after its expiry
 
 	// beforeExpiry is how long before its expiry a key is read again. While a server or this
 	// process is paused, changes are not seen.
@@ -132,7 +134,8 @@ func positive[T int | time.Duration](value, otherwise T) T {
 	return otherwise
 }
 
-// patterns returns those that match all keys to look for, and maybe more; matcher then decides each key.
+// patterns returns SCAN patterns that match at least all wanted keys; matcher then decides on each
+// key.
 func (c Config) patterns() []string {
 	all := slices.Clone(c.Match)
 	for _, r := range c.Custom {
@@ -148,7 +151,7 @@ func (c Config) scanLimits() node.ScanLimits {
 	return node.ScanLimits{Unlimited: b.Unlimited, Duty: b.Duty, Count: b.ScanCount, Keys: b.Keys}
 }
 
-// settings of how the masters are asked.
+// settings of the requests to the masters.
 func (s *Source) settings() node.Settings {
 	return node.Settings{Timeout: s.cfg.Timeout, Now: s.cfg.Now, Named: s.cfg.Only, Patient: s.cfg.Once}
 }

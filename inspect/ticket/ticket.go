@@ -1,5 +1,5 @@
-// Package ticket reports on a lock, or on a finding, for people who were not there: as Markdown and
-// as JSON. All text from servers is escaped twice, for terminals and for the output format.
+// Package ticket reports on a lock or a finding as Markdown or JSON, for readers who did not see
+// it. All text from servers is escaped twice, for terminals and for the output format.
 package ticket
 
 import (
@@ -16,17 +16,17 @@ import (
 
 // Ticket is about a lock or about a finding of a backend.
 type Ticket struct {
-	// View has the snapshot that it is written from, and the time that it is written of.
+	// View has the snapshot to report on, and its time.
 	View describe.View
-	// Lock that it is about; nil for a finding of a backend.
+	// Lock to report on; nil for a finding of a backend.
 	Lock *inspect.Lock
-	// Finding that it is about, which comes first; nil: all of the lock's, the worst first.
+	// Finding to report on, which comes first; nil: all of the lock's, the worst first.
 	Finding *inspect.Finding
 	// Backend of the lock or the finding; nil if it is not known.
 	Backend *inspect.Backend
 }
 
-// Of makes the ticket of a lock of the snapshot, or of a finding of it where f is not nil.
+// Of makes the ticket of a lock, or of one of its findings if f is not nil.
 func Of(v describe.View, l *inspect.Lock, f *inspect.Finding) Ticket {
 	return Ticket{View: v, Lock: l, Finding: f, Backend: v.Snapshot.Backend(l.ID.Backend)}
 }
@@ -36,10 +36,10 @@ func OfBackend(v describe.View, b *inspect.Backend, f *inspect.Finding) Ticket {
 	return Ticket{View: v, Finding: f, Backend: b}
 }
 
-// Forms are the names of the forms that a ticket is written in.
+// Forms are the formats that a ticket can be written in.
 func Forms() []string { return []string{"markdown", "json"} }
 
-// Extension of a file of a form, with its dot.
+// Extension is the file extension of a form, with its dot.
 func Extension(form string) string {
 	if form == "markdown" {
 		return ".md"
@@ -47,7 +47,7 @@ func Extension(form string) string {
 	return "." + form
 }
 
-// In writes it in a form. An error is of a form that it does not have.
+// In writes the ticket in a form. An unknown form is an error.
 func (t Ticket) In(form string) (string, error) {
 	switch {
 	case !slices.Contains(Forms(), form):
@@ -91,7 +91,7 @@ func (t Ticket) json() (string, error) {
 	return out.String(), nil
 }
 
-// findings are those in it, the one that it is about first, the others by their severity.
+// findings are those to report, the ticket's own first, the others by severity.
 func (t Ticket) findings() []inspect.Finding {
 	var list []inspect.Finding
 	if t.Lock != nil {
@@ -124,7 +124,7 @@ func (t Ticket) instant(at time.Time) string {
 // stamp is an instant in UTC, to the millisecond.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// clock words the backend's clock against ours, since what happened there is dated by it.
+// clock describes how far the backend's clock, which dates its events, is off ours.
 func (t Ticket) clock() string {
 	if !t.Backend.ClockKnown() {
 		return "the clock of its servers is unknown; ours is used"

@@ -18,7 +18,7 @@ type result struct {
 	login bool
 }
 
-// dispatch sends as many requests as the budgets allow: the jobs that can share requests, and then the others.
+// dispatch sends as many requests as the budgets allow, first for the jobs that can share requests.
 func (r *run) dispatch(now time.Time) {
 	p, q := &r.pacing, &r.tree.Queue
 	if p.throttle = max(0, p.paused.until.Sub(now)); p.throttle > 0 || !r.conn.ready {
@@ -136,7 +136,7 @@ func request(ctx context.Context, t Transport, cfg Config, j tree.Job) tree.Repl
 	return r
 }
 
-// replyError is an error as the tree knows it.
+// replyError maps an error to the tree's own.
 func replyError(err error) error {
 	switch {
 	case errors.Is(err, zk.ErrNoNode):

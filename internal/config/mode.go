@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// user who reads a file, and how it looks at directories.
+// user is the user who reads a file, with the file system that it sees.
 type user struct {
 	id     int
 	groups []int
@@ -53,8 +53,8 @@ func (u user) distrust(path string, info fs.FileInfo) error {
 	}
 }
 
-// othersRead reports whether others may read a secret. Kubernetes mounts a pod's
-// secrets as files of root's that one of the user's groups may read: these are fine.
+// othersRead reports whether others may read a secret. Files that root owns and one of the user's
+// groups may read are fine: Kubernetes mounts a pod's secrets like that.
 func (u user) othersRead(info fs.FileInfo) bool {
 	owner, group, known := ownerOf(info)
 	if !known {
@@ -65,8 +65,8 @@ func (u user) othersRead(info fs.FileInfo) bool {
 	return rights != 0 && !(mounted && rights == 0o040)
 }
 
-// CheckKeys refuses private keys of targets that others may read or replace. A group may read one of root's, as with
-// Debian's ssl-cert.
+// CheckKeys refuses private keys of targets that others may read or replace. A group may read a key
+// that root owns, as with Debian's ssl-cert.
 func CheckKeys(targets []connect.Target) error {
 	for _, t := range targets {
 		for _, tls := range []*connect.TLS{t.TLS, t.AdminTLS} {

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// socketPair: Windows has none that another program could use.
+// socketPair fails: Windows has no socket pairs that another program could use.
 func socketPair() (net.Conn, *os.File, error) {
 	return nil, nil, errors.New("not on Windows (use a tunnel: ssh -L)")
 }

@@ -41,8 +41,8 @@ var javaLocksJars = []string{
 	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
 }
 
-// Peer is a process that runs another library's client: it takes one lock, holds it until a command, and prints
-// a line for each step: started, acquired, released.
+// Peer is a process that runs another library's client: it takes one lock, holds it until told to
+// release it, and prints a line for each step: started, acquired, released.
 type Peer struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -70,8 +70,8 @@ func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, 
 		fmt.Sprint(worker))
 }
 
-// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute. A name after it is both the
-// lock's token and the connection's name.
+// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute. An
+// optional second argument is both the lock's token and the connection's name.
 func StartRedisPy(t testing.TB, addr string, key ...string) *Peer {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
@@ -192,7 +192,7 @@ func (p *Peer) Release(t testing.TB) {
 
 // Kill ends the peer without warning and waits until it is gone.
 func (p *Peer) Kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Process.Kill() // it may have ended already
 	_ = p.cmd.Wait()         // closes its input only now: on end of input the peer would release its lock
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Apart is a member that shows other ephemeral nodes than its leader does.
+// Apart is a member whose ephemeral nodes differ from its leader's.
 type Apart struct {
 	Member int
-	// More and Fewer are the paths that it has and the leader has not, and the other way round.
+	// More has the paths that only the member has, Fewer those that only the leader has.
 	More, Fewer []string
 }
 
@@ -29,14 +29,15 @@ type Apart struct {
 // Confirmed changes are then lost on one member, or undone there. This lasts through many
 // elections, until the member happens to load a whole snapshot.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {
-	// Until the first transaction after an election a follower reports its newest one of before.
+	// Until the first transaction after an election a follower reports its newest one from before
+	// it.
 	if leader, ok := e.leads(); !ok || e.commits(leader, commitTimeout) != nil {
 		return nil, false
 	}
 	return e.differing()
 }
 
-// differing is Differing once there was a transaction since the election.
+// differing is Differing after the first transaction since the election.
 func (e *Ensemble) differing() (list []Apart, whole bool) {
 	const looks = 3 // a node that was created or deleted just now is on all members, or on none, within two
 	more, fewer := map[int]map[string]int{}, map[int]map[string]int{}
@@ -121,8 +122,8 @@ func ephemerals(dump string) map[string]bool {
 	return paths
 }
 
-// Rebuild ends a member, discards its data and starts it again, so that it takes all from its leader; it
-// waits until the ensemble is whole.
+// Rebuild ends a member, discards its data and starts it again, so that it copies everything from
+// its leader. It waits until the ensemble is complete.
 func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	t.Helper()
 	zk := e.Members[member]
@@ -133,9 +134,9 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 }
 
 // Diverge gives a follower data that the others do not have. While it is away, the others commit
-// what ours, a session with them, creates and deletes. Meanwhile the follower runs alone, and gives
-// the changes of write transaction numbers that the others have used differently. It waits until
-// the ensemble is complete. See [Ensemble.Differing] for how members diverge without help.
+// what ours, a session with them, creates and deletes. Meanwhile the follower runs alone, and
+// numbers the changes of write as the others have numbered their own. It waits until the ensemble
+// is complete. See [Ensemble.Differing] for how members diverge on their own.
 func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {
 	t.Helper()
 	z := e.Members[member]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTheSystemIsAskedOnceTheClocksMovedApart: also when they did by a little at a time, or the wall clock
-// was set back.
+// The system is also asked if the clocks move apart little by little, or the wall clock is set
+// back.
 func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 	var ahead, slept time.Duration
 	asked := 0
@@ -32,7 +32,7 @@ func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 	want(slept, 4)
 }
 
-// TestASuspensionWhileTheSystemIsAskedIsFound by the next question.
+// A suspension while the system is asked is found the next time.
 func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 	var ahead, slept time.Duration
 	c := counter{ahead: func() time.Duration { return ahead }}
@@ -49,12 +49,11 @@ func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 	}
 }
 
-// TestTheMachinesClocksStayTogether: the system is not asked again without a reason, whatever moves the wall
-// clock by less.
+// The clocks stay closer than apart without a suspension, so that the system is not asked again.
 func TestTheMachinesClocksStayTogether(t *testing.T) {
 	ahead := aheadSince(time.Now())
 	least := ahead().Abs()
-	for range 100 { // a thread that is put off between the two readings makes one of them large
+	for range 100 { // a thread that is preempted between the two readings makes one of them large
 		least = min(least, ahead().Abs())
 	}
 	if least >= apart {

@@ -1,20 +1,22 @@
-// Package zkserver is a small ZooKeeper server that lives inside the process: for the demo, the sandbox and the tests.
+// Package zkserver is a small ZooKeeper server that runs in-process, for the demo, the sandbox and
+// the tests.
 //
 // It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it
 // answers the AdminServer's HTTP commands and the four-letter words about sessions and watches. The same scenarios are
 // asserted equal against Apache ZooKeeper 3.8 in its tests.
 //
-// It is a sandbox and says so: one server, everything in memory, no persistence, no quotas, no TLS. An
-// Ensemble has followers that lag and are cut off, for tests of what clients make of that, and no elections.
-// ACLs are enforced with the schemes world, auth and digest, and decide who learns of a change; there is
-// no super user. Reconfiguration and SASL are not implemented, and answered like any unknown request:
-// Unimplemented, and the connection is closed.
+// It is only a sandbox: one server, everything in memory, no persistence, no quotas, no TLS. An
+// Ensemble has followers that can lag or be cut off, to test how clients cope, but no elections.
+// ACLs are enforced with the schemes world, auth and digest, and decide who is notified of a
+// change; there is no super user. Reconfiguration and SASL are not implemented, and answered like
+// any unknown request: Unimplemented, and the connection is closed.
 //
-// Otherwise known to differ from 3.8.0 as shipped: there are no TTL nodes; reports have no counts of packets and no
-// latencies; questions about ephemeral nodes, all children and the client are Unimplemented; four-letter words work
-// without a whitelist; pipelined creations at the last sequence number do not wrap it now and then;
-// watches of different modes on one path do not replace each other; a client that lets 64 MiB of answers pile
-// up is cut off; and a check request outside a multi is refused at once, where the real server falls silent.
+// Other known differences from 3.8.0 as shipped: there are no TTL nodes; reports have no counts of
+// packets and no latencies; requests for ephemeral nodes, all children and the client are
+// Unimplemented; four-letter words work without a whitelist; pipelined creations at the last
+// sequence number never wrap it; watches of different modes on one path do not replace each other;
+// a client that lets 64 MiB of answers pile up is cut off; and a check request outside a multi is
+// refused at once, where the real server stops answering.
 //
 // How it works: one mutex around the tree, the sessions and the watches puts all requests in one
 // sequence. Each connection has a reader and a writer. The reader executes its requests one after

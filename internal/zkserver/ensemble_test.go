@@ -38,8 +38,8 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	return e, conns
 }
 
-// Writes through a follower are seen by all, in order; a follower that is cut off answers what it
-// knows, and the leader lets its sessions expire.
+// Writes through a follower are seen by all, in order; a follower that is cut off answers from its
+// own data, and the leader expires its sessions.
 func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
@@ -80,7 +80,7 @@ func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 	}
 }
 
-// Without a majority nothing is committed, and both sides stop to serve.
+// Without a majority nothing is committed, and both sides stop serving.
 func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
@@ -92,7 +92,8 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 	e.Heal()
 }
 
-// An access list counts on every member, whichever of them a change goes through; the end of a session needs no right.
+// An access list applies on every member, whichever one handles a change; the end of a session
+// needs no right.
 func TestAccessListsInAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, conns := startEnsemble(t)
@@ -138,8 +139,8 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// A leader hears of sessions by the answers to its pings, and of those that a cut has held back when it ends;
-// of nothing else.
+// A leader learns of sessions only from the answers to its pings. A cut delays those until it
+// heals.
 func TestACutHoldsPingsBack(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
@@ -147,7 +148,7 @@ func TestACutHoldsPingsBack(t *testing.T) {
 		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
-	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it beats only here
+	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it pings only in beat
 	must.Succeed(t, err)
 	defer e.Close()
 	const id = 7

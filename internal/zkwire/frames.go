@@ -16,14 +16,14 @@ type frames struct {
 	limit int // longest frame allowed
 
 	length [4]byte
-	have   int // bytes of length that are in
+	have   int // bytes of length received
 	size   int // of the current frame
-	seen   int // bytes of the current frame that went by
+	seen   int // bytes of the current frame received
 	head   []byte
 	begun  time.Time
 }
 
-// firstRoom is the most memory, in bytes, that is made for a frame before it has come.
+// firstRoom limits the bytes allocated for a frame before it arrives.
 const firstRoom = 1 << 20
 
 // feed takes the next bytes and calls note for every frame that they complete.
@@ -65,8 +65,8 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 	return nil
 }
 
-// until is when the current frame has to be complete, where one of a megabyte may take
-// patience: a server that lets one trickle is no better than one that is silent. Zero: none is under way.
+// until is the deadline of the current frame: patience, and as much again per MiB. A server whose
+// frames trickle is no better than a silent one. Zero if no frame has begun.
 func (f *frames) until(patience time.Duration) time.Time {
 	if f.have == 0 {
 		return time.Time{}

@@ -19,7 +19,7 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// links counts a file's hard links: lines for an audit file with a second name would be written to another file.
+// links counts a file's hard links: through a second link, audit lines would go into another file.
 func links(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink)

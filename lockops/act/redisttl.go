@@ -26,7 +26,7 @@ func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
 	return recipe.TTLKeys(l.Recipe, string(l.Kind), l.ID.Path)
 }
 
-// noTTL advises where no TTL can be set.
+// noTTL explains why no TTL can be set.
 func noTTL(l *inspect.Lock, c *inspect.Contender) string {
 	if c.State != inspect.Holding {
 		return "it waits: the lock's key is not its own"
@@ -73,7 +73,7 @@ func expirySeen(v *inspect.Vote) string {
 	return "whatever its expiry"
 }
 
-// seenExpiry is the key's expiry as the script takes it.
+// seenExpiry is the key's expiry in the form that the script expects.
 func seenExpiry(v *inspect.Vote) string {
 	switch {
 	case v.NoExpiry:
@@ -112,7 +112,7 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	r.each(ctx, func(ctx context.Context, i int) {
 		m := &result.Masters[i]
 		if !stands(&p.Votes[i], p.Seen) {
-			return // it was not shown
+			return // it was not in the preview
 		}
 		until, err := r.timeLimit(ctx, i)
 		if m.Err = err; err != nil {
@@ -153,21 +153,21 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	return result, unreachableMasters(result.Masters)
 }
 
-// ttlVotes counts the masters that have to set the TTL, have set it, and had the value; lost are those that
-// may have set it. A lost answer makes the outcome unknown only where it depends on it.
+// ttlVotes counts the masters that must set the TTL, have set it, and had the value. lost lists
+// those that may have set it without an answer; the outcome is unknown only if it depends on them.
 type ttlVotes struct {
 	need, done, stood int
 	lost              []string
 }
 
-// unknown reports whether it depends on those whose answers were lost.
+// unknown reports whether the outcome depends on lost answers.
 func (v ttlVotes) unknown() bool {
 	return len(v.lost) > 0 && v.done < v.need && v.done+len(v.lost) >= v.need
 }
 
-// maySet reports whether a master may have set the TTL without an answer of it, or may yet: a key that was
-// read after that and never ends, as before, proves nothing while the request may still arrive. It has not
-// where the key is gone.
+// maySet reports whether a master may have set the TTL without answering, or may still do so. A key
+// that still never expires proves nothing while the request may be on its way. A missing key proves
+// that it did not.
 func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
 	return err != nil && !r.removedNothing(i, "expire", err) && !r.unsent(i, err) && !lacks(is, p.Seen)
 }
@@ -193,7 +193,7 @@ func ttlOutcome(
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]
-		// it may be there still, as it was
+		// the value may still be there, unchanged
 		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) {
 			says := "no master took the TTL: "
 			if len(votes.lost) > 0 {
@@ -211,7 +211,7 @@ const (
 	maxTTL = 366 * 24 * time.Hour
 )
 
-// CheckTTL reports a TTL that cannot be set: under a second, which is a release, or beyond a year.
+// CheckTTL rejects a TTL under a second, which would amount to a release, or over 366 days.
 func CheckTTL(ttl time.Duration) error {
 	if ttl < minTTL || ttl > maxTTL {
 		return fmt.Errorf("use a time from %v to %d days", minTTL, int(maxTTL.Hours()/24))

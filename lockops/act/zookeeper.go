@@ -34,17 +34,17 @@ type ZooKeeper struct {
 
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup // requests whose callers may have gone; with mu: none is added after closed
+	work   sync.WaitGroup // requests that may outlive their callers; mu: none is added after closed
 }
 
-// NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its chroot is put before
-// every path. recipes decide between holders and waiters in locks of theirs.
+// NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its
+// chroot is put before every path. recipes tell holders from waiters in their own locks.
 func NewZooKeeper(conn ZKConn, target Target, audit *Audit, recipes ...recipe.Custom) *ZooKeeper {
 	return &ZooKeeper{conn: conn, target: target, audit: audit, recipes: recipes}
 }
 
-// Close waits for requests whose callers did not, and for their audit lines: close the connection before, which
-// ends them, and the audit file after.
+// Close waits for requests that outlived their callers, and for their audit lines. Close the
+// connection first, which ends those requests, and the audit file afterwards.
 func (z *ZooKeeper) Close() {
 	z.mu.Lock()
 	z.closed = true
@@ -106,7 +106,7 @@ func (p *Preview) considerLeading(l *inspect.Lock) {
 	}
 }
 
-// sends are the requests of a release, for people.
+// sends describes the requests of a release for the operator.
 func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspect.Contender) []string {
 	node := inspect.Escape(z.nodeOf(r.ID, seen))
 	owned := "no session owns it"
@@ -149,7 +149,7 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 const maxAhead = 1000
 
 // ahead are the contenders that a waiter waits for: it gets the lock only once one of them is gone.
-// None for a holder: it stays one until its node goes.
+// A holder has none: it holds until its node is gone.
 func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
 	if seen.State == inspect.Holding {
 		return nil

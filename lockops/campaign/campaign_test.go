@@ -23,7 +23,7 @@ type totals struct {
 	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
 }
 
-// extra is how long a campaign goes on at most to reach the least operations and faults.
+// extra limits how much longer a campaign runs to reach the minimum of operations and faults.
 const extra = time.Minute
 
 // TestCampaign hunts the locks on real servers, target after target, for the time given by the flags.
@@ -62,16 +62,16 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// calm is how long the workers go on once all has settled: then checkProgress looks at them.
+// calm is how long the workers go on after everything has settled, for checkProgress.
 const calm = 2*freeLimit + undisturbed
 
-// settling is how long the leftovers of faults may last: the nodes and keys of the dead.
+// settling is how long the leftovers of faults may last: the nodes and keys of dead clients.
 func (c Config) settling() time.Duration { return 3 * max(c.SessionTimeout, c.TTL) / 2 }
 
 // undisturbed leaves the workers undisturbed before the first fault and after the last.
 const undisturbed = 400 * time.Millisecond
 
-// hunt is one round: workers, a nemesis, and what came of it.
+// hunt runs one round of workers and a nemesis, and checks the outcome.
 func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	dir := must.Have(os.MkdirTemp(t.TempDir(), "round"))(t)
 	cfg := tg.config(round)
@@ -143,7 +143,7 @@ func keep(t *testing.T, dir, name string) {
 // progressLimit bounds the time from healing to one more grant of each lock.
 const progressLimit = time.Minute
 
-// progress takes each lock once, among the workers.
+// progress takes each lock once, while the workers compete for it.
 func progress(t *testing.T, cfg Config) {
 	ctx, cancel := context.WithTimeout(t.Context(), progressLimit)
 	defer cancel()
@@ -185,7 +185,8 @@ func progress(t *testing.T, cfg Config) {
 	}
 }
 
-// nothingLeft waits until nothing of the round is on the servers: what was killed goes with its lease.
+// nothingLeft waits until nothing of the round is on the servers: what killed workers left goes
+// with their leases.
 func nothingLeft(t *testing.T, tg *target, cfg Config) {
 	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires on its own
 	var left []string

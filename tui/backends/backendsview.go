@@ -64,7 +64,7 @@ func (s *Screen) View() string {
 	return summary + "\n" + widget.Sheet(t, append(table, shown...), s.width, s.height-1)
 }
 
-// rule is the line above the details; it counts the lines out of sight.
+// rule is the divider above the details. It says which of their lines are visible.
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
@@ -111,7 +111,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.Spread(l, s.input.View(t, s.width), s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines are the reason for an empty list.
+// emptyLines explain why the list is empty.
 func (s *Screen) emptyLines() []widget.Line {
 	t := s.Theme()
 	text, more := "Connecting"+t.Glyphs.Ellipsis, "No server has answered yet."
@@ -124,7 +124,7 @@ func (s *Screen) emptyLines() []widget.Line {
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
 
-// columns give the note what the servers' names do not need.
+// columns leave the note the width that the servers' names do not need.
 func (s *Screen) columns() []widget.Column {
 	need := 0
 	for _, r := range s.rows {
@@ -179,7 +179,7 @@ func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 	}
 }
 
-// brief is a backend's load and findings in a few words.
+// brief summarises a backend's load and findings.
 func (s *Screen) brief(b *inspect.Backend) string {
 	text := "our load " + describe.PerSecond(describe.Load(b.Cost))
 	if n := len(b.Findings); n > 0 {
@@ -235,12 +235,12 @@ func (s *Screen) serverCells(v *inspect.Server) (widget.Span, []widget.Line) {
 	}
 }
 
-// lags reports whether a member still lags by half a second, as its rule decides.
+// lags reports whether a member is at least half a second behind, as in its rule.
 func lags(v *inspect.Server) bool {
 	return v.State == inspect.ServerUp && v.Lagging && v.Lag >= time.Second/2
 }
 
-// skewed is the clock offset that is worth a warning, as in its rule.
+// skewed is the clock offset above which we warn, as in its rule.
 const skewed = time.Second
 
 func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
@@ -250,7 +250,7 @@ func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
 	return t.Text
 }
 
-// clockMark goes before an offset that is worth a warning, for those who see no colour.
+// clockMark precedes an offset worth a warning, for users who cannot see colours.
 func clockMark(t *theme.Theme, d time.Duration) string {
 	if d.Abs() > skewed {
 		return t.Glyphs.Warning
@@ -258,7 +258,7 @@ func clockMark(t *theme.Theme, d time.Duration) string {
 	return ""
 }
 
-// offsetWords is a clock's offset with its sign.
+// offsetWords formats a clock's offset with its sign.
 func offsetWords(d time.Duration) string {
 	if d.Abs() < 10*time.Second {
 		return fmt.Sprintf("%+d ms", d.Milliseconds())

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// most findings are listed with all their advice, and of more this many.
+// Up to mostFindings are listed; if there are more, only listedFindings of them.
 const mostFindings, listedFindings = 3, 2
 
 // findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's
@@ -67,5 +67,5 @@ func (p *Pane) adviceLines(f *inspect.Finding) []widget.Line {
 	return lines
 }
 
-// roomy is the height from which there is room for all that is known.
+// roomy is the height at which everything known fits.
 const roomy = 26

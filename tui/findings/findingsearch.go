@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// findingsSoughtMsg is a search that was made meanwhile.
+// findingsSoughtMsg is a search that ran in the background.
 type findingsSoughtMsg struct {
 	number int
 	found  *findingSearch
@@ -47,7 +47,7 @@ func (s *Screen) search() {
 	}))
 }
 
-// sought takes over what a search found, unless another was begun since.
+// sought shows a search's result, unless a newer search has begun.
 func (s *Screen) sought(msg findingsSoughtMsg) {
 	if msg.number == s.finder.number {
 		s.Index.SettleSearch(msg.found)
@@ -55,13 +55,14 @@ func (s *Screen) sought(msg findingsSoughtMsg) {
 	}
 }
 
-// foundText is the text that filters search, lower case; it is made when a filter first asks for it.
+// foundText is the lower-case text that filters search, made on first use.
 type foundText struct {
 	of   *inspect.Finding
 	text string
 }
 
-// findingSearch has a search's input and its result, apart from the index, which changes meanwhile.
+// findingSearch has a search's input and its result, separate from the index, which may change
+// meanwhile.
 type findingSearch struct {
 	words   screen.Filter
 	all     []*found
@@ -69,7 +70,7 @@ type findingSearch struct {
 	matches []bool
 }
 
-// StartSearch takes down what there is to go through.
+// StartSearch collects the findings to search.
 func (x *findingIndex) StartSearch(words screen.Filter) *findingSearch {
 	q := &findingSearch{words: words}
 	if words.Empty() {
@@ -85,7 +86,7 @@ func (x *findingIndex) StartSearch(words screen.Filter) *findingSearch {
 	return q
 }
 
-// Run goes through it all. It may be done while the index continues to change.
+// Run searches the collected findings. The index may change meanwhile.
 func (q *findingSearch) Run(ctx context.Context) {
 	q.matches = make([]bool, len(q.all))
 	for i, f := range q.all {

@@ -8,10 +8,10 @@ import (
 	"github.com/lockscope/lockscope/lockops/contend"
 )
 
-// Driver takes locks by hand and lets contenders compete for locks made for that. Its methods may be called by several
-// goroutines at once; they connect when they first need to.
+// Driver takes locks by hand, and lets contenders compete for temporary locks. Its methods are safe
+// for concurrent use, and connect when first needed.
 type Driver interface {
-	// Backends are those that locks can be taken on.
+	// Backends are those on which locks can be taken.
 	Backends() []Backend
 	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the
 	// name under which it waits, again when that changes; it must not block.
@@ -21,7 +21,7 @@ type Driver interface {
 	Contend(ctx context.Context, c RunOptions) (Run, error)
 }
 
-// Backend is a backend that locks can be taken on.
+// Backend is a backend on which locks can be taken.
 type Backend struct {
 	Name      string
 	ZooKeeper bool
@@ -29,7 +29,8 @@ type Backend struct {
 	Masters int
 	// Kinds of locks, the usual one first.
 	Kinds []string
-	// Recipes are, by the kind of lock, those that can be queued with in ZooKeeper, the usual one first.
+	// Recipes lists, for each kind of lock, the ZooKeeper recipes to queue with, the usual one
+	// first.
 	Recipes map[string][]string
 	// Targets are the kinds of lock for contention runs, the usual one first.
 	Targets []string
@@ -39,15 +40,16 @@ type Backend struct {
 type Order struct {
 	Lock inspect.ID
 	Kind string
-	// Recipe and Prefix (for "sequential"; empty: the usual one) are of ZooKeeper queues, TTL is of Redis keys.
+	// Recipe and Prefix are for ZooKeeper, TTL is for Redis. Prefix is for "sequential"; empty
+	// means the usual one.
 	Recipe, Prefix string
 	TTL            time.Duration
-	// Try does not wait. Otherwise Wait is how long; 0: until it is stopped.
+	// Try does not wait. Otherwise Wait limits the wait; 0 waits until stopped.
 	Try  bool
 	Wait time.Duration
 }
 
-// Held is a lock acquired in the Lab, as *lockops.Hold has it.
+// Held is a lock acquired in the Lab, with the methods of *lockops.Hold.
 type Held interface {
 	Context() context.Context
 	Release(ctx context.Context) error
@@ -77,12 +79,12 @@ type Run interface {
 	Wait() (contend.Report, error)
 }
 
-// Faults that people may give to a sandbox; *sandbox.Sandbox implements them.
+// Faults injects faults into a sandbox; *sandbox.Sandbox implements it.
 type Faults interface {
 	// ExpireSession ends a ZooKeeper session, Cut its connection only.
 	ExpireSession(session int64) error
 	Cut(session int64) error
-	// Freeze keeps the holder of a lock, by its id, from giving it back, until Thaw.
+	// Freeze keeps the holder of a lock, named by its id, from releasing it until Thaw.
 	Freeze(lock string)
 	Thaw(lock string)
 	Frozen(lock string) bool

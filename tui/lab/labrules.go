@@ -133,7 +133,7 @@ func notTaken(o *Order, err error) string {
 	}
 }
 
-// placeWords are a name's position in the queue, if visible.
+// placeWords describes a name's position in the queue, if visible.
 func placeWords(l *inspect.Lock, name string) string {
 	if l == nil {
 		return "waits; the screen has not seen the lock yet"

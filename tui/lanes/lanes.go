@@ -14,14 +14,15 @@ import (
 // Lane is one contender's time with a lock, by our clock.
 type Lane struct {
 	Contender *inspect.Contender
-	// Queued, granted and ended are zero if unknown or not yet.
+	// Queued, Granted and Ended are zero if unknown, or if that has not happened yet.
 	Queued, Granted, Ended time.Time
-	// seen is since when it was seen in its state; zero: since we began to look.
+	// seen is when we first saw it in its state; zero: when we began to look.
 	seen time.Time
-	// Present: it is in the lock now. early: it held already when we began to look, or could look again.
-	// left: it left without a grant. unseenEnd: it ended while we could not look, at ended at the latest.
-	// near: its grant was not seen, but its entry is not much older than the first sight of it. That will do
-	// for a picture; it counts in no figure, since it may have waited for most of that time.
+	// Present: it is in the lock now. early: it already held the lock when we began to look, or
+	// could look again. Left: it left without a grant. unseenEnd: it ended while we could not look,
+	// by Ended at the latest. near: its grant was not seen, but its entry is hardly older than our
+	// first sight of it. That is good enough to draw, but no figure counts it, since it may have
+	// waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty if unknown.
 	how inspect.EventKind
@@ -31,7 +32,7 @@ type Lane struct {
 	Overtaken []time.Time
 }
 
-// Key identifies a lane: a contender of some libraries comes again under the same name.
+// Key identifies a lane, since contenders of some libraries come back under the same name.
 type Key struct {
 	Name           inspect.Untrusted
 	since, granted int64
@@ -63,9 +64,9 @@ func Fold(lanes []*Lane, backend string) []*Lane {
 	return folded
 }
 
-// overlaps reports whether an attempt began before this one ended, as with a client that reads
-// twice at a time. Short overlaps do not count: an end is seen late, while the next attempt's entry
-// may contain its exact start.
+// overlaps reports whether an attempt began before this one ended, as with a client that holds two
+// read locks at once. Short overlaps do not count: an end is seen late, while the next attempt's
+// entry may contain its exact start.
 func (l *Lane) overlaps(later *Lane) bool {
 	return l.Present || later.Arrival().Add(betweenLooks).Before(l.Ended)
 }
@@ -80,7 +81,8 @@ func (l *Lane) Is(k Key) bool {
 // Waits reports whether it waits now.
 func (l *Lane) Waits() bool { return l.Present && l.Contender.State != inspect.Holding }
 
-// Arrival is the beginning of its wait, or its grant where no wait is known; zero if both came before we looked.
+// Arrival is the beginning of its wait, or its grant if no wait is known; zero if both came before
+// we looked.
 func (l *Lane) Arrival() time.Time {
 	if l.Queued.IsZero() {
 		return l.Granted
@@ -104,7 +106,7 @@ func (l *Lane) waited(now time.Time) (time.Duration, bool) {
 	}
 }
 
-// since is from when on it was seen, where we have looked at the lock from some time on.
+// since is when we first saw it, but not before we first looked at the lock.
 func (l *Lane) since(looked time.Time) time.Time {
 	if l.seen.After(looked) {
 		return l.seen
@@ -112,7 +114,7 @@ func (l *Lane) since(looked time.Time) time.Time {
 	return looked
 }
 
-// held is the length of its hold, or so far, and at most where it is near; false if unknown.
+// held is how long it has held the lock, or did; an upper bound if near; false if unknown.
 func (l *Lane) held(now time.Time) (time.Duration, bool) {
 	switch {
 	case l.Granted.IsZero() || l.early || l.unseenEnd:
@@ -129,13 +131,14 @@ type PastLock struct {
 	// spans are the last holds that the observer knows, ended the events of contenders that left.
 	spans []inspect.Span
 	ended []inspect.Event
-	// joined has the arrivals, by our clock, of those whose entries do not carry one.
+	// joined has the arrivals, by our clock, of contenders whose entries have none.
 	joined map[Key]time.Time
 	// offset is the backend's clock minus ours.
 	offset time.Duration
 }
 
-// LanesOf makes a lane of each contender that is in a lock, which may be nil, or was, in the order of arrival.
+// LanesOf makes a lane for each present and past contender of a lock, in order of arrival. l may be
+// nil.
 func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 	ours := func(t time.Time) time.Time {
 		if t.IsZero() {
@@ -172,7 +175,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 		add(endedLane(&past.ended[i]))
 	}
 	for i := range past.spans {
-		if s := &past.spans[i]; i == 0 || !s.Granted.IsZero() { // later ones without it began at an unknown time
+		if s := &past.spans[i]; i == 0 || !s.Granted.IsZero() { // later ones without a grant began at an unknown time
 			add(spanLane(s, ours))
 		}
 	}
@@ -232,7 +235,7 @@ func (l Lane) inOrder(now time.Time) Lane {
 	return l
 }
 
-// inArrival orders lanes by when they came, those of the same moment by the server's own numbers.
+// inArrival orders lanes by arrival, and simultaneous ones by sequence number.
 func inArrival(a, b Lane) int {
 	if c := a.Arrival().Compare(b.Arrival()); c != 0 {
 		return c

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// queueBar bounds a queue's bar, queueWidth is its column's, trendWidth with the last minutes, and gaugeTTL
-// that of a TTL with its gauge, in cells.
+// Widths in cells: the longest bar of a queue, the queue's column without and with the last
+// minutes, and a TTL with its gauge.
 const queueBar, queueWidth, trendWidth, gaugeTTL = 5, 8, 15, 11
 
 // trendCells of 30 s are drawn before a queue's length, below trendTitle.
@@ -55,7 +55,7 @@ func findingCell(c cell) widget.Line {
 	if f := shownFinding(c.lock); f != nil {
 		sign := screen.FindingSign(t, f)
 		out = widget.Line{{screen.RuleName(f), sign.Style}}
-		if f.Muted != nil { // the row's own sign does not count it
+		if f.Muted != nil { // the row's sign ignores muted findings
 			out[0].Text = sign.Text + " " + out[0].Text
 		}
 	}
@@ -77,7 +77,7 @@ func findingCell(c cell) widget.Line {
 // polled lock is read again every few seconds, or less often if our budget allows no more.
 const noticeablyOld = 5 * time.Second
 
-// outdated is the age of the newest reading of a lock; false while it is new.
+// outdated is the age of the newest reading of a lock; false while it is recent.
 func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	b := host.Snapshot().Backend(l.ID.Backend)
 	if b == nil || l.ReadAt.IsZero() {
@@ -103,7 +103,7 @@ func holderCell(c cell) widget.Line {
 	return out
 }
 
-// whoHolds has the words on a lock's holder in the colour of its state.
+// whoHolds describes a lock's holder in the colour of the lock's state.
 func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)
@@ -145,7 +145,7 @@ func heldCell(c cell) widget.Line {
 	if held.Over() {
 		style = t.Warning
 	}
-	if c.old && held.Known == describe.Exactly { // it may have gone on
+	if c.old && held.Known == describe.Exactly { // the hold may have gone on
 		held.Known = describe.AtLeast
 	}
 	if held.Known == describe.Unbounded {
@@ -176,8 +176,8 @@ func waitTime(c cell) (time.Duration, bool) {
 	return longest.Duration, ok
 }
 
-// queueCell counts the waiters, a lower bound when more wait unseen, as far as there is room for it behind
-// the last minutes, or behind a bar.
+// queueCell counts the waiters, or gives a lower bound if some are unseen. If there is room, the
+// last minutes or a bar precede the count.
 func queueCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	count, style := t.Glyphs.Translate(describe.QueueLength(l)), t.Text
@@ -199,8 +199,8 @@ func queueCell(c cell) widget.Line {
 	return widget.Line{{t.Bar(min(n, queueBar), queueBar, room), t.Waiting}, {" " + count, t.Text}}
 }
 
-// ttlCell is the rest of a Redis lock's TTL, where there is room for it with a small gauge of the longest
-// that was seen.
+// ttlCell is the remaining TTL of a Redis lock. If there is room, a gauge compares it with the
+// longest TTL seen.
 func ttlCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	left, ok := ttlTime(c)

@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// A trend is drawn in cells of this time, at most so many.
+// A trend is drawn in at most TrendCells cells of TrendStep each.
 const (
 	TrendStep  = 30 * time.Second
 	TrendCells = 30
 )
 
-// leastScale is the queue that has a trend's full height where there was none longer.
+// leastScale is the shortest queue that is drawn at full height.
 const leastScale = 4
 
 // Peak is the scale of Pulse in words; empty without waiters.

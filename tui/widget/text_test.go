@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// paint is lipgloss' Render, for what we use of it.
+// paint equals lipgloss's Render for the styles that we use.
 func TestPaintIsRender(t *testing.T) {
 	t.Parallel()
 	for _, o := range []theme.Options{{}, {Light: true}, {NoColor: true}, {ASCII: true}} {

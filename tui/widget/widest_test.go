@@ -28,7 +28,7 @@ func TestWidestShrinksAfterAWhile(t *testing.T) {
 	}
 }
 
-// Lines shrink to the most that were needed meanwhile.
+// Lines shrink to the most that were needed since.
 func TestLinesShrinkToTheLongestSince(t *testing.T) {
 	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	var w Widest

@@ -8,7 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Gone returns the keys that do not exist: one by one where a count of all says that some do not.
+// Gone returns the keys that do not exist. It checks each key only if a count shows that some are
+// missing.
 func (m *Master) Gone(ctx context.Context, keys []string) (gone []string, err error) {
 	var there int64
 	err = m.doKeys(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
@@ -32,7 +33,8 @@ func (m *Master) Gone(ctx context.Context, keys []string) (gone []string, err er
 	return gone, err
 }
 
-// Joined asks for the subscribers of channels, which are not pushed, and returns the locks where their number changed.
+// Joined polls the subscribers of channels, which Redis does not push, and returns the locks whose
+// number of subscribers changed.
 func (m *Master) Joined(ctx context.Context) []string {
 	channels, before := m.typed.watched()
 	if len(channels) == 0 {

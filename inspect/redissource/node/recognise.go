@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// rounds limits the questions that arise from answers.
+// rounds limits the follow-up queries.
 const rounds = 3
 
 // recognise reads the helper keys that recipes ask for, and makes votes from them.
@@ -50,8 +50,8 @@ func (m *Master) recognise(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
-// skipLarge asks how large collections are that were never read, and leaves out those that are too large to
-// be a lock's.
+// skipLarge asks for the size of collections not read yet, and skips those too large to belong to a
+// lock.
 func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	sizes := map[string]*redis.IntCmd{}
 	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
@@ -99,14 +99,14 @@ func (m *Master) decode(r *keyReading) {
 		m.plain(r)
 		return
 	}
-	held := new(record) // few are
+	held := new(record) // few keys get this far
 	m.typed.remember(r.keys.Key, shape{kind: r.shape.kind, hint: held.Recipe, queries: r.wanted})
 	m.typed.doubt(r.keys.Key, held, m.now())
 	r.hold(held)
 	m.blindClock(r)
 }
 
-// blind puts into the vote whether the key is there, and what could not be seen of it.
+// blind records in the vote whether the key exists, and what could not be read of it.
 func (m *Master) blind(r *keyReading) {
 	v := &r.vote
 	switch {
@@ -131,7 +131,7 @@ func (m *Master) blind(r *keyReading) {
 	}
 	if r.content != noFault || r.there == thereUnknown {
 		u := r.own[len(r.own)-1]
-		u.Aspect = inspect.AspectWaiters // nor are the keys next to it known
+		u.Aspect = inspect.AspectWaiters // the keys next to it are unknown, too
 		r.own = append(r.own, u)
 	}
 	v.Present, v.Unseen = r.there == isPresent, append(r.own, v.Unseen...)
@@ -142,7 +142,7 @@ func (m *Master) blind(r *keyReading) {
 	}
 }
 
-// plain is the vote of a key that no recipe knows: a plain string, or no lock.
+// plain makes the vote of a key that no recipe recognises: a plain string, or not a lock.
 func (m *Master) plain(r *keyReading) {
 	v, kind := &r.vote, r.shape.kind
 	switch {
@@ -150,8 +150,8 @@ func (m *Master) plain(r *keyReading) {
 	case kind != recipe.TypeString:
 		v.Foreign, v.Value = true, inspect.Untrusted(kind)
 	case len(v.Unseen) == 0:
-	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // this value holds it
-	default: // it may be more than a plain string where the keys next to it were not seen
+	case recipe.DecodeToken(r.keys.Key, v.Value.Raw()).Confidence == recipe.Certain: // the value alone shows the holder
+	default: // it may be more than a plain string if the keys next to it could not be read
 		for _, u := range slices.Clone(v.Unseen) {
 			if u.Aspect == inspect.AspectWaiters {
 				for _, a := range []inspect.Aspect{inspect.AspectKind, inspect.AspectHolders} {
@@ -162,12 +162,12 @@ func (m *Master) plain(r *keyReading) {
 		}
 	}
 	if len(r.wanted) == 0 || !v.Present {
-		kind = recipe.TypeString // not what it was
+		kind = recipe.TypeString // no longer what it was
 	}
 	m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.unseenHint(), queries: r.wanted})
 }
 
-// unseenHint is the recipe that the key was known to belong to, while it cannot be seen that it does not.
+// unseenHint is the key's last known recipe, while missing reads might still confirm it.
 func (r *keyReading) unseenHint() string {
 	if len(r.vote.Unseen) > 0 {
 		return r.shape.hint
@@ -175,7 +175,7 @@ func (r *keyReading) unseenHint() string {
 	return ""
 }
 
-// hold puts a recipe's reading of the key into its vote.
+// hold stores what a recipe decoded from the key in its vote.
 func (r *keyReading) hold(held *recipe.Record) {
 	v := &r.vote
 	v.Held = held
@@ -191,7 +191,7 @@ func (r *keyReading) hold(held *recipe.Record) {
 	if v.Present || !v.Up || len(names) == 0 {
 		return
 	}
-	v.Present, held.Auxiliary = true, true // by keys next to the first
+	v.Present, held.Auxiliary = true, true // by keys next to the main one
 	for _, c := range held.Claims {
 		if c.Waiting {
 			continue
@@ -206,7 +206,7 @@ func (r *keyReading) hold(held *recipe.Record) {
 	}
 }
 
-// blindClock marks entries as unknown that expire by a clock which is unknown.
+// blindClock marks entries as unknown if they expire by an unknown clock.
 func (m *Master) blindClock(r *keyReading) {
 	unseen := m.clock.unknown.Load()
 	timed := r.keys.Main.Type == recipe.TypeZSet
