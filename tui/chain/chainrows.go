@@ -88,18 +88,17 @@ func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room in
 		out = append(out, row(p.rows[i])...)
 		lines = append(lines, out.Over(p.width, over))
 	}
+	more := func(l widget.Line, sign string, rows int) widget.Line { // a note at the end of a line
+		note := widget.Line{{fmt.Sprintf(" %s %d more ", sign, rows), t.Badge}}
+		return widget.KeepRight(l, note, p.width, "")
+	}
 	if from > 0 {
-		lines[0] = p.more(lines[0], fmt.Sprintf("%s %d more", t.Glyphs.Up, from))
+		lines[0] = more(lines[0], t.Glyphs.Up, from)
 	}
 	if rest := len(p.rows) - to; rest > 0 {
-		lines[len(lines)-1] = p.more(lines[len(lines)-1], fmt.Sprintf("%s %d more", t.Glyphs.Down, rest))
+		lines[len(lines)-1] = more(lines[len(lines)-1], t.Glyphs.Down, rest)
 	}
 	return lines
-}
-
-// more puts a note at the end of a line.
-func (p *Pane) more(l widget.Line, note string) widget.Line {
-	return widget.KeepRight(l, widget.Line{{" " + note + " ", p.Theme().Badge}}, p.width, "")
 }
 
 func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
@@ -121,8 +120,8 @@ func contenderName(c *inspect.Contender) string {
 }
 
 // nameCell has a contender's name, and marks our own.
-func (p *Pane) nameCell(c *inspect.Contender) widget.Line {
-	return append(widget.Line{{contenderName(c), p.Theme().Text}}, screen.You(p.Theme(), &c.Owner)...)
+func nameCell(t *theme.Theme, c *inspect.Contender) widget.Line {
+	return append(widget.Line{{contenderName(c), t.Text}}, screen.You(t, &c.Owner)...)
 }
 
 func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
@@ -148,12 +147,12 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	name, label, client, watch, session := 0, 0, 0, 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
-			name = max(name, p.nameCell(&list[i]).Width())
+			name = max(name, nameCell(p.Theme(), &list[i]).Width())
 			client = max(client, lipgloss.Width(screen.Ages(p).Client(&list[i].Owner)))
 			watch = max(watch, p.watchCell(l, &list[i]).Width())
 			session = max(session, len(inspect.SessionID(list[i].Owner.Session)))
 			if list[i].Owner.Label != "" {
-				label = max(label, p.nameCell(&list[i]).Width())
+				label = max(label, nameCell(p.Theme(), &list[i]).Width())
 			}
 		}
 	}
@@ -190,7 +189,7 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
 	}
 	return []widget.Line{
-		number, p.stateCell(r), screen.ModeCell(t, c), p.nameCell(c), at, id, since, blocks, p.watchCell(l, c),
+		number, p.stateCell(r), screen.ModeCell(t, c), nameCell(t, c), at, id, since, blocks, p.watchCell(l, c),
 	}
 }
 
