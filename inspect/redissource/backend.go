@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// changedBackend returns the backend's state when a report is due, else nil. Before any master has answered or failed
-// it is nil: the backend is not known to be down.
+// changedBackend returns the backend's state when a report is due, else nil. It is nil until a
+// master has answered or failed, since the backend is not known to be down.
 func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if !slices.ContainsFunc(r.masters, func(p *masterState) bool {
 		return p.server.State == inspect.ServerUp || p.server.State == inspect.ServerDown
@@ -75,7 +75,7 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// limitsOf fills in what reading may cost.
+// limitsOf fills in the limits of what reading may cost.
 func (r *run) limitsOf(b *inspect.Backend) {
 	if r.cfg.Once {
 		return
@@ -86,7 +86,7 @@ func (r *run) limitsOf(b *inspect.Backend) {
 	}
 }
 
-// describe returns the server's state, with the number of requests sent to it.
+// describe returns the server's state and the number of requests sent to it.
 func (p *masterState) describe() inspect.Server {
 	server := p.server
 	server.Addr, server.Several = p.Address(), p.several
@@ -97,7 +97,8 @@ func (p *masterState) describe() inspect.Server {
 	return server
 }
 
-// trouble says why the locks of a master are unknown, all or new ones; empty if nothing is wrong, or not yet known.
+// trouble explains why all locks of a master, or its new ones, are unknown; empty if nothing is
+// known to be wrong.
 func (p *masterState) trouble() string {
 	switch {
 	case p.down():
@@ -110,7 +111,8 @@ func (p *masterState) trouble() string {
 	return ""
 }
 
-// pacing puts the master's pace into the cost, where it is the slowest of those asked less often, or of all.
+// pacing reports the pace of the slowest master in the cost; a slowed master comes before the
+// others.
 func (p *masterState) pacing(c *inspect.Cost) {
 	if slower := p.pace.Slow && !c.Slowed; slower || p.pace.Slow == c.Slowed && p.pace.Quickest > c.Quickest {
 		c.Quickest, c.StartQuickest = p.pace.Quickest, p.pace.Start
@@ -129,7 +131,7 @@ func (r *run) topology() inspect.Topology {
 	}
 }
 
-// mode is push only when no master that answers has to be polled.
+// mode is push only if every master that answers pushes.
 func (r *run) mode() inspect.Mode {
 	if r.cfg.Once {
 		return inspect.ModeOnce
@@ -151,7 +153,7 @@ func (b *keyTable) complete() bool {
 	return !each.Any(maps.Values(b.entries), (*entry).unread)
 }
 
-// blindness returns what an answering master refuses to show, apart from its locks.
+// blindness lists what a running master refuses to show, apart from its locks.
 func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	unseen := slices.Clone(p.unseen)
 	if replica != nil {
@@ -173,7 +175,8 @@ func (p *masterState) blindness(replica *inspect.Unseen) []inspect.Unseen {
 	return unseen
 }
 
-// cannotLook says in a line why the master's keys could not be looked for, and what would allow it.
+// cannotLook explains in one line why a master's keys could not be scanned, and what would allow
+// it.
 func (p *masterState) cannotLook() string {
 	right := p.unsought.Right
 	if strings.HasPrefix(right, "+") {
@@ -188,8 +191,8 @@ func (p *masterState) cannotLook() string {
 	return text
 }
 
-// blind reports the keys that match but may not be read, so that nothing but their names is known, and that
-// there are too many.
+// blind reports the matching keys of which only the names can be read, and whether there are too
+// many keys.
 func (b *keyTable) blind() (list []inspect.Unseen) {
 	where := strings.Join(b.addrs, ", ")
 	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: where, Read: "the keys that match"}

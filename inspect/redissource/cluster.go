@@ -19,22 +19,22 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// slots of a Redis Cluster, over which its keys are spread.
+// slots is the number of hash slots over which a Redis Cluster spreads its keys.
 const slots = 16384
 
-// topology of a Redis Cluster: its nodes, and the owner of each slot.
+// topology holds the nodes of a Redis Cluster and the owner of each slot.
 type topology struct {
 	masters, replicas []string     // by address, in order
 	owner             [slots]int16 // of a slot, in masters; -1: unserved
 }
 
-// sameNodes reports whether only slots have moved.
+// sameNodes reports whether the nodes are the same; slots may have moved.
 func (t *topology) sameNodes(o *topology) bool {
 	return slices.Equal(t.masters, o.masters) && slices.Equal(t.replicas, o.replicas)
 }
 
-// newTopology reads CLUSTER SLOTS; from is the host of the node that said it, which leaves out its own name
-// where it does not know it.
+// newTopology parses CLUSTER SLOTS. from is the host of the node that answered, used where the
+// node does not know its own name.
 func newTopology(said []redis.ClusterSlot, from string) *topology {
 	t := &topology{}
 	host, _, _ := net.SplitHostPort(from)
@@ -70,10 +70,10 @@ func newTopology(said []redis.ClusterSlot, from string) *topology {
 	return t
 }
 
-// ownerOf is the place in masters of the one that has a key; -1 when its slot is not served.
+// ownerOf returns the index of the master that serves a key; -1 if none serves its slot.
 func (t *topology) ownerOf(key string) int { return int(t.owner[recipe.ClusterSlot(key)]) }
 
-// readTopology reads a cluster's topology from the first of these nodes that answers.
+// readTopology reads a cluster's topology from the first seed that answers.
 func readTopology(ctx context.Context, seeds []*node.Master) (*topology, error) {
 	var failed []string
 	for _, m := range seeds {
@@ -86,14 +86,14 @@ func readTopology(ctx context.Context, seeds []*node.Master) (*topology, error) 
 	return nil, fmt.Errorf("%s", strings.Join(failed, "; "))
 }
 
-// cluster keeps the nodes of a Redis Cluster beyond a run.
+// cluster keeps the nodes of a Redis Cluster from one run to the next.
 type cluster struct {
 	cfg      Config
 	settings node.Settings
 	seeds    []*node.Master // as the target names them
 	nodes    map[string]*node.Master
 	now      *topology
-	// keys reads keys wherever they are: go-redis' client of the whole cluster follows those that move.
+	// keys is go-redis' client for the whole cluster, which follows keys that move.
 	keys *redis.ClusterClient
 	sent node.NodeTraffic
 }
@@ -120,7 +120,7 @@ func (c *cluster) node(addr string) *node.Master {
 	return m
 }
 
-// read reads who serves what now.
+// read reads the current topology.
 func (c *cluster) read(ctx context.Context) (*topology, error) {
 	var ask []*node.Master
 	if c.now != nil {
@@ -137,7 +137,7 @@ func (c *cluster) read(ctx context.Context) (*topology, error) {
 	return readTopology(ctx, ask)
 }
 
-// masters returns the nodes of a topology, connected with each other.
+// masters returns the nodes of a topology and makes them known to each other.
 func (c *cluster) masters(t *topology) []*node.Master {
 	list := each.Of(t.masters, c.node)
 	for _, m := range list {
@@ -154,7 +154,7 @@ func (c *cluster) close() {
 	c.keys.Close()
 }
 
-// unreadable is the backend of a cluster whose nodes do not say which node serves what.
+// unreadable is the backend of a cluster whose topology cannot be read.
 func (c *cluster) unreadable(err error) *inspect.Backend {
 	b := &inspect.Backend{
 		Name: c.cfg.Backend, Kind: inspect.Redis, Topology: inspect.Cluster,
@@ -207,7 +207,7 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 	}
 }
 
-// inherit takes over what an earlier run knows of the keys.
+// inherit takes over what the previous run knows about the keys.
 func (r *run) inherit(before *run) {
 	if before == nil {
 		return
@@ -223,7 +223,7 @@ func (r *run) inherit(before *run) {
 	}
 }
 
-// inherit copies the state of the key from before a change of nodes.
+// inherit copies the key's state from before a change of nodes.
 func (e *entry) inherit(before *entry) {
 	e.lock, e.freeSince, e.readAt = before.lock, before.freeSince, before.readAt
 	e.cameUnreported(before.readAt)
@@ -240,7 +240,7 @@ func (r *run) watchTopology() {
 	}
 }
 
-// adopt applies a newer topology; true if the nodes are others.
+// adopt applies a newer topology; true if the nodes have changed.
 func (r *run) adopt(t *topology) bool {
 	if !t.sameNodes(r.table.topology) {
 		r.replaced = t

@@ -12,7 +12,7 @@ import (
 
 // Config holds the masters, the patterns and the budgets of a source.
 type Config struct {
-	// Backend is its name, the first part of every lock's ID.
+	// Backend is the backend's name, the first part of every lock's ID.
 	Backend string
 	// Masters has the connection options of each independent master. Options for Sentinel make a
 	// backend with one master, those for a Cluster one with all its nodes. Time limits, retries and

@@ -7,12 +7,13 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// disputeAsks times, masters that do not agree are asked again although nothing was pushed: the news of one may
-// be late. A rule wants two readings inspect.SettleFor apart, and neither while the votes may just have been
-// set: the first reading and, for an expiry that is known to a few ms, the second may be that.
+// disputeAsks is how often masters that disagree are asked again without a push, since the news
+// of one may be late. A rule needs two readings inspect.SettleFor apart, neither of them while
+// votes may just have been set. The first reading may be such a one, and so may the second if the
+// expiry is known to a few ms.
 const disputeAsks = 3
 
-// askAgain returns the time to ask the masters again, since they do not agree; zero: no need.
+// askAgain returns when to ask masters that disagree again; zero if not needed.
 func (e *entry) askAgain() time.Time {
 	if e.lock == nil || e.confirmed >= disputeAsks || !disputed(e.lock) {
 		return time.Time{}
@@ -20,7 +21,8 @@ func (e *entry) askAgain() time.Time {
 	return e.lock.ReadAt.Add(inspect.SettleFor + afterExpiry)
 }
 
-// confirm asks again whether all answering masters still say the same, and counts it.
+// confirm counts a confirmation once all answering masters were read again, and reports whether
+// it did.
 func (e *entry) confirm() bool {
 	at := e.askAgain()
 	if at.IsZero() || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up && v.ReadAt.Before(at) }) {

@@ -13,7 +13,8 @@ import (
 const (
 	auditSize   = 1000 // keys in one EXISTS
 	sweepSample = 1    // keys read in full: with more a master at rest gets more than a command a second
-	// auditEvery is the interval of asking a master that does not push, and so reports no deletion.
+	// auditEvery is how often a master that does not push, and so reports no deletions, is
+	// audited.
 	auditEvery = 2 * time.Second
 )
 
@@ -31,7 +32,8 @@ func (r *run) auditSweep() {
 	}
 }
 
-// counted reports the keys that a master should have and does not, and others to be read after that.
+// counted holds the keys that a master should have but does not, and other keys to read after
+// that.
 type counted struct {
 	master       int
 	gone, others []string
@@ -39,8 +41,8 @@ type counted struct {
 	err          error
 }
 
-// counted handles keys that a master does not have any more. If it pushes and did not push their end, as
-// after SWAPDB, any key may be another since the last count: all are read again.
+// counted handles keys that a master no longer has. If it pushes but did not push their end, as
+// after SWAPDB, any key may have changed since the last count. Then all keys are read again.
 func (r *run) counted(c counted) {
 	p := r.masters[c.master]
 	p.counting = false
@@ -60,14 +62,14 @@ func (r *run) counted(c counted) {
 	}
 }
 
-// endedUnpushed reports whether a key that was not there when a master was asked is still by all that it pushed.
+// endedUnpushed reports whether a missing key still exists according to the pushes of its master.
 func (r *run) endedUnpushed(p *masterState, key string, asked time.Time) bool {
 	v := r.table.voteOf(p.index, key)
 	return v != nil && !p.wanted[key] && r.asked[key] == 0 && v.Present && v.ReadAt.Before(asked)
 }
 
-// audit asks a master which of the keys that it should have are gone, unless it is still at it. One command
-// cannot ask a node of a cluster for the keys of several slots.
+// audit asks a master which of its expected keys are gone, unless an audit is running. On a
+// cluster node, one command cannot ask for keys of several slots.
 func (r *run) audit(p *masterState, sample []string, now time.Time) {
 	if p.counting {
 		return
@@ -88,7 +90,7 @@ func (r *run) audit(p *masterState, sample []string, now time.Time) {
 	})
 }
 
-// present are the keys that should be on a master and not run out in a moment.
+// present returns the keys that should exist on a master and do not expire in a moment.
 func (r *run) present(p *masterState, now time.Time) []string {
 	soon := now.Add(sweepEvery)
 	var keys []string
@@ -104,7 +106,8 @@ func (r *run) present(p *masterState, now time.Time) []string {
 	return keys
 }
 
-// gone asks for keys that should all be there, spread over the beat, and returns those that are not.
+// gone asks for keys that should all exist, spread over the interval, and returns the missing
+// ones.
 func (r *run) gone(p *masterState, keys []string) (gone []string, err error) {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))
 	for chunk := range slices.Chunk(keys, auditSize) {

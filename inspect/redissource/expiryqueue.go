@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// expiryQueue says at which instant each key is due. It knows no clock.
+// expiryQueue orders keys by the time at which they are due. It does not read the clock.
 type expiryQueue struct {
 	heap dueKeys
 	at   map[string]time.Time
@@ -17,7 +17,7 @@ type dueKey struct {
 	at  time.Time
 }
 
-// set makes a key due at an instant, unless it is due sooner.
+// set makes a key due at an instant, unless it is due earlier.
 func (a *expiryQueue) set(key string, at time.Time) {
 	if was, ok := a.at[key]; ok && !at.Before(was) {
 		return
@@ -52,8 +52,8 @@ func (a *expiryQueue) due(now time.Time) []string {
 	return keys
 }
 
-// trim drops the deadlines of keys that are not among the known ones any more, and those that came sooner,
-// once most are such: a key that is gone was to run out in a year, and many have come and gone since.
+// trim drops the deadlines of unknown keys and superseded deadlines once they are the majority.
+// Otherwise, deleted keys with a distant expiry would pile up.
 func (a *expiryQueue) trim(known map[string]*entry) {
 	if len(a.heap) <= 4*len(known)+64 {
 		return
@@ -66,10 +66,9 @@ func (a *expiryQueue) trim(known map[string]*entry) {
 	heap.Init(&a.heap)
 }
 
-// clear takes out all.
 func (a *expiryQueue) clear() { *a = expiryQueue{} }
 
-// dueKeys is a heap, the earliest on top.
+// dueKeys is a heap with the earliest deadline on top.
 type dueKeys []dueKey
 
 func (h dueKeys) Len() int           { return len(h) }

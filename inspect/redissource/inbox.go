@@ -14,10 +14,10 @@ type pushState struct {
 	refused *inspect.Unseen // why it is not armed, where the server will not push
 }
 
-// mostKept keys are in an inbox: above it all may have changed.
+// mostKept limits the keys in an inbox; beyond it, all keys may have changed.
 const mostKept = 100_000
 
-// inbox holds the keys that a master said have changed, until the run takes them.
+// inbox holds the changed keys that a master pushed, until the run takes them.
 type inbox struct {
 	mu    sync.Mutex
 	keys  map[string]bool

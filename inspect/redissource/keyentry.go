@@ -8,10 +8,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// reportedAgain is the longest time until a polled lock that did not change is reported again: it was read since.
+// reportedAgain is the longest time until an unchanged polled lock is reported again, to show
+// that it was read.
 const reportedAgain = 2 * time.Second
 
-// reportAgain returns the time to report a polled lock again: a missing renewal has to be seen before the key expires.
+// reportAgain returns when to report a polled lock again: a missing renewal must be seen before
+// the key expires.
 func reportAgain(l *inspect.Lock) time.Time {
 	after := reportedAgain
 	for i := range l.Holders {
@@ -22,7 +24,7 @@ func reportAgain(l *inspect.Lock) time.Time {
 	return l.ReadAt.Add(after)
 }
 
-// unread is the error of a vote that was not asked for yet.
+// unread is the error of a vote that was not requested yet.
 const unread = "not read yet"
 
 // entry is one key.
@@ -47,7 +49,8 @@ type entry struct {
 	watchedUntil time.Time
 }
 
-// cameUnreported notes that the key came at some time after an instant; zero: unknown.
+// cameUnreported notes that the key appeared at some unknown time after since; zero if that is
+// unknown.
 func (e *entry) cameUnreported(since time.Time) {
 	for i := range e.votes {
 		e.unwatch(i, time.Time{})
@@ -62,7 +65,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// cameUnseen reports whether the key came unseen.
+// cameUnseen reports whether the key is unread and its creation may have gone unreported.
 func (e *entry) cameUnseen() bool { return !e.read && slices.Contains(e.unwatched, true) }
 
 func (e *entry) unwatch(at int, since time.Time) {
@@ -72,7 +75,7 @@ func (e *entry) unwatch(at int, since time.Time) {
 	e.unwatched[at] = true
 }
 
-// ends returns the expiries of a vote's key and of the entries in it, without those that never expire.
+// ends returns the expiries of a vote's key and of its entries, without those that never expire.
 func ends(v inspect.Vote) []time.Time {
 	var at []time.Time
 	if !v.ExpiresAt.IsZero() {
@@ -93,7 +96,7 @@ func overdue(v inspect.Vote, now time.Time) bool {
 	return doubtful(v) || slices.ContainsFunc(ends(v), past)
 }
 
-// ending reports whether something in a vote runs out in a moment, and was not seen for a while.
+// ending reports whether something in a vote expires soon and was not read for a while.
 func ending(v inspect.Vote, now time.Time) bool {
 	return slices.ContainsFunc(ends(v), func(at time.Time) bool {
 		last := at.Add(-beforeExpiry)
@@ -101,8 +104,8 @@ func ending(v inspect.Vote, now time.Time) bool {
 	})
 }
 
-// outOfSight reports whether a holder ran out that had not been seen for a while, although changes are
-// reported: their source may have been paused.
+// outOfSight reports whether an expired holder had not been read for a while, although changes
+// are reported. Their source may have been paused.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
 		end := h.ExpiresAt
@@ -112,9 +115,9 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// stoodAt is the time up to which the verdict is known to have been the same before a vote changes: the last reading
-// of a quorum of masters that agree. While too few are left that do, it is what it was; where no masters agreed,
-// the vote's own reading.
+// stoodAt returns until when the verdict was known to be the same before a vote changes. This is
+// the last reading by a quorum of agreeing masters, and stays while too few of them remain. If no
+// masters agreed, it is the vote's own reading.
 func (e *entry) stoodAt(at int) time.Time {
 	i := -1
 	if e.lock != nil {
@@ -137,7 +140,7 @@ func (e *entry) stoodAt(at int) time.Time {
 	return read[e.lock.Quorum-1]
 }
 
-// lastPresent is the newer vote with when the key was last seen on the master.
+// lastPresent returns the newer vote, with the time at which the master last had the key.
 func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 	switch {
 	case v.Present:
@@ -149,7 +152,8 @@ func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 	return v
 }
 
-// steady is the old instant where the new one only jittered. One that has passed was too early: nothing would be due.
+// steady keeps the old instant if the new one only jittered. A past instant was too early: then
+// nothing would be due.
 func steady(old, at, now time.Time) time.Time {
 	if !at.IsZero() && old.After(now) && at.Sub(old).Abs() < jitter {
 		return old
@@ -157,26 +161,27 @@ func steady(old, at, now time.Time) time.Time {
 	return at
 }
 
-// unread reports whether a master was not asked yet. One that does not answer is known as down before long.
+// unread reports whether some master was not asked yet. One that does not answer soon counts as
+// down.
 func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock reports whether at least one master holds a string under the key, a structure that a recipe knows,
-// or what may be one of the two for all that can be seen.
+// isLock reports whether at least one master holds a string or a structure that a recipe knows,
+// or something unreadable that may be one of the two.
 func (e *entry) isLock() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
 		return v.Present && !v.Foreign || v.Held != nil || hides(v) && !e.forbidden(v)
 	})
 }
 
-// hides reports whether a master may have a lock under the key that cannot be seen.
+// hides reports whether a master may have an unreadable lock under the key.
 func hides(v inspect.Vote) bool {
 	return v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectWaiters) || v.Unknown(inspect.AspectKind)
 }
 
-// forbidden reports whether our user may not read the key itself, whatever the command: then nothing but its
-// name is known.
+// forbidden reports whether our user may not read the key with any command. Then only its name is
+// known.
 func (e *entry) forbidden(v inspect.Vote) bool {
 	return !v.Up && slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Right == "~"+e.key })
 }
@@ -196,7 +201,7 @@ func (e *entry) partOf() string {
 	return ""
 }
 
-// sameVotes compares all but who agrees, which follows from the rest.
+// sameVotes compares everything except which masters agree, which follows from the rest.
 func sameVotes(a, b []inspect.Vote) bool {
 	return slices.EqualFunc(a, b, func(x, y inspect.Vote) bool {
 		return x.LastPresent.Equal(y.LastPresent) && x.Up == y.Up && x.Addr == y.Addr && x.Error == y.Error &&

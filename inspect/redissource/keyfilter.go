@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// wanted returns the filter of pushed keys.
+// wanted returns the filter for pushed keys.
 func (r *run) wanted() func(key string) bool {
 	if r.cfg.Only != "" {
 		return func(key string) bool {
@@ -22,7 +22,7 @@ func (r *run) wanted() func(key string) bool {
 	}
 }
 
-// trackedPatterns are those that the pushed keys match.
+// trackedPatterns are the patterns of the pushed keys.
 func (r *run) trackedPatterns() []string {
 	if r.cfg.Only != "" {
 		only := []string{node.GlobEscape.Replace(r.cfg.Only)}

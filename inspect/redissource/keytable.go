@@ -14,8 +14,8 @@ import (
 // jitter is the tolerance of a computed expiry: round trips vary, and TTLs are in milliseconds.
 const jitter = 50 * time.Millisecond
 
-// keyTable holds what every master last said of every known key. It does no I/O and knows no clock: the time
-// is passed in.
+// keyTable holds each master's last vote on every known key. It does no I/O and does not read the
+// clock.
 type keyTable struct {
 	backend string
 	addrs   []string
@@ -23,28 +23,29 @@ type keyTable struct {
 	once    bool
 	naming  naming
 	entries map[string]*entry
-	// ring is the order in which keys are read in turn, at next; forgotten keys are in it until it is trimmed.
+	// ring is the order of reading keys in turn; next is the position. Forgotten keys stay until
+	// trim.
 	ring []string
 	next int
 	// foreign are keys that turned out not to be locks.
 	foreign map[string]postponed
-	// parts are keys that turned out to belong to the lock of another, found the locks among these that are
-	// to be added.
+	// parts maps keys to the locks that they belong to. found lists those of these locks that are
+	// still to be added.
 	parts map[string]string
 	found []string
-	// denied keys match, but our user may not read them. refused ones are known, and a master did not report
-	// all of them.
+	// denied lists matching keys that our user may not read. refused lists known keys that some
+	// master did not fully report.
 	denied, refused map[string]bool
 	deniedKey       string // one of the denied; empty: there is none
 	// clients lists each master's connections.
 	clients []node.Clients
-	// replicas say, by master, whose replica it is; nil for a master.
+	// replicas says, for each server, which master it replicates; nil for a master.
 	replicas []*inspect.Unseen
-	// topology maps keys to the masters of a cluster; nil if each has all.
+	// topology maps keys to the masters of a cluster; nil if every master has all keys.
 	topology *topology
-	// polled: not every master pushes its changes.
+	// polled is set if some master does not push its changes.
 	polled bool
-	// full: keys were left out, since there are most.
+	// full is set if keys were left out because of the limit.
 	full bool
 	most int // 0: no bound
 }
@@ -68,7 +69,8 @@ func newKeyTable(cfg Config, masters []*node.Master) *keyTable {
 	return b
 }
 
-// place returns the index of a master in an entry's votes: of a cluster, only one master has one.
+// place returns the index of a master in an entry's votes. In a cluster, only the key's master
+// has one.
 func (b *keyTable) place(key string, master int) (at int, ok bool) {
 	switch {
 	case b.topology == nil:
@@ -88,7 +90,7 @@ func (b *keyTable) voteOf(master int, key string) *inspect.Vote {
 	return &e.votes[at]
 }
 
-// add makes a key known; false if it is already, or was found not to be a lock a moment ago.
+// add adds a key; false if it is known, or was recently found not to be a lock.
 func (b *keyTable) add(key string, now time.Time) bool {
 	if b.entries[key] != nil || now.Before(b.foreign[key].until) {
 		return false
@@ -124,8 +126,8 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	return true
 }
 
-// unwatch notes that changes of a master's keys may not have been reported since an instant; zero: since they
-// were read.
+// unwatch notes that changes of a master's keys may be unreported since an instant; zero means
+// since their last reading.
 func (b *keyTable) unwatch(master int, since time.Time) {
 	for key, e := range b.entries {
 		if at, ok := b.place(key, master); ok {
@@ -134,7 +136,7 @@ func (b *keyTable) unwatch(master int, since time.Time) {
 	}
 }
 
-// trim drops forgotten keys from the ring once most of it are.
+// trim drops forgotten keys from the ring once they are the majority.
 func (b *keyTable) trim() {
 	if len(b.ring) > 2*len(b.entries)+64 {
 		b.ring, b.next = slices.Collect(maps.Keys(b.entries)), 0
@@ -175,7 +177,8 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	*old = lastPresent(*old, v, now)
 }
 
-// steadyClaims keeps the old expiries of claims that only jittered. The record is no longer the reader's.
+// steadyClaims keeps the old expiries of claims that only jittered. It changes the record, which
+// the reader no longer uses.
 func steadyClaims(old, is *recipe.Record, now time.Time) {
 	was := make(map[string]time.Time, len(old.Claims))
 	for _, c := range old.Claims {
@@ -187,8 +190,8 @@ func steadyClaims(old, is *recipe.Record, now time.Time) {
 	}
 }
 
-// votes are those that count: of the masters. Where all servers given are replicas, theirs are all there is
-// to see, and may lag behind their masters.
+// votes returns the votes that count, those of masters. If all given servers are replicas, theirs
+// are used, although they may lag behind their masters.
 func (b *keyTable) votes(e *entry) []inspect.Vote {
 	if b.topology != nil || !slices.ContainsFunc(b.replicas, func(u *inspect.Unseen) bool { return u != nil }) {
 		return e.votes
@@ -209,7 +212,7 @@ func (b *keyTable) votes(e *entry) []inspect.Vote {
 	return voting
 }
 
-// silence records that a master does not answer, for every key.
+// silence records for every key that a master does not answer.
 func (b *keyTable) silence(master int, err error, now time.Time) {
 	b.clients[master] = nil
 	v := node.DownVote(b.addrs[master], err)
@@ -220,7 +223,8 @@ func (b *keyTable) silence(master int, err error, now time.Time) {
 	}
 }
 
-// judge makes a key's lock from its votes. It returns the lock if it changed, and gone if it is no longer listed.
+// judge builds a key's lock from its votes. It returns the lock if it changed; gone if it is no
+// longer listed.
 func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
 	e := b.entries[key]
 	if e == nil || e.unread() {
@@ -282,9 +286,9 @@ func (b *keyTable) keep(e *entry, now time.Time) bool {
 	return true
 }
 
-// forget drops a key that is not a lock. One that holds something else, or that may not be read, is not looked at again
-// for a while; one that is merely absent, or whose master did not answer, may
-// come back at any time.
+// forget drops a key that is not a lock. If it holds something else or may not be read, it is not
+// read again for a while. If it is missing or its master does not answer, it may come back at any
+// time.
 func (b *keyTable) forget(e *entry, now time.Time) {
 	delete(b.entries, e.key)
 	denied := slices.ContainsFunc(e.votes, e.forbidden)
@@ -299,14 +303,14 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	}
 }
 
-// postpone puts off the next look at a key that is not a lock, each time for longer: the use of a name hardly changes, and
-// there may be many.
+// postpone delays the next look at a key that is not a lock, longer each time. Names rarely
+// change their use, and there may be many such keys.
 func (b *keyTable) postpone(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
 	b.foreign[key] = postponed{now.Add(wait), wait}
 }
 
-// recheck schedules a changed key that is not a lock for a look a minute after the last one, however late that was.
+// recheck schedules a changed key that is not a lock, a minute after its last look.
 func (b *keyTable) recheck(key string) {
 	if a, ok := b.foreign[key]; ok {
 		a.until = a.until.Add(foreignFor - a.wait)
@@ -319,7 +323,7 @@ func (b *keyTable) recheck(key string) {
 // ended.
 const rememberPostponed = 10 * time.Minute
 
-// sweep forgets keys that were not locks and were not seen again.
+// sweep forgets keys that were not locks and did not turn up again.
 func (b *keyTable) sweep(now time.Time) {
 	for key, a := range b.foreign {
 		if now.Sub(a.until) > rememberPostponed {
@@ -330,14 +334,14 @@ func (b *keyTable) sweep(now time.Time) {
 	}
 }
 
-// drainFound takes the locks that were found by their parts.
+// drainFound takes the locks that were found through their parts.
 func (b *keyTable) drainFound() []string {
 	found := b.found
 	b.found = nil
 	return found
 }
 
-// whole puts locks in the place of keys that are known to be a part of them.
+// whole replaces keys that are known parts with their locks.
 func (b *keyTable) whole(keys []string) []string {
 	for i, key := range keys {
 		if lock, ok := b.parts[key]; ok {

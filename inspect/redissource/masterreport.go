@@ -75,7 +75,8 @@ func (r *run) attend() time.Time {
 	return now
 }
 
-// alive records that a master answers. One that did not is read again, and asked for its status.
+// alive records that a master answers. If it did not before, its keys are read again and its
+// status is requested.
 func (r *run) alive(p *masterState, latency time.Duration) {
 	if p.down() {
 		p.requestStatusNow()
@@ -110,7 +111,7 @@ func (r *run) down(p *masterState, err error) {
 	r.judgeAll()
 }
 
-// judgeAll has every lock made again of its votes.
+// judgeAll rebuilds every lock from its votes.
 func (r *run) judgeAll() {
 	for key := range r.table.entries {
 		r.dirty[key] = true
@@ -148,9 +149,9 @@ func (r *run) status(rep statusReport) {
 	}
 }
 
-// readdress records a master's current address, which may change with Sentinel. It reports whether
-// the master has replaced another: then its earlier history is unknown, and how much of the other's
-// data it got.
+// readdress records a master's current address, which Sentinel may change. It reports whether the
+// master has replaced another. Then its earlier history is unknown, and so is how much of the
+// other's data it has.
 func (r *run) readdress(p *masterState) (replaced bool) {
 	addr := p.Address()
 	if r.table.addrs[p.index] == addr {

@@ -32,7 +32,7 @@ type masterState struct {
 	restart  chan struct{}    // its status is wanted now
 	reported bool             // its INFO was answered once
 	scanned  int              // keys of the newest pass; -1: not counted
-	// databases that hold keys, as INFO listed them.
+	// databases lists the databases that hold keys, from INFO.
 	databases []inspect.Database
 
 	tracking
@@ -89,19 +89,19 @@ func newMasterState(m *node.Master, index int) *masterState {
 	}
 }
 
-// up reports whether the master answered last time.
+// up reports whether the master's last answer succeeded.
 func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 
-// down reports whether it did not.
+// down reports whether the master failed to answer.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
-// mayHaveHad reports whether a pushed, unknown key may have existed for longer: it came while
+// mayHaveHad reports whether a pushed, unknown key may have existed earlier: it appeared while
 // nothing was pushed, and the keys have not been read since.
 func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }
 
-// goOverAgain makes the next pass over its keys count, since pushes may have been lost.
+// goOverAgain requests another full pass over the keys, since pushes may have been lost.
 func (p *masterState) goOverAgain(now time.Time) {
 	p.armedAt = now
 	p.resting.Store(false)
@@ -135,10 +135,10 @@ func (p *masterState) take(n int, perKey node.Limit, now time.Time) []string {
 	return keys
 }
 
-// idle reports whether no read is wanted or under way.
+// idle reports whether no read is wanted or running.
 func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.probe }
 
-// nextRead returns the time of the next read, as far as it depends on the clock; false if it does not.
+// nextRead returns when the next read is due; false if that does not depend on the clock.
 func (p *masterState) nextRead(now time.Time, perMaster node.Limit) (time.Time, bool) {
 	if p.busy || !p.asked {
 		return time.Time{}, false // its answer comes first; its clock and its role, too
@@ -200,7 +200,7 @@ func (p *masterState) setStatus(st node.Status) {
 	}
 }
 
-// replicaStatus records a cluster replica's status. It has no vote: nothing depends on it now.
+// replicaStatus records a cluster replica's status. A replica has no vote.
 func (p *masterState) replicaStatus(rep statusReport) {
 	if rep.met {
 		return
@@ -214,7 +214,6 @@ func (p *masterState) replicaStatus(rep statusReport) {
 	p.setStatus(rep.status)
 }
 
-// requestStatusNow makes requestStatus ask at once.
 func (p *masterState) requestStatusNow() {
 	select {
 	case p.restart <- struct{}{}:

@@ -9,13 +9,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// naming interprets the name of a key.
+// naming decides what the name of a key says about it.
 type naming struct {
 	only string
-	// operator matches the keys that the operator names. library matches those that a recipe names; else only the
-	// generic words may have found a key.
+	// operator matches the keys that the operator names, library those that a recipe names. Other
+	// keys were only found by generic words.
 	operator, library node.Matcher
-	// explicit: the operator gave the patterns, so that every match is listed.
+	// explicit is set if the operator gave the patterns; then every match is listed.
 	explicit bool
 }
 
@@ -32,20 +32,21 @@ func newNaming(cfg Config) naming {
 	}
 }
 
-// matchesAll reports whether a pattern asks for every key, and so names none.
+// matchesAll reports whether a pattern matches every key, and so names none.
 func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" }
 
-// byOperator reports whether the operator names the key: then it counts as a lock.
+// byOperator reports whether the operator named the key; then it counts as a lock.
 func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
 
-// names reports whether the operator names a lock. Asking for one key makes no lock of a counter or a flag.
+// names reports whether the operator named a lock. Asking for a single key does not make a
+// counter or a flag a lock.
 func (n naming) names(l *inspect.Lock) bool {
 	nameless := len(l.Holders) == 1 && l.Holders[0].Nameless()
 	return n.operator.Any(l.ID.Path) || n.byOperator(l.ID.Path) && !nameless
 }
 
-// mayBe reports whether a key is listed. One that only the generic words found, such as block:7, is a lock by its
-// value or not at all; while its value is unknown, it is unknown.
+// mayBe reports whether a key is listed. A key found only by generic words, such as block:7, is
+// judged by its value. Until that is known, it is unknown.
 func (n naming) mayBe(l *inspect.Lock) bool {
 	key := l.ID.Path
 	if l.Confidence != recipe.Possible || n.explicit || len(l.Unseen) > 0 {

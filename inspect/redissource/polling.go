@@ -4,7 +4,7 @@ import "github.com/lockscope/lockscope/inspect/redissource/node"
 
 import "time"
 
-// tick has the masters that do not push read known keys again. One that is still busy with the ones before is left out.
+// tick polls known keys on the masters that do not push. A master that is still busy is skipped.
 func (r *run) tick() {
 	if r.cfg.Once {
 		return
@@ -27,7 +27,7 @@ func (r *run) tick() {
 	}
 }
 
-// poll has masters read known keys again, the same ones on all, as many as their budgets have room for.
+// poll reads the same known keys on all these masters, as many as their budgets allow.
 func (r *run) poll(masters []*masterState, now time.Time) {
 	if len(masters) == 0 {
 		return
@@ -54,7 +54,7 @@ func (r *run) poll(masters []*masterState, now time.Time) {
 	}
 }
 
-// pollsOf is a master's limit of commands for known keys: half while it is slow.
+// pollsOf returns a master's polling limit, which is halved while the master is slow.
 func (r *run) pollsOf(p *masterState) node.Limit {
 	if p.pace.Slow {
 		return r.polls.Slowed()

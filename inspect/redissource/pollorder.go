@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// choose picks keys to read again that cost no more than room: those in focus, the longest unread first, for three
-// quarters of it, and then all in turn. At least one is picked.
+// choose picks keys to read again, at most room in cost but at least one key. Keys in focus get
+// three quarters, the longest unread first; the rest goes to all keys in turn.
 func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool) []string {
 	var chosen []string
 	admitted := map[string]bool{}
-	// admit reports whether there was room for the key, with so much left.
+	// admit adds a key if there is room for it, keeping left in reserve.
 	admit := func(key string, left int) bool {
 		if admitted[key] || b.entries[key] == nil {
 			return true

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// refusedEvery is the interval of trying some of the refused keys again: no server reports that a right was given.
+	// refusedEvery is how often some refused keys are tried again, since no server reports that a
+	// right was granted.
 	refusedEvery = 2 * time.Second
-	// refusedSample are tried at once, so that a user without rights costs some 8 commands a second;
-	// refusedMany, where one of them could be read the last time.
+	// refusedSample keys are tried at once, so that a user without rights costs some 8 commands a
+	// second. It is refusedMany if one of the last ones could be read.
 	refusedSample, refusedMany = 4, 200
 )
 
-// refused reports whether a master that answers would not report all of a key.
+// refused reports whether a running master did not fully report a key.
 func refused(v inspect.Vote) bool { return len(v.Unseen) > 0 }
 
-// retryRefused asks for some of the refused keys again. Of the keys known by name alone some
-// are tried, too: these are not read otherwise.
+// retryRefused tries some refused keys again. It includes some keys known only by name, which are
+// not read otherwise.
 func (r *run) retryRefused(now time.Time) {
 	if r.cfg.Once || now.Sub(r.refusedAt) < refusedEvery || !slices.ContainsFunc(r.masters, (*masterState).up) {
 		return
@@ -35,8 +36,8 @@ func (r *run) retryRefused(now time.Time) {
 	}
 }
 
-// canBeRead reports whether a master reports all of a key that it, or of a key by name alone another, refused
-// before. That it is gone is not news of a right.
+// canBeRead reports whether a master now fully reports a key that it refused before, or one known
+// only by name. A missing key does not show that a right was granted.
 func (b *keyTable) canBeRead(master int, key string, v inspect.Vote) bool {
 	return v.Up && v.Present && !refused(v) && (b.refusedBy(master, key) || b.denied[key])
 }
@@ -58,13 +59,13 @@ func (b *keyTable) allow(key string) {
 	}
 }
 
-// refusedBy reports whether a master would not report all of a key when it was last asked.
+// refusedBy reports whether a master's last answer on a key was incomplete.
 func (b *keyTable) refusedBy(master int, key string) bool {
 	v := b.voteOf(master, key)
 	return v != nil && refused(*v)
 }
 
-// refusedKeys are at most n of the keys that a master refuses.
+// refusedKeys returns at most n of the keys that a master refuses.
 func (b *keyTable) refusedKeys(n int) (keys []string) {
 	for key := range b.refused {
 		if e := b.entries[key]; e == nil || !slices.ContainsFunc(e.votes, refused) {
@@ -79,7 +80,7 @@ func (b *keyTable) refusedKeys(n int) (keys []string) {
 	return keys
 }
 
-// takeDenied brings back at most n of the keys known by name alone, before their time.
+// takeDenied adds back at most n keys known only by name, before they are due.
 func (b *keyTable) takeDenied(n int, now time.Time) (keys []string) {
 	for key := range b.denied {
 		if len(keys) == n {

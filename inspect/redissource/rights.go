@@ -2,6 +2,6 @@ package redissource
 
 import "github.com/lockscope/lockscope/inspect/redissource/node"
 
-// Rights returns what an account needs to see everything, as ACL SETUSER takes it: a rule for each command
-// that is sent. Not in it are those of connections, which every user has.
+// Rights returns the ACL SETUSER rules of an account that sees everything, one for each command
+// that is sent. The connection commands that every user has are left out.
 func Rights() []string { return node.Rights() }

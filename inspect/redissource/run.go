@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// add adds found keys and makes all masters read the new ones.
+// add adds found keys and requests the new ones from all masters.
 func (r *run) add(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {
@@ -19,8 +19,7 @@ func (r *run) add(keys []string) {
 	}
 }
 
-// discover is add for keys that a pass over a master's keys found. Keys that it adds were not
-// reported before.
+// discover is add for keys found by a pass. Their creation was not reported.
 func (r *run) discover(keys []string) {
 	now := r.cfg.Now()
 	for _, key := range keys {
@@ -33,9 +32,9 @@ func (r *run) discover(keys []string) {
 	}
 }
 
-// notBefore is the time since which a key that a pass came upon is one that says something: the begin of the
-// last pass but this over those masters that have it and answer. Where there was none, zero in the first look
-// at everything, and inspect.NeverSeen after it.
+// notBefore returns the earliest time at which a key found by a pass may have appeared. This is
+// the earliest start of the previous pass over the answering masters that have it. Without such a
+// pass it is zero during the first pass, and inspect.NeverSeen later.
 func (r *run) notBefore(key string) (since time.Time) {
 	for _, p := range r.masters {
 		_, has := r.table.place(key, p.index)
@@ -49,7 +48,7 @@ func (r *run) notBefore(key string) (since time.Time) {
 	return since
 }
 
-// wantOf has the masters that have a key read it.
+// wantOf requests a key from the masters that have it.
 func (r *run) wantOf(key string, now time.Time) {
 	for _, p := range r.masters {
 		switch _, ok := r.table.place(key, p.index); {
@@ -63,7 +62,7 @@ func (r *run) wantOf(key string, now time.Time) {
 	r.dirty[key] = r.dirty[key] || r.table.topology != nil
 }
 
-// read takes what the masters pushed.
+// read takes the keys that the masters pushed.
 func (r *run) read() {
 	now := r.cfg.Now()
 	for _, p := range r.masters {
@@ -101,7 +100,7 @@ func (r *run) read() {
 	}
 }
 
-// readAll makes a master read every known key.
+// readAll requests every known key from a master.
 func (r *run) readAll(p *masterState) {
 	now := r.cfg.Now()
 	for key := range r.table.entries {
@@ -111,7 +110,7 @@ func (r *run) readAll(p *masterState) {
 	}
 }
 
-// push handles a master that began or ceased to push.
+// push handles a master that started or stopped pushing.
 func (r *run) push(st pushState) {
 	p := r.masters[st.master]
 	was := p.pushing
@@ -133,7 +132,7 @@ func (r *run) push(st pushState) {
 	p.probe = p.probe || was && p.refused == nil // is it still there?
 }
 
-// wake does what is due.
+// wake runs everything that is due.
 func (r *run) wake(now time.Time) {
 	for _, key := range r.expiries.due(now) {
 		e := r.table.entries[key]
@@ -164,8 +163,8 @@ func (r *run) wake(now time.Time) {
 	}
 }
 
-// remind notes a key's next deadline: the expiry of its votes, which a server reports late or never, or the end of its
-// time as a free lock.
+// remind notes a key's next deadline: the expiry of its votes, which a server reports late or
+// never, or the time at which a free lock is dropped.
 func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
 		return
@@ -189,7 +188,7 @@ func (r *run) remind(key string, now time.Time) {
 	}
 }
 
-// remindOf notes when something in a vote runs out, and must be read again before.
+// remindOf notes when something in a vote expires, and when to read it again just before.
 func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
 	for _, end := range ends(v) {
 		if at := end.Add(-beforeExpiry); at.After(now.Add(jitter)) && v.ReadAt.Before(at.Add(-jitter)) {
@@ -201,7 +200,7 @@ func (r *run) remindOf(key string, v inspect.Vote, now time.Time) {
 	}
 }
 
-// requestReads starts a reading on every master that is not busy, as far as its limit allows.
+// requestReads starts a read on every idle master, as far as its limit allows.
 func (r *run) requestReads(now time.Time) {
 	for _, p := range r.masters {
 		if at, ok := p.nextRead(now, r.limitOf(p)); !ok || at.After(now) {
@@ -228,7 +227,7 @@ func (r *run) requestReads(now time.Time) {
 	}
 }
 
-// limitOf is a master's limit: half while it is slow.
+// limitOf returns a master's limit, which is halved while the master is slow.
 func (r *run) limitOf(p *masterState) node.Limit {
 	switch {
 	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
@@ -242,7 +241,7 @@ func (r *run) limitOf(p *masterState) node.Limit {
 	}
 }
 
-// release lets news no longer wait for a master's answer.
+// release stops holding news back for a master's answer.
 func (r *run) release(p *masterState) {
 	for _, key := range p.asking {
 		if r.asked[key]--; r.asked[key] <= 0 {
@@ -252,7 +251,7 @@ func (r *run) release(p *masterState) {
 	p.asking = nil
 }
 
-// flush emits what changed, except for keys whose news is about to be complete.
+// flush emits changes, except for keys whose news is about to be complete.
 func (r *run) flush(now time.Time) {
 	var ready []string
 	for key := range r.dirty {
@@ -283,7 +282,7 @@ func (r *run) flush(now time.Time) {
 	}
 }
 
-// nextWake returns the sleep of the loop until its next deadline.
+// nextWake returns how long the loop may sleep until its next deadline.
 func (r *run) nextWake(now time.Time) time.Duration {
 	wake := now.Add(time.Hour)
 	sooner := func(at time.Time) {
@@ -310,7 +309,7 @@ func (r *run) nextWake(now time.Time) time.Duration {
 	return max(0, wake.Sub(now))
 }
 
-// done reports whether everything has been read once.
+// done reports whether everything was read once.
 func (r *run) done() bool {
 	if slices.ContainsFunc(r.replicas, func(p *masterState) bool { return !p.asked }) {
 		return false
@@ -320,7 +319,7 @@ func (r *run) done() bool {
 	})
 }
 
-// finish emits the last of one pass.
+// finish emits the last update of a single pass.
 func (r *run) finish(now time.Time) {
 	b := r.describe()
 	b.FirstPass = true

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// sought describes what the scan looks for, and among how many keys.
+// sought describes the patterns of the scan and the number of keys it covers.
 func (r *run) sought() inspect.Sought {
 	s := inspect.Sought{For: r.cfg.soughtPatterns(), Database: r.cfg.Masters[0].DB}
 	most := map[int]int{} // of each database, on the master that has the most
@@ -30,7 +30,8 @@ func (r *run) sought() inspect.Sought {
 	return s
 }
 
-// overMasters adds up the keys of a Cluster's nodes. Independent masters may all have the same ones.
+// overMasters combines key counts: the sum for a cluster, the maximum for independent masters,
+// which may hold the same keys.
 func (r *run) overMasters(sum, keys int) int {
 	if r.cluster != nil {
 		return sum + keys
@@ -38,7 +39,7 @@ func (r *run) overMasters(sum, keys int) int {
 	return max(sum, keys)
 }
 
-// soughtPatterns are the patterns as people write them; none if one key is read.
+// soughtPatterns returns the patterns as people write them; none if only one key is read.
 func (c Config) soughtPatterns() []string {
 	switch {
 	case c.Only != "":

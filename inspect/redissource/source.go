@@ -43,7 +43,6 @@ func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return nil
 }
 
-// masters returns the target's masters.
 func (s *Source) masters() []*node.Master {
 	list := make([]*node.Master, len(s.cfg.Masters))
 	for i, options := range s.cfg.Masters {
@@ -52,7 +51,7 @@ func (s *Source) masters() []*node.Master {
 	return list
 }
 
-// run reads until the context or the run ends, and waits for its goroutines.
+// run reads until the context ends or the pass is done, and waits for its goroutines.
 func (r *run) run() {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.ctx = ctx
@@ -81,8 +80,8 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update), masters 
 	return r
 }
 
-// run is one call of Run or, on a cluster, the time in which its nodes stay the same. Its fields
-// belong to that call's goroutine; the tasks send it their results.
+// run is one call of Run or, for a cluster, the period between two changes of its nodes. Its
+// fields belong to one goroutine; tasks send it their results.
 type run struct {
 	cfg      Config
 	ctx      context.Context
@@ -102,7 +101,7 @@ type run struct {
 	refusedAt time.Time // when refused keys were last tried
 	readable  bool      // one has been readable since
 
-	// Of a cluster; replaced is the new topology if its nodes have changed.
+	// Cluster only. replaced is the new topology if the nodes have changed.
 	cluster  *cluster
 	replaced *topology
 	replicas []*masterState // only asked for their status
@@ -129,7 +128,8 @@ func newInputs(focused sourcekit.Focus) inputs {
 	}
 }
 
-// limits of reading: one key, one master's pipelines, and polling of one master's known keys.
+// limits are the rate limits for one key, for one master's pipelines, and for polling one
+// master's known keys.
 type limits struct{ perKey, perMaster, polls node.Limit }
 
 func newLimits(cfg Config) limits {
@@ -149,7 +149,7 @@ func perSecond(n, burst int) node.Limit {
 	return node.Limit{Every: time.Second / time.Duration(n), Burst: burst}
 }
 
-// news are the keys with something to emit.
+// news holds the keys with something to emit.
 type news struct {
 	dirty map[string]bool
 	asked map[string]int       // number of masters whose answer a key's news wait for
@@ -166,8 +166,8 @@ type report struct {
 	err      error
 }
 
-// passed is the end of a pass over a master's keys. err means that it did not answer, unsought that
-// it refused.
+// passed reports the end of a pass over a master's keys. err is set if the master did not answer,
+// unsought if it refused.
 type passed struct {
 	master   int
 	start    time.Time
@@ -176,8 +176,8 @@ type passed struct {
 	err      error
 }
 
-// statusReport is the status of a master or, with an index beyond them, of a cluster's replica.
-// met: it only says whether several servers answer at the address.
+// statusReport is the status of a master or, for higher indexes, of a cluster replica. met: the
+// report only says whether several servers answer at the address.
 type statusReport struct {
 	master       int
 	status       node.Status
@@ -185,7 +185,7 @@ type statusReport struct {
 	met, several bool
 }
 
-// send sends to the run's goroutine; false if the run has ended.
+// send sends a value to the run's goroutine; false if the run has ended.
 func send[T any](ctx context.Context, to chan<- T, value T) bool {
 	select {
 	case to <- value:
@@ -248,7 +248,7 @@ func (r *run) loop() {
 	}
 }
 
-// start starts the tasks that run beside the loop.
+// start starts the tasks that run alongside the loop.
 func (r *run) start() {
 	for _, p := range r.masters {
 		r.tasks.Go(func() { r.scan(p) })
@@ -268,7 +268,7 @@ func (r *run) start() {
 	}
 }
 
-// requestStatus asks a master for its status: regularly but rarely, and when it returns.
+// requestStatus asks a master for its status at a slow pace, and when the master returns.
 func (r *run) requestStatus(p *masterState) {
 	for {
 		asked := r.cfg.Now()
@@ -303,7 +303,7 @@ func (r *run) requestStatus(p *masterState) {
 	}
 }
 
-// scan passes over one master's keys repeatedly, or once; more gently while the master pushes.
+// scan passes over one master's keys, once or repeatedly. It is gentler while the master pushes.
 func (r *run) scan(p *masterState) {
 	if r.cfg.Only != "" {
 		send(r.ctx, r.passed, passed{master: p.index, start: r.cfg.Now()})

@@ -7,11 +7,11 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// How a key ended is unknown if its master evicts keys, deleted all of them, or did not push it. No
-// server reports which it was.
+// A key's end is unexplained if its master evicts keys, deleted all of them, or did not push the
+// end. No server reports which it was.
 
-// mayHaveEvicted reports whether a key is gone, or taken by another, on a master that evicts or
-// whose INFO was never answered.
+// mayHaveEvicted reports whether a key is gone or replaced on a master that evicts keys, or whose
+// INFO was never answered.
 func (r *run) mayHaveEvicted(p *masterState, key string, is *inspect.Vote) bool {
 	was := r.table.voteOf(p.index, key)
 	return was != nil && vanished(was, is) && (!p.reported || p.server.MayEvict(was))
@@ -30,7 +30,7 @@ func replaced(was, is *inspect.Vote) bool {
 	return slices.ContainsFunc(holders(was), func(name string) bool { return !slices.Contains(now, name) })
 }
 
-// holders are a vote's holders by name; of a plain key, its value.
+// holders returns the names of a vote's holders; for a plain key, its value.
 func holders(v *inspect.Vote) (names []string) {
 	switch {
 	case v.Held != nil:
@@ -45,8 +45,8 @@ func holders(v *inspect.Vote) (names []string) {
 	return names
 }
 
-// staysUnsure reports whether a vote stays unsure: until a value appears, and until the lock has
-// been emitted with it.
+// staysUnsure reports whether a vote stays unsure. It does until a value appears and the lock was
+// emitted with it.
 func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
 	old := &e.votes[at]
 	if !v.Up || !old.Unsure {

@@ -60,7 +60,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	return nil
 }
 
-// readCounts records the channels' numbers of subscribers, or why they are unknown.
+// readCounts records the subscribers of each channel, or why they are unknown.
 func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
 	for _, query := range r.missing {
 		if query.Type != recipe.TypeChannel {
@@ -87,7 +87,7 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 	}
 }
 
-// nobodySubscribes reports whether each of the channels wakes a waiter, and none has a subscriber.
+// nobodySubscribes reports whether all channels wake waiters and none of them has a subscriber.
 func (r *keyReading) nobodySubscribes() bool {
 	waiters := 0
 	for _, query := range r.missing {
@@ -101,7 +101,6 @@ func (r *keyReading) nobodySubscribes() bool {
 	return waiters > 0
 }
 
-// request requests the missing helper keys and, with main, the key.
 func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) {
 	if main {
 		r.main = newProbe(ctx, p, recipe.Query{Key: r.keys.Key, Type: r.shape.kind})
@@ -114,7 +113,7 @@ func (r *keyReading) request(ctx context.Context, p redis.Pipeliner, main bool) 
 	}
 }
 
-// readProbe records a helper key's content, or that it could not be read.
+// readProbe records the content of a helper key, or that it could not be read.
 func (m *Master) readProbe(r *keyReading, p probe, middle time.Time) {
 	v := p.value(middle)
 	r.put(p.query.Key, v)

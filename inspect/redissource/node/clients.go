@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// maxClients, in connections of a server: above it their list, which it makes in one go, is not asked for.
+	// maxClients is the largest number of connections for which CLIENT LIST is sent: the server
+	// builds the whole reply at once.
 	maxClients = 1000
-	// A connection's name of fewer bytes is not an identity, one of more is not a value that is read whole.
+	// A shorter name does not identify a client; a longer one cannot match a value, which is cut.
 	minName, maxName = 4, 1 << 10
 )
 
-// Clients says, by their name, where connections to one master come from; nil if it is not known.
+// Clients maps the names of the connections to one master to their origins; nil if unknown.
 type Clients map[string]origin
 
-// origin of all connections of a name, as the server sees it: a host, and host:port when it is one
-// connection, else again the host. Both are empty if that is not one host for certain.
+// origin is where the connections with one name come from, as the server sees it. Client is
+// host:port for a single connection, else the host. Both are empty if the host is not certain.
 type origin struct{ Host, Client string }
 
 // clientList is the status goroutine's state of the list of clients.
@@ -33,8 +34,8 @@ type clientList struct {
 	after   time.Time       // it is not asked for before
 }
 
-// readClients asks a master for its connections, where INFO says that these are few: the list of many is worth neither
-// what it costs the server nor anything else that rests on it. One that was refused is not asked for again for a while.
+// readClients requests the list of connections if INFO reports few of them. After a refusal it
+// waits a while before it tries again.
 func (m *Master) readClients(ctx context.Context, st *Status, info string) error {
 	n, ok := infoNumber(info, "connected_clients")
 	if !ok || n > maxClients {
@@ -66,7 +67,7 @@ func (m *Master) readClients(ctx context.Context, st *Status, info string) error
 	return nil
 }
 
-// ParseClients reads what CLIENT LIST says. One line that is not understood, and nothing is certain: nil.
+// ParseClients parses a CLIENT LIST reply. It returns nil if any line is malformed.
 func ParseClients(text string) Clients {
 	list, lines := Clients{}, 0
 	for line := range strings.Lines(text) {
@@ -102,7 +103,8 @@ func clientLine(line string) (addr, name string, ok bool) {
 	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
 }
 
-// Add records a connection. One without a network address, such as a socket's path, may come from anywhere.
+// Add records a connection. One without a network address, such as a Unix socket, has an unknown
+// origin.
 func (c Clients) Add(name, addr string) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
@@ -118,7 +120,7 @@ func (c Clients) Add(name, addr string) {
 	c[strings.Clone(name)] = from // without the rest of the list
 }
 
-// and is the origin of more than one connection.
+// and merges the origins of several connections with one name.
 func (o origin) and(other origin) origin {
 	if o.Host != other.Host {
 		return origin{}
@@ -126,8 +128,8 @@ func (o origin) and(other origin) origin {
 	return origin{o.Host, o.Host}
 }
 
-// Of returns the origin of the connections that bear a name of a contender's owner: the whole value, its
-// label or the id of its library's instance.
+// Of returns the origin of the connections named after a contender: by the whole value, its label
+// or the id of its library instance.
 func (c Clients) Of(contender *inspect.Contender) origin {
 	names := namesOf(contender)
 	var all origin
@@ -145,7 +147,7 @@ func (c Clients) Of(contender *inspect.Contender) origin {
 	return all
 }
 
-// namesOf are the names that a connection of the contender's owner may bear; some are empty.
+// namesOf returns the names that a contender's connection may have; some may be empty.
 func namesOf(c *inspect.Contender) [3]string {
 	names := [...]string{c.Name.Raw(), c.Owner.LibraryID.Raw(), c.Owner.Label.Raw()}
 	if c.Digest != "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// serverClock is the server's clock, as it was last read.
+// serverClock is the last known offset of the server's clock.
 type serverClock struct {
 	offset atomic.Int64 // from ours, in nanoseconds
 	// unknown holds why the offset is unknown; nil if it is known.
 	unknown atomic.Pointer[inspect.Unseen]
-	// refused: TIME is refused, and not requested with the keys.
+	// refused is set when the server refused TIME; then it is not sent along with the keys.
 	refused atomic.Bool
 }
 
@@ -32,7 +32,8 @@ func (r *keyReading) scored(main bool) bool {
 	})
 }
 
-// requestClock asks for the clock; nil if that was refused the last time: the server would log it.
+// requestClock queues TIME. It returns nil if TIME was refused last time, since the server would
+// log it.
 func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.TimeCmd {
 	if m.clock.refused.Load() { // the status asks for it again
 		return nil
@@ -40,7 +41,8 @@ func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.Tim
 	return p.Time(ctx)
 }
 
-// rereadClock asks a cluster's node itself, since reads of keys may go to any. Without an answer its clock is unknown.
+// rereadClock asks the cluster node itself, since key reads may go to any node. Without an answer
+// the clock is unknown.
 func (m *Master) rereadClock(ctx context.Context) {
 	if m.clock.refused.Load() {
 		return
@@ -59,7 +61,8 @@ func (m *Master) rereadClock(ctx context.Context) {
 	m.readClock(new(Status), clock, "", start.Add(end.Sub(start)/2))
 }
 
-// readClock takes the server's clock from TIME, or where that may not be asked, from INFO (since Redis 6.2).
+// readClock reads the server's clock from TIME or, if that is refused, from INFO (Redis 6.2 and
+// later).
 func (m *Master) readClock(st *Status, clock *redis.TimeCmd, info string, middle time.Time) {
 	at, err := clock.Result()
 	m.clock.refused.Store(redisreply.Denied(err) || redisreply.UnknownCommand(err))

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// ClusterSlots asks a node of a Redis Cluster who serves what.
+// ClusterSlots asks a cluster node which node serves which slots.
 func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	var answer []redis.ClusterSlot
 	var right string // that is missing; a request that is never sent lacks none
@@ -30,13 +30,14 @@ func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) 
 	return answer, err
 }
 
-// NodeTraffic is the traffic to the nodes of a cluster, by address.
+// NodeTraffic counts the traffic to the nodes of a cluster, by address.
 type NodeTraffic struct{ byAddr sync.Map }
 
-// Add counts the traffic to an address as that of a node.
+// Add makes traffic to an address count as that of a node.
 func (t *NodeTraffic) Add(addr string, m *Master) { t.byAddr.Store(addr, &m.sent) }
 
-// NewKeyClient is a client of a whole cluster, which follows keys to the nodes that have them.
+// NewKeyClient returns a client for a whole cluster, which follows keys to the nodes that serve
+// them.
 func NewKeyClient(options redis.UniversalOptions, timeout time.Duration, sent *NodeTraffic) *redis.ClusterClient {
 	options = New("", options, Settings{Timeout: timeout}).options
 	o := options.Cluster()

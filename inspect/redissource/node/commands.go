@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// reading lists, as ACL rules name them, all commands that may be sent.
+// reading lists all commands that may be sent, named as in ACL rules.
 var reading = []string{
-	// Of the keys.
+	// Commands for keys.
 	"scan", "pttl", "getrange", "hscan", "sscan", "zrange", "lrange", "pubsub|numsub", "pubsub|shardnumsub",
 	"type", "memory|usage", // for a key of an unexpected type
 	"exists",
 
-	// Of the server.
+	// Commands for the server.
 	"time", "info", "client|list", "client|tracking", "cluster|slots", "sentinel|get-master-addr-by-name",
 	"hello", // RESP3, and the role where INFO is refused
 
-	// Of the connection.
+	// Commands for the connection.
 	"ping", "auth", "select",
 	"asking", // precedes a redirected read in a cluster
-	// go-redis asks this for a command's keys; it knows ours without asking.
+	// go-redis may send these to locate keys in unknown commands; it knows all of ours.
 	"command", "command|info",
 }
 
-// ErrRefused is wrapped by the error of every command that is not on the list of reading commands. Such a command is
-// not sent.
+// ErrRefused is wrapped by the error of every command that is not a listed read command. Such a
+// command is not sent.
 var ErrRefused = errors.New("not a reading command: refused before it was sent")
 
-// check returns an error for a command off the read list; nil if it may be sent.
+// check returns an error for a command that is not on the list.
 func check(args []any) error {
 	if slices.Contains(reading, commandName(args)) {
 		return nil
@@ -59,8 +59,8 @@ func word(args []any, i int) string {
 	return strings.ToLower(s)
 }
 
-// Rights returns ACL SETUSER rules for an account that sees everything, without those for
-// connections, which every user has.
+// Rights returns ACL SETUSER rules for an account that sees everything. The connection commands
+// that every user has are left out.
 func Rights() []string {
 	var rights []string
 	for _, name := range reading {

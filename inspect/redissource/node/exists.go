@@ -33,8 +33,8 @@ func (m *Master) Gone(ctx context.Context, keys []string) (gone []string, err er
 	return gone, err
 }
 
-// Joined polls the subscribers of channels, which Redis does not push, and returns the locks whose
-// number of subscribers changed.
+// Joined polls the subscribers of channels, since Redis does not push them. It returns the locks
+// whose number of subscribers changed.
 func (m *Master) Joined(ctx context.Context) []string {
 	channels, before := m.typed.watched()
 	if len(channels) == 0 {

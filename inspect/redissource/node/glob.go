@@ -11,14 +11,14 @@ import (
 // GlobEscape escapes a key so that the pattern matches only that key.
 var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// Matcher is a set of patterns. It is faster for a prefix and for a word between stars, which are
-// most.
+// Matcher is a set of patterns. It is fastest for the common ones: a prefix, or a word between
+// stars.
 type Matcher struct {
 	words, folded, prefixes, globs []string // folded are words in any case
 	custom                         []recipe.Custom
 }
 
-// NewMatcher matches the keys of the patterns and of the custom recipes.
+// NewMatcher returns a Matcher for the patterns and for the keys of the custom recipes.
 func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	m := Matcher{custom: custom}
 	for _, p := range patterns {
@@ -49,7 +49,7 @@ func ofAnyCase(word string) (string, bool) {
 	return string(lower), word == "" && len(lower) > 0
 }
 
-// containsFold looks for a word of lower-case letters, ignoring case in s.
+// containsFold reports whether s contains a lower-case word, ignoring case.
 func containsFold(s, word string) bool {
 	for i := 0; i+len(word) <= len(s); i++ {
 		if s[i]|0x20 == word[0] && strings.EqualFold(s[i:i+len(word)], word) {

@@ -13,9 +13,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// keyReading is one key of one master while it is read: first by the type that it is believed to have
-// (readMain), then the questions that the replies raise (settle), then what recipes ask for besides it
-// (recognise), and at last its vote (decode).
+// keyReading is the state of reading one key of one master. It is read by its presumed type
+// (readMain), then unclear replies are resolved (settle). Recipes then request related keys
+// (recognise), and the vote is built (decode).
 type keyReading struct {
 	vote  inspect.Vote
 	shape shape
@@ -24,23 +24,26 @@ type keyReading struct {
 
 	there   presence
 	content fault // of reading what the key holds
-	// empty: it reads as an empty string. If no permitted command shows whether it is there, it may not exist.
+	// empty is set if the key reads as an empty string. Unless a permitted command shows that it
+	// exists, it may not.
 	empty bool
-	// again: read it again, by another type or since it changed meanwhile; once: it was read already.
+	// again requests another read, by another type or because the key changed meanwhile. once is
+	// set if it was read before.
 	again, once bool
-	// untyped is the TYPE that was not answered, where it is needed.
+	// untyped is the failed TYPE command, if the type was needed.
 	untyped redis.Cmder
-	// own lists what could not be seen of the key itself: it counts only while the key may be there.
+	// own lists the unseen parts of the key itself. They count only while the key may exist.
 	own []inspect.Unseen
 
-	// wanted lists the further keys and channels to read, missing those of them without an answer yet.
+	// wanted lists the related keys and channels to read; missing lists those without an answer
+	// yet.
 	wanted, missing []recipe.Query
 	probes          []probe
-	// large are those that are not read.
+	// large lists the related keys that are too large to read.
 	large []recipe.Query
 }
 
-// presence of a key: there, not there, or unknown.
+// presence says whether a key exists: yes, no, or unknown.
 type presence int8
 
 const (
@@ -61,7 +64,7 @@ func (m *Master) newReadings(keys []string, once bool) []*keyReading {
 	return readings
 }
 
-// miss notes, once, that something next to the lock's key could not be read.
+// miss notes, once, that something related to the lock's key could not be read.
 func (r *keyReading) miss(m *Master, aspect inspect.Aspect, cmd redis.Cmder, key string) {
 	u := m.miss(aspect, cmd, rightFor(cmd, helperPattern(key, r.keys.Key)))
 	if !slices.Contains(r.vote.Unseen, u) {
@@ -69,7 +72,7 @@ func (r *keyReading) miss(m *Master, aspect inspect.Aspect, cmd redis.Cmder, key
 	}
 }
 
-// missOwn notes that something of the key itself could not be read.
+// missOwn notes that part of the key itself could not be read.
 func (r *keyReading) missOwn(m *Master, aspect inspect.Aspect, cmd redis.Cmder) {
 	r.own = append(r.own, m.miss(aspect, cmd, rightFor(cmd, r.keys.Key)))
 }
@@ -107,7 +110,7 @@ func (m *Master) readMain(r *keyReading) {
 	r.again = r.empty && !r.once // it may have run out since PTTL was answered
 }
 
-// readExpiry reads when the key expires, which is there.
+// readExpiry reads the expiry of an existing key.
 func (m *Master) readExpiry(r *keyReading, ttl *redis.DurationCmd) {
 	switch {
 	case faultOf(ttl.Err()) != noFault:
@@ -119,15 +122,15 @@ func (m *Master) readExpiry(r *keyReading, ttl *redis.DurationCmd) {
 	}
 }
 
-// questions are those that some replies raise about a key; nil if they do not.
+// questions are the follow-up commands for one key; nil if not needed.
 type questions struct {
 	kind  *redis.StatusCmd
 	size  *redis.IntCmd
 	value *redis.StringCmd
 }
 
-// question asks TYPE of a key that could not be read by its type, or may not be there, what it takes of the
-// server's memory before it is read by another, and a long value whole.
+// question queues TYPE for a key that could not be read by its type or may not exist, with its
+// memory use in case it is read again by another type. It requests a long value in full.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere || r.again {
 		return q
@@ -144,7 +147,7 @@ func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questio
 	return q
 }
 
-// settle asks the questions that some replies raise, in one pipeline.
+// settle sends the follow-up commands of all keys in one pipeline.
 func (m *Master) settle(ctx context.Context, readings []*keyReading) error {
 	asked := make([]questions, len(readings))
 	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
@@ -166,11 +169,11 @@ func (m *Master) settle(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
-// lockTypes are the types that locks are made of.
+// lockTypes are the key types that locks use.
 var lockTypes = []recipe.KeyType{recipe.TypeString, recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet}
 
-// readType reads what type the key has. One of another type than it was read by is read again, unless it is
-// too large for a lock, or of a type that no lock has.
+// readType reads the key's type. A key of an unexpected type is read again, unless it is too
+// large for a lock or no lock uses that type.
 func (m *Master) readType(r *keyReading, cmd *redis.StatusCmd, size *redis.IntCmd) {
 	kind := recipe.KeyType(cmd.Val())
 	switch {
@@ -189,7 +192,7 @@ func (m *Master) readType(r *keyReading, cmd *redis.StatusCmd, size *redis.IntCm
 	}
 }
 
-// readWhole digests a long value. It reads it again if its beginning has changed meanwhile.
+// readWhole digests a long value. If its beginning has changed since, the key is read again.
 func (m *Master) readWhole(r *keyReading, cmd *redis.StringCmd) {
 	value := cmd.Val()
 	switch {

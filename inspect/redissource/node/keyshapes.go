@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// DeadAfter is how long an entry has to look dead before it is reported as dead: between a library's
-// commands it may look dead for a moment.
+// DeadAfter is how long an entry must look dead before it is reported as dead. Between two
+// commands of a library, a live entry may look dead for a moment.
 const DeadAfter = 300 * time.Millisecond
 
-// shape of a key that is more than a plain string, which decides the commands that read it.
+// shape describes a key that is more than a plain string. It decides which commands read the key.
 type shape struct {
 	kind    recipe.KeyType
 	hint    string
@@ -24,22 +24,23 @@ func (s shape) plain() bool {
 	return s.kind == recipe.TypeString && s.hint == "" && len(s.queries) == 0
 }
 
-// typedKeys remembers the shapes of a master's keys that are more than plain strings, so that they take one round trip.
+// typedKeys remembers the shapes of a master's keys that are more than plain strings, so that one
+// round trip reads them.
 type typedKeys struct {
 	mu     sync.Mutex
 	shapes map[string]shape
-	// subscribers of the channels on which locks wake their waiters, when they were last counted.
+	// subscribers has the last count of each channel on which waiters are woken.
 	subscribers map[string]int
-	// suspects are entries that looked dead, and since when.
+	// suspects maps entries that look dead to when they first did.
 	suspects map[string]time.Time
-	// noShards: the server does not know sharded channels.
+	// noShards is set if the server does not support sharded channels.
 	noShards atomic.Bool
-	// named is the one key that a user asked for; patient waits to confirm what looks dead.
+	// named is the only key to read, if a user named one. patient waits to confirm dead entries.
 	named   string
 	patient bool
 }
 
-// watched are the locks whose waiters subscribe to channels, by channel, with the subscribers so far.
+// watched returns the locks whose waiters subscribe to channels, by channel, and the last counts.
 func (t *typedKeys) watched() (locks map[string]string, subscribers map[string]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +55,6 @@ func (t *typedKeys) watched() (locks map[string]string, subscribers map[string]i
 	return locks, maps.Clone(t.subscribers)
 }
 
-// count keeps the subscribers of a channel.
 func (t *typedKeys) count(channel string, subscribers int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,8 +64,8 @@ func (t *typedKeys) count(channel string, subscribers int) {
 	t.subscribers[channel] = subscribers
 }
 
-// maxRemembered bounds the remembered shapes of a master's keys; beyond it everything is learned
-// again.
+// maxRemembered bounds the remembered shapes of a master's keys. Beyond it, all are forgotten and
+// learned again.
 const maxRemembered = 100_000
 
 func (t *typedKeys) shape(key string) shape {
@@ -77,7 +77,7 @@ func (t *typedKeys) shape(key string) shape {
 	return shape{kind: recipe.TypeString}
 }
 
-// Cost is about how many commands reading a key takes.
+// Cost returns roughly how many commands it takes to read a key.
 func (m *Master) Cost(key string) int {
 	n := 2
 	for _, query := range m.typed.shape(key).queries {
@@ -101,9 +101,9 @@ func (t *typedKeys) remember(key string, s shape) {
 	t.shapes[key] = s
 }
 
-// LockKeys turns keys that were seen into the keys of locks: helper keys make their locks known, noise is
-// dropped. others are keys that a helper key may belong to as well: seen on their own while they are locks,
-// and none otherwise.
+// LockKeys maps keys to the keys of their locks: helper keys become their locks, and noise is
+// dropped. others are further keys that a helper key may belong to; they matter only if they are
+// already known as locks.
 func (m *Master) LockKeys(keys []string) (locks, others []string) {
 	locks = make([]string, 0, len(keys))
 	for _, key := range keys {
@@ -127,7 +127,7 @@ func (m *Master) LockKeys(keys []string) (locks, others []string) {
 	return locks, others
 }
 
-// doubt takes back that entries are dead until they have looked so for a while.
+// doubt reports entries as alive until they have looked dead for a while.
 func (t *typedKeys) doubt(key string, r *recipe.Record, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,11 +17,11 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// connections to one master, at most.
+// connections is the most connections to one master.
 const connections = 2
 
-// Master is one Redis master and our connections to it. Half of its many fields are about which client is in use:
-// clients come and go with Sentinel, Cluster and reconnects.
+// Master is one Redis master and our connections to it. Half of its fields track the current
+// client, since clients come and go with Sentinel, Cluster and reconnects.
 type Master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
@@ -34,26 +34,28 @@ type Master struct {
 	servers servers      // of the goroutine that asks for the status
 	Silent  atomic.Int32 // 1 while it does not answer
 
-	// borrowed: the client is the caller's, cluster: it is one of a cluster.
+	// borrowed: the client belongs to the caller. cluster: the client is for a whole cluster.
 	borrowed, cluster bool
-	// Of a node of a cluster: keys reads keys, which may move, siblings are all masters of it, this one too.
+	// For cluster nodes: keys reads keys, which may move; siblings are all masters of the
+	// cluster, this one included.
 	keys     redis.UniversalClient
 	siblings []*Master
 
 	mu       sync.Mutex
 	client   redis.UniversalClient // nil until it is needed
 	clientAt []string              // the addresses that it connects to
-	// dropped is the newest discarded client, droppedBy the error that caused it.
+	// dropped is the last discarded client; droppedBy is the error that caused it.
 	dropped   redis.UniversalClient
 	droppedBy error
 	addr      string // how it is shown; with Sentinel where the master was last found
-	// namedAt and formerAt date Sentinel's last answers with this master and with the one before it; zero: none.
+	// namedAt and formerAt are when Sentinel last named this master and the previous one; zero if
+	// never.
 	namedAt, formerAt time.Time
-	// quickest is the time of the quickest request so far, about the way to the server and back; zero before the first.
+	// quickest is the fastest request so far, roughly the round-trip time; zero before the first.
 	quickest time.Duration
 }
 
-// Settings of how a master is asked.
+// Settings configures the requests to a master.
 type Settings struct {
 	Timeout time.Duration // of a request, the dial included
 	Now     func() time.Time
@@ -61,7 +63,7 @@ type Settings struct {
 	Patient bool   // wait to confirm what looks dead: there is no second look
 }
 
-// New is a master that is shown as addr. It does not connect.
+// New returns a master that is displayed as addr. It does not connect.
 func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	timeout := s.Timeout
 	options.DialTimeout, options.PoolTimeout = timeout, timeout
@@ -71,37 +73,38 @@ func New(addr string, options redis.UniversalOptions, s Settings) *Master {
 	options.DialerRetries = 1
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	// Our own slots bound the connections. A pool that is never full starts no goroutine that dials in the background
-	// and outlives it.
+	// Our own slots bound the connections. A pool that never fills starts no background dials
+	// that outlive it.
 	options.PoolSize, options.PipelinePoolSize, options.MinIdleConns = 64, -1, 0
 	m := &Master{addr: addr, options: options, timeout: timeout, now: s.Now, slots: make(chan struct{}, connections)}
 	m.typed.named, m.typed.patient = s.Named, s.Patient
 	return m
 }
 
-// Join makes the master a node of a cluster: keys reads keys wherever they are, siblings are all its masters.
+// Join makes the master a cluster node. keys reads keys on any node; siblings are all masters of
+// the cluster.
 func (m *Master) Join(keys redis.UniversalClient, siblings []*Master) {
 	m.keys, m.siblings = keys, siblings
 }
 
-// InCluster reports whether it is a node of a cluster.
+// InCluster reports whether the master is a cluster node.
 func (m *Master) InCluster() bool { return m.keys != nil }
 
-// BySentinel reports whether sentinels say where the master is.
+// BySentinel reports whether the master is located through Sentinel.
 func (m *Master) BySentinel() bool { return m.options.MasterName != "" }
 
-// Traffic returns how many commands and signs of life were sent.
+// Traffic returns the numbers of commands and heartbeats sent.
 func (m *Master) Traffic() (commands, heartbeats uint64) {
 	return m.sent.commands.Load(), m.sent.heartbeats.Load()
 }
 
-// IsCluster reports whether these options are of a Redis Cluster.
+// IsCluster reports whether the options are for a Redis Cluster.
 func IsCluster(o *redis.UniversalOptions) bool {
 	return o.IsClusterMode || len(o.Addrs) > 1 && o.MasterName == ""
 }
 
-// do runs one request, or one pipeline, within the time limit. A client whose connection failed is thrown away, so
-// that the next request dials again.
+// do runs one request or pipeline within the time limit. It discards a client whose connection
+// failed, so that the next request dials again.
 func (m *Master) do(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
 	return m.inTurn(ctx, func(ctx context.Context) error {
 		client, err := m.connect(ctx)
@@ -119,7 +122,7 @@ func (m *Master) do(ctx context.Context, request func(context.Context, redis.Uni
 	})
 }
 
-// doKeys is do for a request about keys: of a cluster they may be on another node by now.
+// doKeys is do for a request about keys, which in a cluster may have moved to another node.
 func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis.UniversalClient) error) error {
 	if m.keys == nil {
 		return m.do(ctx, request)
@@ -127,12 +130,13 @@ func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis
 	return m.inTurn(ctx, func(ctx context.Context) error { return request(ctx, m.keys) })
 }
 
-// pipelined sends what fill asks for, if anything, in one round trip. An error means that the server answers nothing.
+// pipelined sends the commands that fill queues, if any, in one round trip. An error means that
+// the server answers nothing.
 func (m *Master) pipelined(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
 	return m.do(ctx, pipeline(fill, serverError))
 }
 
-// pipelinedKeys is pipelined for questions about keys.
+// pipelinedKeys is pipelined for commands about keys.
 func (m *Master) pipelinedKeys(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
 	return m.doKeys(ctx, pipeline(fill, m.serverError))
 }
@@ -150,7 +154,7 @@ func pipeline(
 	}
 }
 
-// inTurn runs a request once a place for it is free, within the time limit.
+// inTurn waits for a free slot and runs a request, within the time limit.
 func (m *Master) inTurn(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
@@ -172,21 +176,21 @@ func (m *Master) took(d time.Duration) {
 	}
 }
 
-// way returns the time of the quickest request so far.
+// way returns the duration of the fastest request so far.
 func (m *Master) way() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.quickest
 }
 
-// Address returns the master's name for the screen.
+// Address returns the displayed name of the master.
 func (m *Master) Address() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.addr
 }
 
-// connect is a client of the master; with Sentinel it is first found.
+// connect returns a client for the master, which Sentinel locates first if it is used.
 func (m *Master) connect(ctx context.Context) (redis.UniversalClient, error) {
 	m.mu.Lock()
 	client := m.client
@@ -206,7 +210,8 @@ func (m *Master) connect(ctx context.Context) (redis.UniversalClient, error) {
 	return m.client, nil
 }
 
-// direct are the options of a connection to the master itself, which with Sentinel is found first.
+// direct returns the options for a direct connection to the master, which Sentinel locates first
+// if it is used.
 func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	o := m.options
 	if o.MasterName == "" {
@@ -229,7 +234,7 @@ func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	return o, nil
 }
 
-// follow drops the connection to a master that the sentinels have replaced.
+// follow drops the connection to a master that Sentinel has replaced.
 func (m *Master) follow(ctx context.Context) {
 	if m.options.MasterName == "" {
 		return
@@ -247,19 +252,19 @@ func (m *Master) follow(ctx context.Context) {
 	}
 }
 
-// ReplacedAfter returns the last instant at which the master before the present one was known to be the master; zero:
-// there was none.
+// ReplacedAfter returns when the previous master was last known to be the master; zero if there
+// was none.
 func (m *Master) ReplacedAfter() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.formerAt
 }
 
-// errReplaced ends the requests to a demoted master.
+// errReplaced ends requests to a demoted master.
 var errReplaced = errors.New("the sentinels name another master")
 
-// drop throws a client away because of an error, and returns that. The other requests on it, which find it
-// closed, get the error of the first.
+// drop discards a client because of an error. It returns the error that first discarded the
+// client, since other requests only find it closed.
 func (m *Master) drop(client redis.UniversalClient, why error) error {
 	m.mu.Lock()
 	if m.client == client {
@@ -273,7 +278,7 @@ func (m *Master) drop(client redis.UniversalClient, why error) error {
 	return why
 }
 
-// Close ends the connection; a later request makes another.
+// Close closes the connection. A later request opens a new one.
 func (m *Master) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -283,14 +288,14 @@ func (m *Master) Close() {
 	}
 }
 
-// newClient is a client of one server with the hook on it.
+// newClient returns a client for one server, with the hook installed.
 func newClient(o redis.UniversalOptions, hook redis.Hook) *redis.Client {
 	client := redis.NewClient(o.Simple())
 	client.AddHook(hook)
 	return client
 }
 
-// User returns our user's name.
+// User returns the user name that we log in with.
 func (m *Master) User() string {
 	if m.options.Username == "" {
 		return "default"
@@ -298,7 +303,7 @@ func (m *Master) User() string {
 	return m.options.Username
 }
 
-// late is the error of a request that took too long.
+// late is the error of a request that timed out.
 type late struct {
 	limit time.Duration
 	err   error
@@ -307,7 +312,8 @@ type late struct {
 func (l late) Error() string { return fmt.Sprintf("no answer within %v", l.limit) }
 func (l late) Unwrap() error { return l.err }
 
-// explain names the master, and the user where the login failed; never a password.
+// explain adds the master to an error, and the user if the login failed. It never adds a
+// password.
 func (m *Master) explain(err error) error {
 	switch {
 	case err == nil:

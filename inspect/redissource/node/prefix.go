@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Prefixes returns the literal beginnings of the patterns. They are as few as possible and do not
-// overlap, since CLIENT TRACKING refuses those that do. The empty prefix covers every key.
+// Prefixes returns the literal beginnings of the patterns. It returns as few as possible, without
+// overlaps, which CLIENT TRACKING refuses. The empty prefix covers every key.
 func Prefixes(patterns []string) []string {
 	all := each.Of(patterns, literal)
 	slices.Sort(all) // what a prefix covers follows it

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// maxItems limits the fields or members that are read of a key. One that takes more than maxBytes of the server's
-	// memory, by maxSamples of its items, is not a lock.
+	// maxItems limits the fields or members read from a key. A key that uses more than maxBytes
+	// of memory, estimated from maxSamples items, is not a lock.
 	maxItems   = 1000
 	maxSamples = 4096
 	maxBytes   = 1 << 20
-	// channelsAtOnce limits the channels of one PUBSUB NUMSUB.
+	// channelsAtOnce limits the channels per PUBSUB NUMSUB.
 	channelsAtOnce = 500
 )
 
@@ -49,7 +49,7 @@ func newProbe(ctx context.Context, p redis.Pipeliner, query recipe.Query) probe 
 	return pr
 }
 
-// value decodes the answers; middle is the middle of the round trip. What cannot be known of its expiry is zero.
+// value decodes the replies; middle is the middle of the round trip. An unknown expiry is zero.
 func (pr probe) value(middle time.Time) recipe.Value {
 	timed := pr.ttl != nil && pr.ttl.Err() == nil
 	switch fault := faultOf(pr.body.Err()); {
@@ -93,13 +93,14 @@ func (pr probe) readBody(v *recipe.Value) {
 	}
 }
 
-// go-redis' values for PTTL's answers about a missing key, and about one that never expires.
+// Values that go-redis returns for PTTL of a missing key, and of a key without expiry.
 const (
 	gone    = time.Duration(-2)
 	forEver = time.Duration(-1)
 )
 
-// scanned reads the reply to HSCAN or SSCAN, by name: the server's order is any.
+// scanned reads the reply to HSCAN or SSCAN, sorted by name, since the server's order is
+// arbitrary.
 func scanned(cmd *redis.ScanCmd, t recipe.KeyType) (items []recipe.Item, more bool) {
 	list, cursor := cmd.Val()
 	step := 1
@@ -119,7 +120,7 @@ func scanned(cmd *redis.ScanCmd, t recipe.KeyType) (items []recipe.Item, more bo
 
 func cut(s string) string { return s[:min(len(s), shown)] }
 
-// subscribers asks how many subscribe to channels, sharded ones included, with a command for many.
+// subscribers counts the subscribers of many channels at once, sharded channels included.
 type subscribers struct {
 	plain, sharded []*redis.MapStringIntCmd
 	replication    *redis.StringCmd // nil if it was not asked for
@@ -136,8 +137,8 @@ func (m *Master) requestSubscribers(ctx context.Context, p redis.Pipeliner, chan
 	return s
 }
 
-// elsewhere reports whether clients may subscribe on replicas of the server, which do not report that to it:
-// it has some, or hides them.
+// elsewhere reports whether clients may subscribe on replicas, whose subscribers the server does
+// not count. It does if the server has replicas, or hides whether it has any.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {
 		return false
@@ -146,7 +147,7 @@ func (s subscribers) elsewhere() bool {
 	return replicas > 0 || s.hidden()
 }
 
-// hidden reports whether the server hides from us if it has replicas.
+// hidden reports whether the server hides whether it has replicas.
 func (s subscribers) hidden() bool {
 	if s.replication == nil {
 		return false
@@ -155,13 +156,14 @@ func (s subscribers) hidden() bool {
 	return redisreply.Denied(err) || redisreply.UnknownCommand(err)
 }
 
-// channelValue holds the subscribers of a channel, and the command that failed where they are unknown.
+// channelValue holds the number of subscribers of a channel, or the failed command if it is
+// unknown.
 type channelValue struct {
 	recipe.Value
 	failed redis.Cmder
 }
 
-// counts are the subscribers by channel. A channel is unknown while one of the two counts that it needs is.
+// counts returns the subscribers by channel. A channel is unknown if either of its two counts is.
 func (m *Master) counts(channels []string, s subscribers) map[string]channelValue {
 	sum := map[string]int64{}
 	var failed redis.Cmder

@@ -23,15 +23,16 @@ const (
 	rearmEvery = time.Minute // a master that would not push is asked again
 )
 
-// refusal of a master that answers to push. It is asked again at a slow beat.
+// refusal means that a running master refuses to push. Tracking is retried at a slow pace.
 type refusal struct{ inspect.Unseen }
 
 func (r refusal) Error() string { return r.Reason }
 
-// newer names the requirement, for a server without tracking.
+// newer is the requirement that is named for a server without tracking.
 const newer = "Redis 6 or later, without a proxy in front of it"
 
-// refuse is the refusal by the answer to a command; right would allow it, unless the answer names another.
+// refuse builds the refusal from a failed command. right would allow the command, unless the
+// reply names another right.
 func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
 	u := inspect.Unseen{
 		Aspect: inspect.AspectChanges, Where: p.Master.Address(), Read: "CLIENT TRACKING", Reason: why, Right: right,
@@ -46,7 +47,7 @@ func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
 // errLost ends a tracking connection that go-redis has replaced. Pushes were lost meanwhile.
 var errLost = errors.New("the tracking connection was lost")
 
-// Pusher lets one master push the keys that change, over a separate connection. It uses the
+// Pusher receives the changed keys of one master over a separate connection. It uses the
 // invalidation messages of client-side caching in broadcast mode
 // (https://redis.io/docs/latest/develop/reference/client-side-caching/).
 type Pusher struct {
@@ -63,7 +64,7 @@ type Pusher struct {
 	pinged time.Time // the ping that has no answer yet; zero: none
 }
 
-// Run keeps the connection until the context ends and reports its states.
+// Run keeps the connection open until the context ends, and reports its state.
 func (p *Pusher) Run(ctx context.Context, report func(armed bool, refused *inspect.Unseen)) {
 	for ctx.Err() == nil {
 		began, armed := p.Master.now(), false
@@ -90,7 +91,7 @@ func (p *Pusher) Run(ctx context.Context, report func(armed bool, refused *inspe
 	}
 }
 
-// session runs one connection; it returns why it ended.
+// session runs one connection and returns why it ended.
 func (p *Pusher) session(ctx context.Context, armed func()) error {
 	var connected atomic.Bool
 	options, err := p.Master.direct(ctx)
@@ -119,7 +120,7 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	return p.listen(ctx, conn, h, sync.OnceFunc(armed))
 }
 
-// arm asks the server to push; it fails when the server will not.
+// arm turns tracking on; it fails if the server refuses.
 func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	hello := c.Do(ctx, "hello", 3)
 	reply, err := hello.Result()
@@ -149,7 +150,7 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	}
 }
 
-// ping sends a sign of life; its answer comes through listen.
+// ping sends a heartbeat. listen receives the answer.
 func (p *Pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Master.timeout)
 	defer cancel()
@@ -160,7 +161,7 @@ func (p *Pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	return conn.Ping(ctx)
 }
 
-// waiting returns for how long a ping has had no answer; zero: none is waited for.
+// waiting returns how long a ping has gone unanswered; zero if none is pending.
 func (p *Pusher) waiting() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +171,7 @@ func (p *Pusher) waiting() time.Duration {
 	return max(1, p.Master.now().Sub(p.pinged))
 }
 
-// answered records the answer to a ping, an error or not; false if none was sent.
+// answered records an answer to a ping, even an error. It returns false if no ping was pending.
 func (p *Pusher) answered() bool {
 	p.mu.Lock()
 	asked := p.pinged
@@ -182,9 +183,10 @@ func (p *Pusher) answered() bool {
 	return !asked.IsZero()
 }
 
-// refusesPing reports whether a server refuses the ping alone: one whose disk fails says so to PING as it
-// does to writes (MISCONF), and answers reads and pushes as ever; our user may lack PING, or it may have
-// another name. After all other errors (LOADING, MASTERDOWN, BUSY) no key is answered either.
+// refusesPing reports whether a server refuses only PING. A server with a failing disk refuses
+// PING as it does writes (MISCONF), but still answers reads and pushes. Our user may also lack
+// the right, or PING may be renamed. All other errors (LOADING, MASTERDOWN, BUSY) affect keys
+// too.
 func refusesPing(err error) bool {
 	if redisreply.Denied(err) {
 		return redisreply.DeniedCommand(err.Error()) == "ping"
@@ -192,11 +194,11 @@ func refusesPing(err error) bool {
 	return redisreply.Starts(err, "MISCONF") || redisreply.UnknownCommand(err)
 }
 
-// silentFor is the number of time limits after which a tracking connection without an answer is given up.
+// silentFor is the number of timeouts after which a silent tracking connection is dropped.
 const silentFor = 3
 
-// keepAlive pings until the connection ends. It ends a silent one, and one to a server that the sentinels have
-// replaced.
+// keepAlive pings until the connection ends. It closes a silent connection, and one to a master
+// that Sentinel has replaced.
 func (p *Pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	defer conn.Close()
 	limit := p.Master.timeout
@@ -212,8 +214,8 @@ func (p *Pusher) keepAlive(ctx context.Context, conn *redis.PubSub, at string) {
 	}
 }
 
-// listen handles what the server pushes, armed from its first answer to a ping on: it may allow tracking and
-// refuse all else.
+// listen handles pushes. It calls armed at the first answer to a ping, since a server may allow
+// tracking and refuse everything else.
 func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidations, armed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var beats sync.WaitGroup
@@ -246,8 +248,8 @@ type invalidations struct {
 	over  atomic.Bool // there are too many
 }
 
-// HandlePushNotification implements push.NotificationHandler: "invalidate" and a list of keys; no list when the
-// database was flushed.
+// HandlePushNotification implements push.NotificationHandler. An "invalidate" message has a list
+// of keys, or none if the database was flushed.
 func (h *invalidations) HandlePushNotification(
 	_ context.Context, _ push.NotificationHandlerContext, message []any,
 ) error {

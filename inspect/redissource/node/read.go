@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// shown limits the bytes that are kept of a value. One more is requested, to see whether there are more.
+	// shown limits the bytes kept of a value. One more is requested, to detect longer values.
 	shown = 1 << 10
 	// digested limits the size of values that get a digest, in bytes.
 	digested = 64 << 10
-	// maxReadings of a key that changes each time that it is read.
+	// maxReadings limits the reads of a key that changes with every read.
 	maxReadings = 4
 )
 
-// Votes reads keys with one pipeline, and others where replies raise questions. An error means that the master as
-// a whole could not be asked.
+// Votes reads keys with one pipeline, and more where replies are unclear. An error means that the
+// master itself could not be asked.
 func (m *Master) Votes(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	if len(keys) == 0 { // still a sign of life
 		return nil, m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
@@ -34,7 +34,7 @@ func (m *Master) Votes(ctx context.Context, keys []string) ([]inspect.Vote, erro
 	return votes, m.confirm(ctx, keys, votes)
 }
 
-// readTyped reads keys, some of them again: those of another type than expected, or that changed meanwhile.
+// readTyped reads keys. It rereads those of an unexpected type and those that changed meanwhile.
 func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, error) {
 	votes, odd, err := m.readOnce(ctx, keys, false)
 	for n := 1; err == nil && len(odd) > 0 && n < maxReadings; n++ {
@@ -52,7 +52,7 @@ func (m *Master) readTyped(ctx context.Context, keys []string) ([]inspect.Vote, 
 	return votes, err
 }
 
-// unsteady is the vote of a key that was another each time that it was read: it may be held.
+// unsteady is the vote for a key that changed with every read: it may be held.
 func (m *Master) unsteady() inspect.Vote {
 	v := inspect.Vote{Addr: m.Address(), Error: "the key changed every time it was read"}
 	for _, a := range []inspect.Aspect{
@@ -63,14 +63,14 @@ func (m *Master) unsteady() inspect.Vote {
 	return v
 }
 
-// replace puts the newer votes of some keys into those of all.
+// replace overwrites the votes of some keys with newer ones.
 func replace(votes []inspect.Vote, keys []string, again []inspect.Vote, some []string) {
 	for i, key := range some {
 		votes[slices.Index(keys, key)] = again[i]
 	}
 }
 
-// confirm looks again at what looks dead, where this is the only look that there will be.
+// confirm reads entries that look dead again, since there will be no later read.
 func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vote) error {
 	var doubtful []string
 	for i, v := range votes {
@@ -91,8 +91,8 @@ func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	return err
 }
 
-// readOnce reads keys by the types that they are believed to have; odd are those to be read again. once: they
-// were read before.
+// readOnce reads keys by their presumed types and returns those to be read again. once: they were
+// read before.
 func (m *Master) readOnce(ctx context.Context, keys []string, once bool) ([]inspect.Vote, []string, error) {
 	readings := m.newReadings(keys, once)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// ReadKey reads one key as a Source does, with what belongs to it, over the caller's client, which it leaves open.
-// now is the clock; limit bounds each round trip. An error means that the master, shown as addr, could not be asked.
+// ReadKey reads one key and its related keys as a Source does. It uses the caller's client and
+// leaves it open. now is the clock; limit bounds each round trip. An error means that the master,
+// displayed as addr, could not be asked.
 func ReadKey(
 	ctx context.Context, now func() time.Time, client redis.UniversalClient, addr, key string, limit time.Duration,
 ) (inspect.Vote, error) {
@@ -27,7 +28,7 @@ func ReadKey(
 	return votes[0], nil
 }
 
-// readTime reads the server's clock, by INFO where TIME is refused.
+// readTime reads the server's clock, from INFO if TIME is refused.
 func (m *Master) readTime(ctx context.Context, c redis.UniversalClient) error {
 	start := m.now()
 	clock, info := c.Time(ctx), ""

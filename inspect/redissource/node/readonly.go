@@ -9,12 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// readOnly is the go-redis hook through which every command goes, those of a connection's start included. It counts
-// what it lets pass.
+// readOnly is the go-redis hook that every command passes, including those that set up a
+// connection. It counts the permitted ones.
 type readOnly struct{ sent *traffic }
 
-// traffic counts requests: every command of every pipeline, and the signs of life on connections
-// for pushes.
+// traffic counts requests: each command of each pipeline, and the heartbeats on push connections.
 type traffic struct{ commands, heartbeats atomic.Uint64 }
 
 func (t *traffic) add(commands int) { t.commands.Add(uint64(commands)) }
@@ -34,7 +33,7 @@ func (r readOnly) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook refuses a pipeline as a whole when one command in it is refused.
+// ProcessPipelineHook refuses a whole pipeline if one of its commands is refused.
 func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
@@ -52,16 +51,16 @@ func (r readOnly) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// setupError is the server's refusal of what a connection begins with: HELLO, AUTH, SELECT. Nothing else was
-// sent on it.
+// setupError means that the server refused HELLO, AUTH or SELECT on a new connection. Nothing
+// else was sent on it.
 type setupError struct{ refused error }
 
 func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
 func (e setupError) Unwrap() error { return e.refused }
 
-// notSent gives the commands of a pipeline the error that kept them from being sent. go-redis (9.23) does
-// that for failed connections alone: where the server refused to let us in, the commands would look answered,
-// with nothing in the answers.
+// notSent sets the error on the commands of a pipeline that was never sent. go-redis (9.23) does
+// so only for failed connections. After a refused login, the commands would look answered with
+// empty replies.
 func notSent(cmds []redis.Cmder, err error) {
 	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
 		return

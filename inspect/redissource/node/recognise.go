@@ -16,7 +16,7 @@ import (
 // rounds limits the follow-up queries.
 const rounds = 3
 
-// recognise reads the helper keys that recipes ask for, and makes votes from them.
+// recognise reads the helper keys that recipes request, and builds the votes.
 func (m *Master) recognise(ctx context.Context, readings []*keyReading) error {
 	for range rounds {
 		var asking []*keyReading
@@ -84,7 +84,7 @@ func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 	return nil
 }
 
-// decode makes a key's vote from its reading, and remembers how to read the key next time.
+// decode builds a key's vote and remembers how to read the key next time.
 func (m *Master) decode(r *keyReading) {
 	if r.again {
 		return
@@ -106,7 +106,7 @@ func (m *Master) decode(r *keyReading) {
 	m.blindClock(r)
 }
 
-// blind records in the vote whether the key exists, and what could not be read of it.
+// blind records in the vote whether the key exists, and which parts of it are unseen.
 func (m *Master) blind(r *keyReading) {
 	v := &r.vote
 	switch {
@@ -142,7 +142,7 @@ func (m *Master) blind(r *keyReading) {
 	}
 }
 
-// plain makes the vote of a key that no recipe recognises: a plain string, or not a lock.
+// plain builds the vote for a key that no recipe recognises: a plain string, or not a lock.
 func (m *Master) plain(r *keyReading) {
 	v, kind := &r.vote, r.shape.kind
 	switch {

@@ -23,7 +23,7 @@ const (
 	serverFault               // the server answers nothing: it is gone, wants another login, loads its data
 )
 
-// whole are the first words of replies after which the server answers nothing.
+// whole lists the error codes of a server that answers nothing.
 var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
 
 func faultOf(err error) fault {
@@ -46,7 +46,7 @@ func faultOf(err error) fault {
 	return commandFault
 }
 
-// serverError is the first error of these commands that speaks of the server as a whole.
+// serverError returns the first error that concerns the whole server.
 func serverError(err error, cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		if e := cmd.Err(); faultOf(e) == serverFault {
@@ -59,8 +59,8 @@ func serverError(err error, cmds []redis.Cmder) error {
 	return nil
 }
 
-// serverError returns the error of a whole request about keys. Of a cluster, other nodes may have failed than this one:
-// it has when no node answered.
+// serverError returns the error of a whole request about keys. In a cluster it may concern other
+// nodes, so this one has failed only if no node answered.
 func (m *Master) serverError(err error, cmds []redis.Cmder) error {
 	answered := func(cmd redis.Cmder) bool { return faultOf(cmd.Err()) != serverFault }
 	if m.keys != nil && slices.ContainsFunc(cmds, answered) {
@@ -69,14 +69,14 @@ func (m *Master) serverError(err error, cmds []redis.Cmder) error {
 	return serverError(err, cmds)
 }
 
-// miss is something that could not be read.
+// miss describes something that could not be read.
 func (m *Master) miss(aspect inspect.Aspect, cmd redis.Cmder, right string) inspect.Unseen {
 	return inspect.Unseen{
 		Aspect: aspect, Where: m.Address(), Read: readName(cmd), Reason: reason(cmd.Err()), Right: right,
 	}
 }
 
-// reason of a command without an answer, in the server's words.
+// reason explains a command without an answer, in the server's words.
 func reason(err error) string {
 	if err == nil {
 		return "no answer"
@@ -84,13 +84,13 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readName returns a command as people write it: PUBSUB NUMSUB.
+// readName returns the name of a command as people write it, such as PUBSUB NUMSUB.
 func readName(cmd redis.Cmder) string {
 	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
 }
 
-// rightFor returns the ACL rule that would allow a command; empty if no right is missing. keys is the pattern of the
-// keys that it reads, empty if it reads none.
+// rightFor returns the ACL rule that would allow a command; empty if no right is missing. keys is
+// the pattern of the keys that it reads; empty if it reads none.
 func rightFor(cmd redis.Cmder, keys string) string {
 	err, name := cmd.Err(), commandName(cmd.Args())
 	switch {
@@ -105,8 +105,7 @@ func rightFor(cmd redis.Cmder, keys string) string {
 	return "~" + keys
 }
 
-// helperPattern returns the pattern of the keys that relate to other locks as this helper does to
-// its lock.
+// helperPattern returns the pattern for the same helper key of other locks.
 func helperPattern(helper, lock string) string {
 	if helper == lock || lock == "" {
 		return helper
@@ -114,7 +113,7 @@ func helperPattern(helper, lock string) string {
 	return strings.ReplaceAll(helper, lock, "*")
 }
 
-// aspectOf maps a recipe's aspect to the one that is unknown without a helper key or channel.
+// aspectOf returns which aspect of a lock is unknown without a helper key or channel.
 func aspectOf(p recipe.Aspect) inspect.Aspect {
 	switch p {
 	case recipe.Waiters:

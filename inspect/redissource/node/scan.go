@@ -17,7 +17,8 @@ const (
 	manyScans   = 20                     // of a pass: the next one looks at more keys at once
 	MostScanned = 1000                   // keys in one SCAN
 	fewScanned  = 50                     // while others are to wait for less
-	// A pause between SCANs is at most so long, however slow the server is: during the first look, and later.
+	// Upper bounds of the pause between SCANs, however slow the server is: in the first pass, and
+	// later.
 	mostFirstPause = time.Second
 	mostPause      = 5 * time.Second
 	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
@@ -26,7 +27,7 @@ const (
 	restingScanPause = 2500 * time.Millisecond
 )
 
-// scanner goes over one master's keys, with pauses.
+// scanner passes over one master's keys, with pauses.
 type scanner struct {
 	m        *Master
 	patterns []string
@@ -43,7 +44,7 @@ type scanner struct {
 	keys   int // that the last pass named
 }
 
-// ScanLimits bound what looking for keys costs a server.
+// ScanLimits bounds what finding keys costs a server.
 type ScanLimits struct {
 	Unlimited bool    // no pauses
 	Duty      float64 // the share of the server's time
@@ -51,13 +52,14 @@ type ScanLimits struct {
 	Keys      int     // that match, of one pass; 0: no bound
 }
 
-// NewScanner looks for the keys that match one of the patterns; resting reports that there is no hurry.
+// NewScanner returns a scanner for keys that match a pattern. resting reports that there is no
+// hurry.
 func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, resting func() bool) *scanner {
 	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
 }
 
-// Pass looks at every key once and hands those that match to found, which may get one more than once. unsought is
-// the server's refusal of the scan.
+// Pass reads all keys once and hands the matching ones to found, possibly more than once.
+// unsought is set if the server refuses SCAN.
 func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought *inspect.Unseen, err error) {
 	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same
 	if len(s.patterns) == 1 {
@@ -69,7 +71,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 		var cmd *redis.ScanCmd
 		start := s.m.now()
 		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
-			// Of any type: keys of other types cost less than another pass over all keys.
+			// No TYPE filter: keys of other types cost less than another pass.
 			cmd = client.Scan(ctx, cursor, match, int64(s.count()))
 			return onlyBroken(cmd.Err())
 		})
@@ -103,7 +105,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 	return unsought, nil
 }
 
-// Keys returns how many keys the last pass named; -1 where the server left out those that do not match.
+// Keys returns how many keys the last pass returned; -1 if the server filtered them.
 func (s *scanner) Keys() int {
 	if len(s.patterns) == 1 {
 		return -1
@@ -111,7 +113,8 @@ func (s *scanner) Keys() int {
 	return s.keys
 }
 
-// count of one SCAN, in keys. Between long pauses it may be large, unless the budget gives it.
+// count returns the COUNT of one SCAN. It may be large if the pauses are long, unless the budget
+// sets it.
 func (s *scanner) count() int {
 	switch {
 	case s.limits.Count > 0:
@@ -125,9 +128,9 @@ func (s *scanner) count() int {
 
 func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
 
-// pause returns the rest after a SCAN: so long that SCAN takes no more than its share of the server's time,
-// within a bound. The quickest of the last calls shows that time: a slow server delays every call, our own
-// waiting for a processor does not.
+// pause returns how long to rest after a SCAN, so that SCAN uses no more than its share of the
+// server's time. It uses the fastest recent call: a slow server delays every call, our own
+// scheduling delays only some.
 func (s *scanner) pause(took time.Duration) time.Duration {
 	s.recent[s.calls%len(s.recent)] = took
 	s.calls++
@@ -135,7 +138,8 @@ func (s *scanner) pause(took time.Duration) time.Duration {
 		return 0
 	}
 	quickest := slices.Min(s.recent[:min(s.calls, len(s.recent))])
-	// At least 1.4 µs a key, and 40 µs a call: the cost to a server, with the match, wherever it was measured.
+	// Assume at least 1.4 µs a key and 40 µs a call, the lowest cost measured on a server,
+	// matching included.
 	work := max(quickest-s.m.way(), time.Duration(s.count())*1400*time.Nanosecond+40*time.Microsecond)
 	rest := time.Duration(float64(work) * (1/s.limits.Duty - 1))
 	switch {

@@ -13,14 +13,14 @@ const (
 	mostMet      = 8
 )
 
-// servers are those that connections to one address have reached.
+// servers are the servers that connections to one address have reached.
 type servers struct {
 	met     []string // run ids, in the order of the connections
 	several bool
 }
 
-// meet records the server that a new connection reached. One server replaces another at a restart or a failover, and
-// the first one does not come back. Behind a balancer they take turns.
+// meet records the server that a new connection reached. After a restart or failover, the old
+// server does not come back. Behind a balancer, servers alternate.
 func (s *servers) meet(runID string) {
 	if n := len(s.met); n > 0 && s.met[n-1] != runID && slices.Contains(s.met, runID) {
 		s.several = true
@@ -28,14 +28,14 @@ func (s *servers) meet(runID string) {
 	s.met = append(s.met, runID)
 }
 
-// alike reports whether the newest n connections reached the server of this run id.
+// alike reports whether the last n connections reached the server with this run id.
 func (s *servers) alike(n int, runID string) bool {
 	return len(s.met) >= n && !slices.ContainsFunc(s.met[len(s.met)-n:], func(id string) bool { return id != runID })
 }
 
-// SeveralServers reports whether different servers answer at the master's address. runID is what the newest status
-// says. It opens further connections, one after the other, until that is clear. Sentinels and Clusters name each
-// server themselves.
+// SeveralServers reports whether different servers answer at the master's address. runID comes
+// from the newest status. It opens further connections one by one until this is clear. Sentinel
+// and Cluster name each server themselves.
 func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 	if runID == "" || m.borrowed || m.InCluster() || m.BySentinel() {
 		return false
@@ -64,7 +64,7 @@ func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 	return s.several
 }
 
-// newRunID is the run id of the server that a new connection reaches.
+// newRunID returns the run id of the server that a new connection reaches.
 func newRunID(ctx context.Context, m *Master) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func newRunID(ctx context.Context, m *Master) (string, error) {
 	return runIDOf(info.Val()), info.Err()
 }
 
-// runIDOf is the run id in INFO's text; empty where it has none.
+// runIDOf returns the run id in an INFO reply, or an empty string.
 func runIDOf(info string) string {
 	if id := infoField(info, "run_id"); len(id) <= 64 && only(id, "0123456789abcdef") {
 		return id

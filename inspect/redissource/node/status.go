@@ -13,22 +13,23 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Status of a master by its own report. Each part may be missing.
+// Status is what a master reports about itself. Each part may be missing.
 type Status struct {
 	inspect.Server
 	// Reported means that INFO was answered. Features that the answer lacks are absent on the
 	// server.
 	Reported bool
-	// Master is the address of a replica's master.
+	// Master is the address of the master that a replica follows.
 	Master string
-	// Unseen lists the refused and failed questions.
+	// Unseen lists the questions that were refused or failed.
 	Unseen  []inspect.Unseen
 	Clients Clients
-	// Databases that hold keys.
+	// Databases lists the databases that hold keys.
 	Databases []inspect.Database
 }
 
-// ReadStatus asks a master about itself. Parts that it refuses stay empty; an error means that it did not answer.
+// ReadStatus asks a master about itself. Refused parts stay empty; an error means that the master
+// did not answer.
 func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	m.follow(ctx)
 	var st Status
@@ -38,7 +39,8 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	var start time.Time // of the request itself, which may have to wait until others are answered
 	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
-		// While it loads its data or has lost its master, it refuses PING and all keys, but not TIME and INFO.
+		// While it loads data or has lost its master, a server refuses PING and all keys, but not
+		// TIME and INFO.
 		ping, clock = p.Ping(ctx), p.Time(ctx)
 		info = p.Info(ctx) // one request for all sections that are not asked for by name
 	})
@@ -65,7 +67,7 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	return st, m.readClients(ctx, &st, info.Val())
 }
 
-// readRole asks for the role where INFO does not have it: HELLO needs no right.
+// readRole gets the role from HELLO if INFO lacks it, since HELLO needs no right.
 func (m *Master) readRole(ctx context.Context, st *Status) error {
 	if st.Role != "" {
 		return nil
@@ -83,7 +85,7 @@ func (m *Master) readRole(ctx context.Context, st *Status) error {
 	return nil
 }
 
-// readHello reads the server's fields in a HELLO reply, which is a flat list in RESP2.
+// readHello reads the server's fields from a HELLO reply, which is a flat list in RESP2.
 func (st *Status) readHello(hello *redis.Cmd) {
 	fields := map[any]any{}
 	switch reply := hello.Val().(type) {
@@ -103,7 +105,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 	st.Version = cmp.Or(st.Version, versionOf(version))
 }
 
-// readInfo reads an INFO reply, whose text is not trusted.
+// readInfo parses an INFO reply, whose text is untrusted.
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
 	st.Cluster = cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")) == "cluster" // the latter: Valkey
@@ -149,7 +151,7 @@ func databases(info string) (list []inspect.Database) {
 	return list
 }
 
-// versionOf returns s if it is a version, since it is printed; else it is empty.
+// versionOf returns s if it looks like a version, else an empty string, since it is printed.
 func versionOf(s string) string {
 	if len(s) > 32 || !only(s, "0123456789.") {
 		return ""
@@ -157,8 +159,8 @@ func versionOf(s string) string {
 	return s
 }
 
-// persistence is limited to what INFO reports: neither the fsync policy nor whether snapshots are configured, only
-// whether there was one.
+// persistence reports only what INFO shows: whether there was a snapshot, but not the fsync
+// policy or whether snapshots are configured.
 func persistence(info string) string {
 	if infoField(info, "aof_enabled") == "1" {
 		return "aof"
@@ -172,7 +174,7 @@ func persistence(info string) string {
 
 func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
 
-// onlyBroken drops errors that the server replied, except those that mean that it will not answer at all.
+// onlyBroken drops error replies, except those of a server that answers nothing.
 func onlyBroken(err error) error {
 	if faultOf(err) != serverFault {
 		return nil
@@ -180,11 +182,12 @@ func onlyBroken(err error) error {
 	return err
 }
 
-// The roles of a Redis server, in our words.
+// Role names of Redis servers, as we display them.
 const (
 	roleMaster  = "master"
 	RoleReplica = "replica"
-	// RoleActive is KeyDB's: it accepts writes, and copies those of other servers.
+	// RoleActive is a KeyDB role: the server accepts writes and replicates those of other
+	// servers.
 	RoleActive = "active-replica"
 )
 
@@ -201,7 +204,7 @@ func roleName(candidates ...string) string {
 	return ""
 }
 
-// infoField finds a field in INFO's text; empty if it is not there.
+// infoField returns a field of an INFO reply, or an empty string.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -211,7 +214,7 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// infoNumber is a field that is a number and not negative.
+// infoNumber returns a field that is a non-negative number.
 func infoNumber(info, name string) (int64, bool) {
 	n, err := strconv.ParseInt(infoField(info, name), 10, 64)
 	if err != nil || n < 0 {

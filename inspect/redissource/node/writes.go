@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// readWrites records whether a master refuses writes. Redis refuses PING, too, while it does so for its disk
-// (processCommand in its server.c): that a snapshot failed, which INFO has, is not a reason where no save points
-// are set or stop-writes-on-bgsave-error is off, which INFO does not have. Where PING may not be sent, it is
-// unknown. A replica whose own snapshot failed refuses PING as well (since Redis 7), and takes no client's
-// writes anyhow.
+// readWrites records whether a master refuses writes. When its disk fails, Redis refuses PING as
+// well as writes (processCommand in its server.c). A failed snapshot in INFO is not proof:
+// without save points, or with stop-writes-on-bgsave-error off, writes continue, and INFO shows
+// neither. If PING is not permitted, the answer is unknown. Since Redis 7, a replica whose own
+// snapshot failed also refuses PING, but takes no client writes anyway.
 func (m *Master) readWrites(st *Status, ping redis.Cmder, info string) {
 	switch {
 	case st.Role == RoleReplica:
@@ -35,8 +35,8 @@ func (m *Master) readWrites(st *Status, ping redis.Cmder, info string) {
 	}
 }
 
-// full reports whether a server is over its maxmemory and evicts nothing. Buffers of replicas and of the
-// append-only file do not count (getMaxmemoryState in Redis' evict.c).
+// full reports whether a server exceeds maxmemory without evicting. Replica and append-only file
+// buffers do not count (getMaxmemoryState in Redis' evict.c).
 func full(info string) bool {
 	limit, _ := infoNumber(info, "maxmemory")
 	used, _ := infoNumber(info, "used_memory")
