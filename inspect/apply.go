@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// freed is a holder that this program forced out.
+// freed identifies a holder that this program forced out.
 type freed struct {
 	lock ID
 	name Untrusted
 }
 
-// forcedFor is how long after our force-release a holder's end counts as its effect.
+// forcedFor is how long after a force-release the holder's end is attributed to it.
 const forcedFor = 10 * time.Second
 
 // Forced announces that this program is about to free a holder, so that its end is reported as forced.
@@ -21,12 +21,12 @@ func (o *Observer) Forced(id ID, holder Untrusted) {
 	now := o.now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// their ends were not seen
+	// forget releases whose effect we never saw
 	maps.DeleteFunc(o.forced, func(_ freed, at time.Time) bool { return now.Sub(at) > forcedFor })
 	o.forced[freed{id, holder}] = now
 }
 
-// wasForced reports whether this program freed a holder, and forgets it.
+// wasForced reports whether this program freed a holder, and forgets that it did.
 func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,14 +35,15 @@ func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	return ok && now.Sub(at) <= forcedFor
 }
 
-// endedSession is a session of a backend that this program ended.
+// endedSession identifies a session that this program ended.
 type endedSession struct {
 	backend string
 	id      int64
 }
 
-// Expired announces that this program is about to end a session of a backend, as a sandbox can. Else
-// a session that ends before its time is taken for a release. undo is for when it could not be ended.
+// Expired announces that this program is about to end a session of a backend, as a sandbox can.
+// Without it, the early end would look like a release. Call undo if the session could not be
+// ended.
 func (o *Observer) Expired(backend string, session int64) (undo func()) {
 	now, ended := o.now(), endedSession{backend, session}
 	o.mu.Lock()
@@ -64,19 +65,19 @@ func (o *Observer) wasExpired(backend string, session int64, now time.Time) bool
 	return ok && now.Sub(at) <= forcedFor
 }
 
-// passingFor is the time within which a lock that was given to Forget is dropped once it is free.
+// passingFor is how long a lock given to Forget is watched for becoming free.
 const passingFor = 2 * time.Minute
 
-// Forget announces that a lock which this program created temporarily is no longer needed.
-// The lock goes as soon as it has no holders or waiters. Sources list other free locks for some
-// time longer.
+// Forget announces that a lock which this program created temporarily is no longer needed. It is
+// dropped as soon as it has no holders or waiters. Sources list other free locks for some time
+// longer.
 func (o *Observer) Forget(id ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.passed[id] = o.now()
 }
 
-// dropPassed drops the locks given to Forget that are free by now.
+// dropPassed drops the locks given to Forget that are now free.
 func (o *Observer) dropPassed(now time.Time) {
 	o.mu.Lock()
 	maps.DeleteFunc(o.passed, func(_ ID, reported time.Time) bool { return now.Sub(reported) > passingFor })
@@ -89,7 +90,7 @@ func (o *Observer) dropPassed(now time.Time) {
 	}
 }
 
-// apply applies an update of a source.
+// apply applies a source's update.
 func (o *Observer) apply(u sourceUpdate) {
 	now := o.now()
 	if !u.At.IsZero() && u.At.Before(now) {
@@ -128,7 +129,8 @@ func (o *Observer) apply(u sourceUpdate) {
 	o.judgeSpreads(now)
 }
 
-// judgeSpreads diagnoses the locks of backends again whose target has become suspect, or is so no more.
+// judgeSpreads diagnoses a backend's locks again when its target becomes suspect or stops being
+// so.
 func (o *Observer) judgeSpreads(now time.Time) {
 	for _, p := range o.backends {
 		before := p.suspect
@@ -155,8 +157,8 @@ func (o *Observer) updateBackend(source int, b *Backend, now time.Time) {
 	o.dirty = true
 }
 
-// moveGrants shifts the grant times that we observed, which were computed from an older estimate of
-// the backend's clock.
+// moveGrants shifts the grant times that we observed when the estimate of the backend's clock
+// changes.
 func (o *Observer) moveGrants(p *backendState, by time.Duration) {
 	for l := range o.locks.all() {
 		if moved := l.movedBy(by); l.ID.Backend == p.name && moved != nil {
@@ -185,8 +187,8 @@ func (l *Lock) movedBy(by time.Duration) *Lock {
 	return moved
 }
 
-// grantSeen reports whether a holder's grant was seen by us, and so is dated by our clock and its distance
-// from the servers'.
+// grantSeen reports whether we saw the holder's grant. Its time then comes from our clock and the
+// estimated offset of the servers' clock.
 func (c *Contender) grantSeen() bool { return !c.HeldSince.IsZero() && !c.HeldSince.Equal(c.Since) }
 
 // endFirstPass notes that a backend has been read completely once.
@@ -204,8 +206,8 @@ type hiddenLock struct {
 	since time.Time
 }
 
-// known is the newest version of a lock that could be read, and the time, by our clock, since when none
-// could; zero if it can.
+// known returns the newest readable version of a lock. blindFrom is the time, by our clock, since
+// when it could not be read; zero if it can be.
 func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {
@@ -299,7 +301,7 @@ func (o *Observer) remember(p *backendState, c change, now time.Time) {
 	c.is.Observed.History = t.apply(c)
 }
 
-// drop forgets a lock that is gone. withdrawn: it was none.
+// drop forgets a lock that is gone. withdrawn means that it was not a lock after all.
 func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	before := o.locks.get(id)
 	if before == nil {
@@ -332,7 +334,7 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	}
 }
 
-// retire keeps the history of a lock that is gone until enough others have gone after it.
+// retire keeps the history of a lock that is gone until enough others have gone later.
 func (o *Observer) retire(id ID) {
 	if i := slices.Index(o.former, id); i >= 0 {
 		o.former = slices.Delete(o.former, i, i+1)
@@ -368,9 +370,8 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	}
 }
 
-// rejoin puts a new table of sessions into the locks of a backend that it says something new about. Most
-// tables repeat the one before, which all locks were joined with: looking at a million contenders takes 60
-// ms.
+// rejoin joins a new session table with the locks of a backend for which it changes something.
+// Most tables repeat the previous one, and a pass over a million contenders takes 60 ms.
 func (o *Observer) rejoin(p *backendState, now time.Time) {
 	if repeats(p.sessions, p.former) {
 		return
@@ -421,7 +422,7 @@ func repeats(table, before map[int64]Session) bool {
 	return true
 }
 
-// reread is a copy of a lock, to be changed, with no findings but its source's.
+// reread copies a lock so that it can be changed, with only its source's findings.
 func reread(l *Lock) *Lock {
 	c := clone(l)
 	c.Findings = l.Findings[:l.Observed.Reported]

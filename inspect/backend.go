@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BackendKind is the kind of service that keeps the locks.
+// BackendKind is the kind of lock service.
 type BackendKind string
 
 // The kinds of backends.
@@ -15,17 +15,17 @@ const (
 	Redis     BackendKind = "redis"
 )
 
-// BackendState grades the reading of a backend.
+// BackendState says how well a backend can be read.
 type BackendState string
 
-// The states of a backend. Degraded: a part of it does not answer.
+// The states of a backend. Degraded means that a part of it does not answer.
 const (
 	Connected BackendState = "connected"
 	Degraded  BackendState = "degraded"
 	Down      BackendState = "down"
 )
 
-// Mode is how changes on a backend are learned.
+// Mode is how we learn about changes on a backend.
 type Mode string
 
 // The modes of reading.
@@ -36,33 +36,34 @@ const (
 	ModeOnce  Mode = "once"  // a one-shot command
 )
 
-// Backend is the state of one place where locks live. It has many fields, as Server, Lock and Contender do: each is one
-// fact that rules, screens and JSON use.
+// Backend is the state of one place where locks live. Like Server, Lock and Contender it has many
+// fields, each one fact for rules, screens and JSON.
 type Backend struct {
 	Name  string
 	Kind  BackendKind
 	State BackendState
 	Mode  Mode
 	Error string
-	// Servers in the order of the target; of a Redis Cluster all nodes, with Sentinel the master.
+	// Servers in the order of the target. A Redis Cluster lists all nodes; with Sentinel it is the
+	// master.
 	Servers []Server
 	// Topology of a Redis backend's servers; empty for ZooKeeper.
 	Topology Topology
 	// Voters is the number of servers of a ZooKeeper ensemble, named in the target or not. It is 0 if that is
 	// unknown, or if some have no vote or more than one.
 	Voters int
-	// Clock dates the entries on a ZooKeeper backend; zero for Redis.
+	// Clock is the clock that dates entries on a ZooKeeper backend; zero for Redis.
 	Clock LeaderClock
-	// User is our name in its servers' access lists; empty if unknown, and for ZooKeeper.
+	// User is our name in the servers' access lists; empty if unknown, and for ZooKeeper.
 	User string
 	// Unseen lists refused and failed reads that no lock lists itself; they could hide some locks
 	// or a finding.
 	Unseen   []Unseen
 	Findings []Finding
-	// Cost of our reading to its servers.
+	// Cost is the load of our reading on its servers.
 	Cost Cost
-	// Reading describes how the backend is read: the contents of a request, and what reports changes. Empty:
-	// unknown.
+	// Reading describes how the backend is read: what one request fetches, and what reports
+	// changes. It is empty if unknown.
 	Reading string
 	// FirstPass is true once everything has been read once; Scanned counts the directories or keys
 	// so far.
@@ -72,16 +73,16 @@ type Backend struct {
 	// Empty counts the unused lock directories, as of the last slow beat; zero for Redis and before
 	// the first pass.
 	Empty EmptyDirs
-	// Reach says how to reach it from a command line, as it was configured.
+	// Reach says how to reach it from a command line, as configured.
 	Reach Reach
-	// Spread of its locks over its masters, as counted by the Observer.
+	// Spread of its locks over its masters, counted by the Observer.
 	Spread Spread
-	// Outliers are its clients with far more entries in locks than their peers, as counted by the Observer.
+	// Outliers are clients with far more entries in locks than their peers, found by the Observer.
 	Outliers []Outlier
-	// Lost counts how often the servers, or one of them, stopped answering while we looked.
+	// Lost counts how often one or all of the servers stopped answering while we looked.
 	Lost int
-	// HeardAt is when, by our clock, one of its servers last answered us; zero if none did or
-	// it was not reported. It is as of the report: while the backend answers it is newer than that.
+	// HeardAt is when, by our clock, one of its servers last answered us; zero if none did or it
+	// was not reported. While the backend answers, the true time is newer than this report.
 	HeardAt time.Time
 	// DisturbedAt is the latest time, by our clock, at which clients had a reason to reconnect: a
 	// server started or stopped answering, another leader was elected, or we could not look. A
@@ -90,14 +91,15 @@ type Backend struct {
 	DisturbedAt time.Time
 }
 
-// Sought is what a source looks for on a backend, reported if it finds nothing.
+// Sought is what a source looks for on a backend. It is shown if nothing was found.
 type Sought struct {
-	// For holds the patterns of keys, the generic words first, or the roots; empty: unknown, or one named lock.
+	// For holds the patterns of keys, the generic words first, or the roots. It is empty if
+	// unknown, or for one named lock.
 	For []string
 	// Among is the number of keys or nodes that were checked, if Counted.
 	Among   int
 	Counted bool
-	// Database of a Redis backend, and the others of its servers that hold keys.
+	// Database of a Redis backend, and the other databases of its servers that hold keys.
 	Database  int
 	Elsewhere []Database
 }
@@ -117,21 +119,23 @@ const (
 
 // Cost is our own load on a backend.
 type Cost struct {
-	// Requests sent to all its servers since the start, heartbeats not counted, and their rate over the last
-	// seconds.
+	// Requests counts those sent to all its servers since the start, without heartbeats. The rate
+	// is that of the last seconds.
 	Requests  uint64
 	PerSecond float64
-	// Limit is the rate that our budget allows on all servers together, without short bursts; 0: no limit. It
-	// is halved while Slowed: the servers answer much more slowly than at the start.
+	// Limit is the rate that our budget allows on all servers together, without short bursts; 0
+	// means no limit. It is halved while Slowed: the servers answer much more slowly than at the
+	// start.
 	Limit  float64
 	Slowed bool
-	// Quickest is the time of the quickest of our last requests, as if each was for one read, to the slowest server.
-	// StartQuickest is the same for the first requests, at least a millisecond. Both are zero until enough were sent.
-	// We are Slowed while Quickest is above three times StartQuickest.
+	// Quickest is the time of the quickest of our last requests, as if each was for one read, to
+	// the slowest server. StartQuickest is the same for the first requests, at least a
+	// millisecond. Both are zero until enough were sent. We are Slowed while Quickest is more than
+	// three times StartQuickest.
 	Quickest, StartQuickest time.Duration
-	// Items are the reads in requests for many reads, and Bytes the length of their answers, since the start;
-	// their rates over the last seconds; and how many a second our budget allows, 0 for no limit or if no request
-	// carries many.
+	// Items are the reads within multi-read requests, and Bytes the length of their answers, since
+	// the start. Their rates are those of the last seconds. The limit is what our budget allows
+	// per second; 0 means no limit or no multi-read requests.
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
@@ -139,7 +143,8 @@ type Cost struct {
 	Heartbeats uint64
 	// Watches set by us on the servers now.
 	Watches int
-	// Duty is the largest share of a Redis master's time that looking for keys may take; 0 for ZooKeeper.
+	// Duty is the largest share of a Redis master's time that we may spend on looking for keys; 0
+	// for ZooKeeper.
 	Duty float64
 }
 
@@ -160,56 +165,58 @@ type Server struct {
 	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty.
 	// A replica has no vote.
 	Role string
-	// Cluster: it is a node of a Redis Cluster, and has only the keys of its slots.
+	// Cluster is set for a node of a Redis Cluster, which has only the keys of its slots.
 	Cluster bool
 	// Version of its software; empty if unknown.
 	Version string
-	// Requests and Heartbeats that we sent to it, as in Cost, and the rate of the requests over the last
-	// seconds. Zero where they are counted for the backend only.
+	// Requests and Heartbeats that we sent to it, as in Cost, and the recent rate of requests.
+	// They are zero if counted only for the whole backend.
 	Requests, Heartbeats uint64
 	PerSecond            float64
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
-	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its tolerance,
-	// half of the round trip of its reading; zero if unknown.
+	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its
+	// tolerance, half the round trip of the reading; zero if unknown.
 	ClockOffset, ClockWithin time.Duration
 	ClockKnown               bool
 	// StartedAt is the start of the server process, by our clock. For a ZooKeeper server it is the
 	// start of its role, which every election restarts. Zero if unknown.
 	StartedAt time.Time
-	// Zxid is a ZooKeeper server's newest transaction, the election's number in its upper half; zero when
-	// unknown. Lagging: it lacks what the leader had a second ago.
+	// Zxid is a ZooKeeper server's newest transaction, with the election's number in its upper
+	// half; zero if unknown. Lagging means that it lacks what the leader had a second ago.
 	Zxid    uint64
 	Lagging bool
-	// Lag is how long, at least, the leader had had the oldest transaction that this server still lacked when it
-	// was last asked; zero if it lacked none, or if unknown. A one-shot look sees at most a second of it.
+	// Lag is the least time for which the leader has had a transaction that this server still
+	// lacked when last asked. It is zero if none was lacking, or if unknown. A one-shot look sees
+	// at most a second of it.
 	Lag time.Duration
-	// NodesApart is how many znodes it has more than the leader at the same transaction (negative: fewer), as two
-	// looks found while nothing was written; zero if it has as many, or if unknown.
+	// NodesApart is how many more znodes it has than the leader at the same transaction; negative
+	// if fewer. Two looks without a write between them must agree. Zero means equal or unknown.
 	NodesApart int
-	// LeadsFor is the time from the first to the newest of the consecutive answers in which a ZooKeeper server
-	// said that it leads in one and the same election; zero if it said so once, or never.
+	// LeadsFor is the time between the first and the newest consecutive answers in which a
+	// ZooKeeper server said that it leads in the same election. It is zero if it said so once or
+	// never.
 	LeadsFor time.Duration
-	// RunID changes when a Redis server restarts; empty if unknown. Several: connections to its address reach
-	// different servers in turn.
+	// RunID changes when a Redis server restarts; empty if unknown. Several means that connections
+	// to its address reach different servers in turn.
 	RunID   string
 	Several bool
 	// MaxMemory in bytes, 0 if unlimited or unknown, and the eviction policy of a full Redis server;
 	// empty if unknown.
 	MaxMemory      int64
 	EvictionPolicy string
-	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty if unknown. INFO reports neither the fsync
-	// policy nor whether snapshots are configured, only whether there was one.
+	// Persistence of a Redis server over a restart: "aof" or "rdb"; empty if unknown. INFO reports
+	// neither the fsync policy nor whether snapshots are configured, only whether one was made.
 	Persistence string
-	// Replicas that a Redis master has connected. NeedsReplicas: it takes writes only while enough of them keep up
-	// (min-replicas-to-write).
+	// Replicas connected to a Redis master. NeedsReplicas means that it accepts writes only while
+	// enough of them keep up (min-replicas-to-write).
 	Replicas      int
 	NeedsReplicas bool
 	// WritesRefused is the reason why a Redis master refuses writes; empty if it accepts them, or
 	// does not say.
 	WritesRefused WriteRefusal
 	Error         string
-	// Fault is the reason why it is ServerDown; empty if it does not answer, or is up.
+	// Fault is why it is ServerDown; empty if it does not answer, or is up.
 	Fault ServerFault
 }
 
@@ -217,17 +224,19 @@ type Server struct {
 type ServerFault string
 
 const (
-	// FaultOurs: our login, our certificate or our way there failed. It may serve every other client.
+	// FaultOurs means that our login, certificate or network path failed. It may serve other
+	// clients.
 	FaultOurs ServerFault = "ours"
-	// FaultNoQuorum: a ZooKeeper server runs, but is not part of a quorum.
+	// FaultNoQuorum means that a ZooKeeper server runs, but is not part of a quorum.
 	FaultNoQuorum ServerFault = "no-quorum"
 )
 
-// WriteRefusal is a reason why a Redis master answers reads and refuses writes.
+// WriteRefusal is why a Redis master answers reads but refuses writes.
 type WriteRefusal string
 
-// The reasons of a refusal, as tried on Redis 7: for all but the last it refuses DEL, PEXPIRE and scripts as well
-// as SET; for the last only commands that need memory, such as SET and HINCRBY.
+// The reasons for a refusal, as tried on Redis 7. In all cases but the last it refuses DEL,
+// PEXPIRE and scripts as well as SET. In the last it refuses only commands that need memory, such
+// as SET and HINCRBY.
 const (
 	// its last snapshot failed, and stop-writes-on-bgsave-error is on (MISCONF)
 	RefusedForSave     WriteRefusal = "save"
@@ -236,12 +245,12 @@ const (
 	RefusedForMemory   WriteRefusal = "memory"   // it is over maxmemory and has nothing to evict (OOM)
 )
 
-// EmptyDirs are directories in ZooKeeper that had children once and have none now.
+// EmptyDirs are directories in ZooKeeper that once had children and have none now.
 type EmptyDirs struct {
 	Count int
-	// Oldest is when the oldest of them was made, by the servers' clock.
+	// Oldest is when the oldest of them was created, by the servers' clock.
 	Oldest time.Time
-	// Under is the directory that has the most of them, UnderCount.
+	// Under is the directory with the most of them, UnderCount.
 	Under      string
 	UnderCount int
 }
@@ -251,8 +260,8 @@ type Session struct {
 	ID             int64
 	Client, Server string
 	Timeout        time.Duration
-	// LastContact is the time, by our clock, at which the server last heard of the client; Established is by the
-	// server's. Both zero if unknown.
+	// LastContact is when, by our clock, the server last heard from the client. Established is by
+	// the server's clock. Both are zero if unknown.
 	LastContact, Established time.Time
 }
 
@@ -269,29 +278,31 @@ func (s *Server) MayEvict(v *Vote) bool {
 		!(v.NoExpiry && strings.HasPrefix(s.EvictionPolicy, "volatile-"))
 }
 
-// LeaderClock is the clock that dates the entries on a ZooKeeper backend: that of its leader or
-// only server. The zero value, as for Redis, leaves times unchanged.
+// LeaderClock is the clock that dates the entries on a ZooKeeper backend: its leader's or only
+// server's. The zero value, as for Redis, leaves times unchanged.
 type LeaderClock struct {
-	// Offset is that clock minus ours, right to Within; meaningful when Known. Otherwise it is 0, or the least
-	// by which that clock is ahead of ours.
+	// Offset is that clock minus ours, right to Within; meaningful when Known. Otherwise it is 0,
+	// or the least by which that clock is ahead of ours.
 	Offset, Within time.Duration
 	Known          bool
 	// From is the first transaction that it is known to have dated. Earlier ones were dated by another
 	// leader, or by this one before its clock stepped.
 	From int64
-	// Oldest and Newest are the earliest and the latest instant by it that are known; zero: none.
+	// Oldest and Newest are the earliest and latest known instants by that clock; zero if none are
+	// known.
 	Oldest, Newest time.Time
 }
 
 func (k *LeaderClock) isZero() bool { return !k.Known && k.Newest.IsZero() && k.From == 0 }
 
-// Dates reports whether a transaction can be dated by our clock: the clock that dated it is known.
+// Dates reports whether a transaction can be dated by our clock, because the clock that dated it
+// is known.
 func (b *Backend) Dates(czxid int64) bool {
 	return b == nil || b.Clock.isZero() || b.Clock.Known && czxid >= b.Clock.From
 }
 
-// AgeAtLeast is the least age of an instant by which the backend dated a transaction. If the clock is not known,
-// only later instants by the same clock count.
+// AgeAtLeast is the least age of an instant by which the backend dated a transaction. If its clock
+// is not known, the age is measured against later instants by the same clock.
 func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time.Duration {
 	if b == nil || b.Clock.isZero() {
 		return max(0, now.Add(b.ClockOffset()).Sub(instant))
@@ -309,8 +320,9 @@ func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time
 	return max(0, least)
 }
 
-// ClockOffset is the backend's clock minus ours: for ZooKeeper its leader's, else its first server's with a known
-// clock; 0 if unknown, or the least by which it is ahead.
+// ClockOffset is the backend's clock minus ours. For ZooKeeper it is the leader's clock, else that
+// of the first server with a known clock. It is 0 if unknown, or the least by which the clock is
+// ahead.
 func (b *Backend) ClockOffset() time.Duration {
 	if b == nil {
 		return 0
@@ -326,7 +338,8 @@ func (b *Backend) ClockOffset() time.Duration {
 	return 0
 }
 
-// clockOf is one of its servers' clock minus ours; false if unknown, and then it is the backend's.
+// clockOf is the clock of one of its servers minus ours. It returns the backend's and false if
+// that is unknown.
 func (b *Backend) clockOf(server string) (time.Duration, bool) {
 	if b == nil {
 		return 0, false

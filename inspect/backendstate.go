@@ -6,60 +6,63 @@ import (
 	"time"
 )
 
-// backendState is the Observer's knowledge of one backend, apart from its locks. A source reports one, a recording of
-// several. Most of its many fields are two versions of a table, newest and former, with their times.
+// backendState is what the Observer knows about one backend, apart from its locks. A source
+// reports one, a recording several. Most of its many fields are two versions of a table, newest
+// and former, with their times.
 type backendState struct {
 	source int
 	name   string
-	// state is nil until it was reported; shown includes the rules' findings.
+	// state is nil until one is reported; shown includes the rules' findings.
 	state *Backend
 	shown *shownBackend
-	// since when, by our clock, all of it is watched; zero before that.
+	// since is when, by our clock, we began to watch all of it; zero before that.
 	since time.Time
 	// offset is the backend's clock minus ours, to the second, as used for the grants that we saw.
 	offset time.Duration
-	// quiet is the history of a lock that has not changed since.
+	// quiet is the shared history of locks that have not changed since.
 	quiet *History
 	// firstPassDone: everything has been read once, so anything that appears now is new.
 	firstPassDone bool
-	// sessions as last reported, former the time before.
+	// sessions is the last reported table, former the previous one.
 	sessions, former map[int64]Session
-	// away are sessions that are not in the newest table, as an older one had them, while they cannot have run out.
+	// away has the sessions missing from the newest table that cannot have expired yet, as last
+	// reported.
 	away map[int64]Session
-	// allSessions: one that is not in sessions is gone, allFormer: nor was one that is not in former there.
-	// sessionsAt and formerAt are when the servers were asked for them, by our clock, and sessionsIn and
-	// formerIn when all had answered.
+	// allSessions and allFormer say that the tables sessions and former are complete. sessionsAt
+	// and formerAt are when the servers were asked for them, by our clock. sessionsIn and formerIn
+	// are when all had answered.
 	allSessions, allFormer bool
 	sessionsAt, sessionsIn time.Time
 	formerAt, formerIn     time.Time
-	// watches is the newest table of all watches, covered the newer ones that speak of some locks only.
+	// watches is the newest table of all watches; covered has newer ones that cover only some
+	// locks.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil bound the last time without sight of all of it: its silence, or ours.
-	// blindReported is the end of the blindness that was reported.
+	// blindFrom and blindUntil bound the last time that we could not see all of it: it was silent,
+	// or we did not look. blindReported is the end of the gap that was reported.
 	blindFrom, blindUntil, blindReported time.Time
-	// blindBefore are the times without sight shortly before that one: locks may not have been read since.
+	// blindBefore has the gaps shortly before that one: locks may not have been read since.
 	blindBefore []Interval
 	cluster     cluster
-	// spread is counted as locks come and go; suspect is the verdict by which the locks were last judged, and
-	// suspectSince the time since which they look so.
+	// spread is counted as locks come and go. suspect is the verdict by which the locks were last
+	// judged. suspectSince is when they began to look suspect.
 	spread       spread
 	suspect      bool
 	suspectSince time.Time
-	// outliers as last found.
+	// outliers found last.
 	outliers []Outlier
 }
 
-// shownBackend is a backend as it is published, and the state that it was made of.
+// shownBackend is a backend as published, and the state it was made from.
 type shownBackend struct {
 	*Backend
 	from *Backend
 }
 
-// once reports whether the backend is read once.
+// once reports whether the backend is read only once.
 func (p *backendState) once() bool { return p.state != nil && p.state.Mode == ModeOnce }
 
-// watchTable is the newest table that speaks of a lock.
+// watchTable is the newest table that covers a lock.
 func (p *backendState) watchTable(id ID) *WatchTable {
 	if t := p.covered[id]; t != nil {
 		return t
@@ -67,10 +70,11 @@ func (p *backendState) watchTable(id ID) *WatchTable {
 	return p.watches
 }
 
-// tablesLast is the age above which a table is old. It is read every 10 s while a viewer has the lock open.
+// tablesLast is the age at which a table becomes old. It is read every 10 s while a viewer has the
+// lock open.
 const tablesLast = time.Minute
 
-// ageOf classifies a table by the time of its reading. A one-shot command has just read it.
+// ageOf classifies a table by when it was read. A one-shot command has just read it.
 func (p *backendState) ageOf(t *WatchTable, now time.Time) TableAge {
 	switch {
 	case t == nil || p.state == nil || p.once():
@@ -114,7 +118,7 @@ func (p *backendState) historyOf(l *Lock) *History {
 	}
 }
 
-// backend finds a backend by its name, or makes it.
+// backend finds a backend by its name, or creates it.
 func (o *Observer) backend(source int, name string) *backendState {
 	if p := o.byName[name]; p != nil {
 		return p
@@ -155,8 +159,8 @@ func (p *backendState) skipped(g Gap, now time.Time, count int) []Event {
 	return p.wentBlind(Interval{g.From, g.Until}, now)
 }
 
-// loseSight records an interval in which the whole backend was not watched; a zero end means that
-// it is still.
+// loseSight records an interval in which the whole backend was not watched. A zero end means that
+// it still is not.
 func (p *backendState) loseSight(i Interval, count int) {
 	p.blindBefore = slices.DeleteFunc(append(p.blindBefore, Interval{p.blindFrom, p.blindUntil}),
 		func(b Interval) bool {
@@ -165,7 +169,7 @@ func (p *backendState) loseSight(i Interval, count int) {
 	p.blindFrom, p.blindUntil = i.From, i.To
 }
 
-// blindSince is the time since when a lock that was read last at an instant may have been out of sight.
+// blindSince returns since when a lock last read at readAt may have been out of sight.
 func (p *backendState) blindSince(readAt time.Time) time.Time {
 	from := p.blindFrom
 	for _, b := range p.blindBefore {
@@ -181,8 +185,8 @@ func readAgain(count int) time.Duration {
 	return 5*time.Second + time.Duration(count)*2*time.Millisecond
 }
 
-// blind reports whether we lost sight of the backend after a lock's version was read and, so short a time
-// after we had it again, may not have read the lock since. count is the number of locks to be read again.
+// blind reports whether we lost sight of the backend after a lock's version was read, and may not
+// have read the lock again since. count is the number of locks to be read again.
 func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	if p.blindFrom.IsZero() || readAt.After(p.blindFrom) && (p.blindUntil.IsZero() || readAt.After(p.blindUntil)) {
 		return false
@@ -190,9 +194,9 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
-// sessionEnded reports whether the session of a holder that is gone now is known to have run out: it is
-// missing from the servers' tables, or it was silent for so long that its time was up. now and the table are
-// by our clock, the holder's instants by the backend's.
+// sessionEnded reports whether a gone holder's session is known to have expired. It is missing
+// from the servers' tables, or was silent for longer than its timeout. now and the table are by
+// our clock, the holder's instants by the backend's.
 func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
@@ -206,9 +210,9 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 		!now.Before(s.LastContact.Add(s.Timeout))
 }
 
-// sessionMissing reports whether a session that the newest table lacks has run out: the table is newer than
-// the holder and settled for a while (a client that lets go and closes its session at once is not in it
-// either), and the client had been silent before.
+// sessionMissing reports whether a session that the newest table lacks has expired. The table must
+// be newer than the holder and settled for a while, since a client that releases and closes at
+// once is missing from it too. The client must also have been silent before.
 func (p *backendState) sessionMissing(c *Contender, now time.Time) bool {
 	before, known := p.former[c.Owner.Session]
 	if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
@@ -224,8 +228,8 @@ func (p *backendState) sessionMissing(c *Contender, now time.Time) bool {
 	return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 }
 
-// returning reports whether a client that was missed in the servers' tables at an instant may have been on
-// its way back: a server had stopped serving, or begun to, less than its timeout before.
+// returning reports whether a client missing from the servers' tables may have been reconnecting:
+// a server had stopped or started serving less than the client's timeout before.
 func (p *backendState) returning(c *Contender, missing time.Time) bool {
 	if p.state == nil || p.state.DisturbedAt.IsZero() {
 		return false
@@ -237,19 +241,19 @@ func (p *backendState) returning(c *Contender, missing time.Time) bool {
 	return missing.Sub(p.state.DisturbedAt) < cmp.Or(timeout, longestUsual)
 }
 
-// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2 s.
+// longestUsual is the longest timeout that a server grants by default: 20 ticks of 2 s.
 const longestUsual = 40 * time.Second
 
 const (
 	// shortestTimeout is the shortest session timeout. Servers refuse less than two of their ticks,
 	// and ticks below half a second are not used in practice.
 	shortestTimeout = time.Second
-	// contactSlack is the tolerance of a client's last contact: the round trip of the question.
+	// contactSlack is the tolerance of a client's last contact: the round trip of our request.
 	contactSlack = 250 * time.Millisecond
 )
 
-// sessionLived reports whether a contender's session cannot have run out at an instant: less than its timeout
-// has passed since its client was heard of.
+// sessionLived reports whether a contender's session cannot have expired at an instant: less than
+// its timeout had passed since the last sign of its client.
 func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	heard, timeout := p.heard(c)
 	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
@@ -274,8 +278,8 @@ func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration)
 	return at, timeout
 }
 
-// absent are the sessions which a new table does not have, and which cannot have run out: a client may be
-// between two servers for longer than two tables take, and its session lasts.
+// absent returns the sessions that a new table lacks but that cannot have expired. A client may
+// take longer than two tables to move between servers, and keeps its session.
 func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]Session {
 	away := map[int64]Session{}
 	for _, older := range [...]map[int64]Session{p.away, p.sessions} {
@@ -288,10 +292,10 @@ func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]
 	return away
 }
 
-// unheardSince returns the time, by our clock, since which a contender's client has been silent if
-// it may have died unseen; else zero. That is so after a server began to serve, or after we could
-// not look: a session that was not resumed then expires about now. Servers end sessions up to a
-// tick late, which is at most half the shortest timeout.
+// unheardSince returns since when, by our clock, a contender's client has been silent if it may
+// have died unseen; else zero. That is possible after a server began to serve, or after a gap: a
+// session that was not resumed then expires about now. Servers end sessions up to a tick late,
+// which is at most half the shortest timeout.
 func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if c.Owner.Session == 0 || p.state == nil || p.sessionLived(c, at) {
 		return time.Time{}
@@ -312,11 +316,11 @@ func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	return cmp.Or(heard, p.blindFrom, p.came(c), disturbed)
 }
 
-// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading the tables of
+// arrived is the least age of a contender before its missing session counts: reading the tables of
 // several servers takes a while.
 const arrived = 5 * time.Second
 
-// came returns the latest instant, by our clock, at which a contender entered.
+// came returns the latest instant, by our clock, at which a contender can have entered.
 func (p *backendState) came(c *Contender) time.Time {
 	if p.dates(c) {
 		return c.Since.Add(-p.state.ClockOffset())
@@ -324,8 +328,8 @@ func (p *backendState) came(c *Contender) time.Time {
 	return c.Seen
 }
 
-// dates reports whether a contender's arrival is known by our clock. The
-// server that dated it may have led before; its clock must be known.
+// dates reports whether a contender's arrival is known by our clock. A server that led earlier may
+// have dated it, and its clock must be known.
 func (p *backendState) dates(c *Contender) bool {
 	return p.state.ClockKnown() && p.state.Dates(c.Czxid) && !c.Since.IsZero()
 }

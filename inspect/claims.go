@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// holders are the contenders that a quorum of masters names.
+// holders returns the contenders that a quorum of masters names.
 func (l *Lock) holders(t tally) []Contender {
 	var list []Contender
 	seen := map[ballot]bool{}
@@ -35,8 +35,8 @@ func (l *Lock) holders(t tally) []Contender {
 	return list
 }
 
-// claimant is the holder of that name. With several masters it is dead if the masters that do not say so are no
-// quorum, and its entry lasts as long as on the quorum-th master.
+// claimant is the holder with that name. With several masters, it is dead if the masters that do
+// not say so are no quorum. Its entry lasts as long as on the quorum-th master.
 func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 	var c Contender
 	var ends []time.Time
@@ -87,8 +87,8 @@ func contenderOf(c recipe.Claim) Contender {
 }
 
 // queue fills in the waiters that the masters list: in the order of the longest queue, then those
-// that only other masters list. The holder of a mutex is no longer a waiter. Its place in the queue
-// was read before the grant, or on another node while the slot of both moves.
+// that only other masters list. It leaves out the holder of a mutex, whose place was read before
+// the grant, or on another node while the slot moves.
 func (l *Lock) queue(readAt time.Time) {
 	records := make([]*recipe.Record, 0, len(l.Masters))
 	for _, m := range l.Masters {
@@ -123,6 +123,6 @@ func (l *Lock) queue(readAt time.Time) {
 	}
 }
 
-// grantsOne reports whether the lock has at most one holder, which then cannot wait for it as well.
-// A reader can wait to become a writer, and the holder of a permit can wait for another.
+// grantsOne reports whether the lock has at most one holder, which cannot also wait for it. A
+// reader can wait to become a writer, and the holder of a permit can wait for another.
 func (l *Lock) grantsOne() bool { return l.Kind != KindRW && l.Kind != KindSemaphore }

@@ -8,23 +8,25 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// expirySlack is the tolerance of the computed end of a Redis key: half a round trip and the clocks' rounding.
+// expirySlack is the tolerance of a Redis key's computed expiry: half a round trip and clock
+// rounding.
 const expirySlack = 50 * time.Millisecond
 
 // view holds how a change between two versions of a lock was seen.
 type view struct {
 	// at is the time of the newer version, by our clock.
 	at time.Time
-	// first is set if the lock was found in the first pass over its backend; its contenders were
-	// there before.
+	// first is set if the lock was found in the first pass over its backend, so its contenders are
+	// not new.
 	first bool
-	// blindFrom is, by our clock, since when we could not look for a while between the two versions; zero
-	// where we could.
+	// blindFrom is the time, by our clock, at which we lost sight between the two versions; zero
+	// if we did not.
 	blindFrom time.Time
-	// unseenSince is the time, by our clock, at which the lock was last seen as it was, where nothing reported the
-	// change; zero if it was reported.
+	// unseenSince is when, by our clock, the lock was last seen in its old state, if nothing
+	// reported the change; else zero.
 	unseenSince time.Time
-	// withdrawn is set if the lock that is gone was not a lock. Its holds and waits have not ended.
+	// withdrawn is set if the entry turned out not to be a lock. Its holds and waits have not
+	// ended.
 	withdrawn bool
 	// isKey: the lock is a Redis key.
 	isKey bool
@@ -40,10 +42,11 @@ type view struct {
 	unheardSince func(*Contender) time.Time
 }
 
-// MostLate is the longest time between two sights of a lock for what happened in it to be dated as of the second.
+// MostLate is the longest gap between two sights of a lock for which changes are dated as of the
+// second.
 const MostLate = 2 * time.Second
 
-// late reports whether the change was not reported and the last look was too long ago to know its time.
+// late reports whether the change was not reported and the last look is too old to date it.
 func (v *view) late() bool { return lateSight(v.unseenSince, v.at) }
 
 func lateSight(unseenSince, at time.Time) bool {
@@ -63,12 +66,13 @@ func (v *view) mayHaveRunOut(c *Contender) bool {
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
-// MostUnseen is the longest time between the last sight of a key and its expiry for its end to be taken for that.
+// MostUnseen is the longest gap between a key's last sight and its expiry time for its end to
+// count as expiry.
 const MostUnseen = 500 * time.Millisecond
 
-// compare reports what happened between two versions of a lock. was is nil for one that is new, is for one
-// that is gone. Nothing can be concluded from a version of a lock that could not be read; the caller
-// compares the ones around it.
+// compare reports what happened between two versions of a lock. was is nil for a new lock, is for
+// one that is gone. A version that could not be read proves nothing; the caller compares the ones
+// around it.
 func compare(was, is *Lock, v view) []Event {
 	if was != nil {
 		v.isKey = was.Masters != nil
@@ -92,13 +96,13 @@ func compare(was, is *Lock, v view) []Event {
 	return events
 }
 
-// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that may not be a lock but the queue
-// of a semaphore.
+// mayQueueForPermits reports whether the lock, which may be nil, is a mutex that could be the
+// queue of a semaphore.
 func (l *Lock) mayQueueForPermits() bool {
 	return l != nil && l.Kind == KindMutex && l.KindConfidence == recipe.Possible && mayQueueForPermits(l.ID, l.Recipe)
 }
 
-// certaintyOf grades the kind of an event: an end may look like another.
+// certaintyOf grades an event's kind, since different kinds of ends can look alike.
 func certaintyOf(e *Event, v view) recipe.Confidence {
 	switch e.Kind {
 	case EventEnded:
@@ -150,8 +154,8 @@ func changes(was, is *Lock, v view) []Event {
 	}
 }
 
-// index finds contenders by name, and reports whether the one it found is the same entry. Of one name that
-// holds and waits it finds what it holds.
+// index finds contenders by name, and reports whether the one found is the same entry. For a name
+// that both holds and waits it finds the hold.
 type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
@@ -169,7 +173,7 @@ func (x index) same(c *Contender) (*Contender, bool) {
 	return other, ok && same(other, c)
 }
 
-// ended reports the holders that are in the lock no more, and returns them.
+// ended reports the holders that are no longer in the lock, and returns them.
 func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 	now := indexOf(is)
 	for i := range was.Holders {
@@ -242,7 +246,7 @@ func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	return gone > 0 && gone+left >= was.Quorum
 }
 
-// counts reports whether a vote is for a holder: one of several says so, and another is for the only one.
+// counts reports whether a vote is for a holder. A plain value has only one; a structure must name it.
 func (m *Vote) counts(h *Contender) bool {
 	return m.Held == nil || slices.Contains(ballotsOf(*m), ballot{value: h.Name})
 }
@@ -289,7 +293,7 @@ func joined(was, is *Lock, v view) []Event {
 	return events
 }
 
-// gaveUp reports the waiters that are in the queue no more and were not seen to hold.
+// gaveUp reports the waiters that left the queue and were not seen to hold.
 func gaveUp(was, is *Lock, v view) []Event {
 	now := indexOf(is)
 	var events []Event
@@ -303,8 +307,8 @@ func gaveUp(was, is *Lock, v view) []Event {
 	return events
 }
 
-// isPermits reports whether a lock is a semaphore of ZooKeeper, where one client has an entry in the queue
-// and then another, the lease, that it holds by.
+// isPermits reports whether a lock is a ZooKeeper semaphore, where a client first has an entry in
+// the queue and then the lease that it holds.
 func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
 
 // wentOn reports whether a client that left a semaphore's queue has got a lease since. If it gave
@@ -318,7 +322,7 @@ func wentOn(is *Lock, w *Contender) bool {
 	return h >= 0 && later(&is.Holders[h]) || p >= 0 && is.Waiters[p].State == Pending && later(&is.Waiters[p])
 }
 
-// ofSession is the last of these contenders that is of the same session; -1 when none is.
+// ofSession returns the index of the last contender of the same session; -1 if there is none.
 func ofSession(cs []Contender, c *Contender) int {
 	for i := len(cs) - 1; i >= 0; i-- {
 		if c.Owner.Session != 0 && cs[i].Owner.Session == c.Owner.Session {
@@ -333,9 +337,9 @@ func (x index) has(c *Contender) bool {
 	return ok
 }
 
-// compareFindings reports which findings came and which went. One finding is distinguished from another by
-// its rule and its subject, so that a message that counts does not come and go; it comes again when it
-// becomes more severe.
+// compareFindings reports which findings came and went. A finding is identified by its rule and
+// subject, so a count in its message does not make it new. It counts as new again when it becomes
+// more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if standsStill(was, is) {
 		return nil
@@ -359,8 +363,8 @@ func compareFindings(was, is []Finding, e Event) []Event {
 	return events
 }
 
-// standsStill reports whether two lists are of the same findings in the same order, as grave as before:
-// mostly only an age has grown.
+// standsStill reports whether two lists have the same findings in the same order and severity.
+// Usually only an age has grown.
 func standsStill(was, is []Finding) bool {
 	return slices.EqualFunc(was, is, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Severity == b.Severity && a.Key() == b.Key()
@@ -382,7 +386,8 @@ func sameFindings(a, b []Finding) bool {
 	})
 }
 
-// compareBackends reports whether a backend's state or mode changed; was is nil before it reported any.
+// compareBackends reports whether a backend's state or mode changed; was is nil before its first
+// report.
 func compareBackends(was, is *Backend, at time.Time) []Event {
 	if was == nil && is.State == Connected || was != nil && was.State == is.State && was.Mode == is.Mode {
 		return nil

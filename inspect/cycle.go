@@ -5,29 +5,31 @@ import (
 	"time"
 )
 
-// Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock of the same place.
+// Cycle is a deadlock: each of Owners waits for the next, and the last for the first, on the lock
+// at the same index.
 type Cycle struct {
 	Locks  []ID
 	Owners []string
 	// Identities of the owners; one without a known client belongs to an unknown owner.
 	Identities []Identity
-	// Since is when, by our clock, all of its entries were first seen as they are; zero in a single look.
+	// Since is when, by our clock, all of its entries were first seen unchanged; zero in a single
+	// look.
 	Since time.Time
-	// Shared: one of the owners may be several threads that do different things.
+	// Shared is set if one of the owners may be several threads that do different things.
 	Shared bool
-	// OneLook: it was seen in a single look, so that its locks may be changing hands.
+	// OneLook is set if only one look saw it, so its locks may be changing hands.
 	OneLook bool
-	// Cheapest is the hold whose end costs the least and ends the cycle.
+	// Cheapest is the hold that costs the least to end and whose end breaks the cycle.
 	Cheapest CycleHold
-	// Ties are the reasons to treat different identities on two backends as one owner; empty if none was
-	// needed.
+	// Ties are the reasons to treat different identities on two backends as one owner; empty if
+	// none were needed.
 	Ties []Tie
 
 	waits []waitKey // of each owner
 }
 
-// CycleHold is a hold in a cycle: that of owner number Owner on the lock that the previous owner waits for. Owner is -1
-// if no owner in the cycle holds a lock that another one waits for.
+// CycleHold is a hold in a cycle: owner number Owner holds the lock that the previous owner waits
+// for. Owner is -1 if no owner in the cycle holds a lock that another waits for.
 type CycleHold struct {
 	Owner  int
 	Lock   ID
@@ -35,7 +37,7 @@ type CycleHold struct {
 	Digest string
 }
 
-// Wants finds where the cycle's owner of this number waits; nil if it is not there.
+// Wants finds the waiting entry of the cycle's owner of this number; nil if it is not there.
 func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil
@@ -43,8 +45,8 @@ func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	return contenderNamed(l.Waiters, c.waits[owner].waiter)
 }
 
-// Has finds the hold, or else the place in the queue, of the cycle's owner of this number on the lock that the
-// previous owner waits for; nil if it is not there.
+// Has finds what the cycle's owner of this number has on the lock that the previous owner waits
+// for: its hold, or else its place in the queue. It returns nil if neither is there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil
@@ -63,7 +65,7 @@ func contenderNamed(list []Contender, name Untrusted) *Contender {
 	return nil
 }
 
-// stood reports whether the cycle's entries were there, unchanged, in an earlier look.
+// stood reports whether an earlier look already had the cycle's entries, unchanged.
 func (c *Cycle) stood(s, before *Snapshot) bool {
 	for i, id := range c.Locks {
 		is, was := s.Lock(id), before.Lock(id)
@@ -86,10 +88,12 @@ func (c *Cycle) equal(o *Cycle) bool {
 		slices.Equal(c.Identities, o.Identities) && slices.Equal(c.Ties, o.Ties)
 }
 
-// Before is the number of the previous owner in the cycle: the one that waits for it, on the lock of that number.
+// Before is the number of the previous owner in the cycle, which waits for this one on the lock of
+// that number.
 func (c *Cycle) Before(owner int) int { return (owner + len(c.Owners) - 1) % len(c.Owners) }
 
-// cheapest is the hold that costs the least to free: with the fewest waiters and, among these, granted last.
+// cheapest is the hold that costs the least to free: it has the fewest waiters and, among equals,
+// the newest grant.
 func (c *Cycle) cheapest(lock func(ID) *Lock) CycleHold {
 	best := CycleHold{Owner: -1}
 	var least *Contender

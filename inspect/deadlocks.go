@@ -17,15 +17,16 @@ const (
 	rememberOwners = 10 * time.Minute
 )
 
-// deadlockOwner is a client as deadlocks distinguish them: an identity, or one label of a session whose entries have
-// several.
+// deadlockOwner is a client for deadlock search: an identity, or one label of a session whose
+// entries have several.
 type deadlockOwner struct {
 	who   Identity
 	label Untrusted
 }
 
-// deadlockSearch finds wait-for cycles again and again. It keeps the cycles that are still there, and remembers which
-// sessions serve several threads, so that it judges a cycle the same way each time.
+// deadlockSearch finds wait-for cycles repeatedly. It keeps the cycles that still exist, and
+// remembers which sessions serve several threads, so that it judges a cycle the same way each
+// time.
 type deadlockSearch struct {
 	found    []Cycle
 	labelled map[Identity]time.Time      // sessions with several labels
@@ -35,13 +36,14 @@ type deadlockSearch struct {
 // findCycles finds the cycles of a single look.
 func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find(locks, time.Time{}) }
 
-// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a cycle is in
-// one of them: first the likely ones, the oldest first. An owner that waits for itself is no cycle. Elections
-// are left out, since their candidates do other things meanwhile, and so are semaphores of several permits,
-// where any holder may let a waiter in. Only entries that have been as they are for SettleFor count, unless
-// now is zero.
+// find finds the wait-for cycles among the owners of these locks, so that each wait that closes a
+// cycle is in one of them. The likely ones come first, the oldest first. An owner that waits for
+// itself is no cycle. Elections are left out, since their candidates do other things meanwhile. So
+// are semaphores of several permits, where any holder may let a waiter in. Only entries unchanged
+// for SettleFor count, unless now is zero.
 //
-// Across ZooKeeper and Redis, a session and a client are one owner if something ties them; such a cycle has Ties.
+// Across ZooKeeper and Redis, a session and a client are one owner if something ties them; such a
+// cycle has Ties.
 func (s *deadlockSearch) find(locks iter.Seq[*Lock], now time.Time) []Cycle {
 	var blocking []*Lock
 	inZooKeeper, onRedis := false, false
@@ -110,7 +112,7 @@ func (s *deadlockSearch) search(blocking []*Lock, all iter.Seq[*Lock], ties ties
 	return cycles
 }
 
-// owner distinguishes the threads of a session by their labels, once it was seen with several.
+// owner distinguishes the threads of a session by their labels, if it was ever seen with several.
 func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
 	if _, several := s.labelled[who]; several {
 		return deadlockOwner{who, c.Owner.Label}
@@ -118,8 +120,8 @@ func (s *deadlockSearch) owner(who Identity, c *Contender) deadlockOwner {
 	return deadlockOwner{who: who}
 }
 
-// learn looks at all entries of the owners that have several, and returns those that may be several threads: a cycle
-// through them may not be a deadlock.
+// learn looks at all entries of the owners that have several, and returns the owners that may be
+// several threads. A cycle through them may not be a deadlock.
 func (s *deadlockSearch) learn(
 	all iter.Seq[*Lock], repeated map[Identity]bool, ties ties, now time.Time,
 ) map[deadlockOwner]bool {
@@ -172,8 +174,8 @@ func severalLabels(entries []Entry) bool {
 	return false
 }
 
-// severalThreads reports whether these entries cannot be those of one thread: it waits for one lock at a
-// time, and makes no other entry meanwhile.
+// severalThreads reports whether these entries cannot belong to one thread, which waits for one
+// lock at a time and makes no other entry meanwhile.
 func severalThreads(entries []Entry) bool {
 	var wait Entry
 	for _, e := range entries {
@@ -191,7 +193,7 @@ func severalThreads(entries []Entry) bool {
 	})
 }
 
-// of returns the identity of a contender: the session's, where it is tied to one.
+// of returns the identity of a contender, or of the session that it is tied to.
 func (t ties) of(l *Lock, c *Contender) (Identity, bool) {
 	if t != nil {
 		if who, ok := partyOf(l, c); ok {
@@ -210,9 +212,9 @@ func (l *Lock) Blocks() bool {
 		(l.Kind != KindSemaphore || l.Limit == 1)
 }
 
-// cycleCandidates are the locks that a cycle may go through: at least two of their entries are of owners that
-// have others, too. It returns the owners that have several entries. Usually there are none, and no graph
-// is needed.
+// cycleCandidates returns the locks that a cycle may go through: at least two of their entries
+// have owners with entries elsewhere. It also returns the owners that have several entries.
+// Usually there are none, and no graph is needed.
 func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated map[Identity]bool) {
 	contenders := 0
 	for _, l := range blocking {
@@ -275,7 +277,7 @@ func (s *Snapshot) likelyTies() ties {
 }
 
 // DeadlockWithout reports whether a lock is in a deadlock. then reports whether its owners would
-// still wait for each other if one of its contenders were gone and the next in line held it.
+// still wait for each other if that contender were gone and the next in line held the lock.
 func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	l := s.Lock(id)
 	if l == nil {
@@ -298,13 +300,13 @@ func (s *Snapshot) DeadlockWithout(id ID, gone *Contender) (now, then bool) {
 	return true, false
 }
 
-// without is a lock without one of its contenders. If it then has no holder, the next contenders
+// without returns a lock without one of its contenders. If no holder remains, the next contenders
 // hold it together.
 func (l *Lock) without(gone *Contender) *Lock {
 	rest := clone(l)
 	is := func(c Contender) bool { return same(&c, gone) }
 	rest.Holders = slices.DeleteFunc(rest.Holders, is)
-	// its library passes over the dead
+	// the library skips dead waiters
 	rest.Waiters = slices.DeleteFunc(rest.Waiters, func(c Contender) bool { return c.Dead || is(c) })
 	for len(rest.Waiters) > 0 &&
 		(len(rest.Holders) == 0 || rest.Holders[0].Mode == recipe.Shared && rest.Waiters[0].Mode == recipe.Shared) {

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// beat is the interval of looking at the locks whose findings depend on time: at each once in beats of
-	// them, and where that were more than beatShare locks in each beat once in up to mostBeats, so that
-	// looking costs half a percent of a core.
+	// beat is the interval at which some locks with time-dependent findings are checked. Each is
+	// checked once in beats of them. If that exceeds beatShare locks per beat, a round takes up
+	// to mostBeats. This costs half a percent of a core.
 	beat      = 100 * time.Millisecond
 	beats     = 20
 	mostBeats = 90
@@ -27,7 +27,8 @@ func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }
 
-// diagnosed returns l with the rules' present findings behind its source's; l itself when it has these already.
+// diagnosed returns l with the rules' current findings after its source's. It returns l itself if
+// nothing changed.
 func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	if len(o.rules) == 0 {
 		return l
@@ -58,7 +59,7 @@ func (o *Observer) diagnosed(p *backendState, l *Lock, now time.Time) *Lock {
 	return &d
 }
 
-// caseOf fills in a lock's case. It reuses o.asked, since nothing else would be allocated at rest.
+// caseOf fills in a lock's case. It reuses o.asked, so that an idle observer allocates nothing.
 func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	watches := p.watchTable(l.ID)
 	if p.state != nil && p.state.State == Down && now.After(p.blindFrom) {
@@ -75,7 +76,7 @@ func (o *Observer) caseOf(p *backendState, l *Lock, now time.Time) *Case {
 	return &o.asked
 }
 
-// diagnose asks the rules about a lock again.
+// diagnose runs the rules on a lock again.
 func (o *Observer) diagnose(p *backendState, l *Lock, now time.Time) {
 	d := o.diagnosed(p, l, now)
 	if d == l {
@@ -86,7 +87,7 @@ func (o *Observer) diagnose(p *backendState, l *Lock, now time.Time) {
 	o.changed[l.ID] = struct{}{}
 }
 
-// diagnoseAll asks the rules about all locks of a backend, and the backend itself.
+// diagnoseAll runs the rules on a backend and all its locks.
 func (o *Observer) diagnoseAll(p *backendState, now time.Time) {
 	for l := range o.locks.all() {
 		if l.ID.Backend == p.name {
@@ -96,7 +97,7 @@ func (o *Observer) diagnoseAll(p *backendState, now time.Time) {
 	o.diagnoseBackend(p, now)
 }
 
-// diagnoseBackend adds the rules' findings on a backend to its source's.
+// diagnoseBackend adds the rules' findings about a backend to its source's.
 func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 	if p.state == nil {
 		return
@@ -125,7 +126,8 @@ func (o *Observer) diagnoseBackend(p *backendState, now time.Time) {
 	o.dirty = true
 }
 
-// onBeat does what time alone makes due, and asks the rules about the next of the locks whose findings depend on time.
+// onBeat does the work that is due by time alone, and checks the next locks with time-dependent
+// findings.
 func (o *Observer) onBeat(now time.Time) {
 	o.reportCleared(now)
 	o.dropPassed(now)
@@ -168,7 +170,7 @@ func (o *Observer) lap(from ID, now time.Time) ID {
 			continue
 		}
 		asked++
-		// A state from before we lost sight does not age.
+		// Findings on a state read before we lost sight do not depend on time.
 		if p := o.byName[l.ID.Backend]; p.state != nil && !p.once() && !p.blind(l.ReadAt, now, o.locks.len()) {
 			o.diagnose(p, l, now)
 		}
@@ -176,7 +178,7 @@ func (o *Observer) lap(from ID, now time.Time) ID {
 	return ID{} // from the beginning again
 }
 
-// ages reports whether the findings of a lock may change although it does not.
+// ages reports whether the findings of an unchanged lock may change.
 func ages(l *Lock) bool {
 	if len(l.Waiters) > 0 || l.WaitersAtLeast > 0 || len(l.Findings) > l.Observed.Reported {
 		return true
@@ -185,7 +187,7 @@ func ages(l *Lock) bool {
 	return expires || l.State == StateSplit || l.State == StateMinority
 }
 
-// finish asks the rules about the backends that were read once.
+// finish runs the rules on the backends that were read once.
 func (o *Observer) finish(now time.Time) {
 	o.setCycles(o.lastCycles(now), now)
 	o.setOutliers(findOutliers(o.locks.all()), now)
@@ -214,7 +216,7 @@ func (o *Observer) queuesChanged(now time.Time) {
 	o.cyclesStale, o.cyclesAgain = true, now.Add(SettleFor)
 }
 
-// cyclesDue reports whether cycles are to be sought.
+// cyclesDue reports whether it is time to search for cycles.
 func (o *Observer) cyclesDue(now time.Time) bool {
 	if !o.cyclesAgain.IsZero() && !now.Before(o.cyclesAgain) {
 		o.cyclesStale, o.cyclesAgain = true, time.Time{}
@@ -222,7 +224,8 @@ func (o *Observer) cyclesDue(now time.Time) bool {
 	return o.cyclesStale
 }
 
-// standing leaves out the cycles that are not known to have lasted for SettleFor: a lock may have been out of sight.
+// standing leaves out cycles not known to have lasted for SettleFor: a lock may have been out of
+// sight.
 func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
 	return slices.DeleteFunc(slices.Clone(cycles), func(c Cycle) bool {
 		for _, id := range c.Locks {
@@ -236,7 +239,7 @@ func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
 	})
 }
 
-// lastCycles are the cycles when all sources have ended.
+// lastCycles returns the cycles found after all sources have ended.
 func (o *Observer) lastCycles(now time.Time) []Cycle {
 	if slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() }) {
 		return o.standing(o.deadlocks.find(o.locks.all(), now), now)
@@ -252,8 +255,8 @@ func (o *Observer) lastCycles(now time.Time) []Cycle {
 	return slices.DeleteFunc(cycles, func(c Cycle) bool { return !c.stood(look, o.before) })
 }
 
-// setCycles takes the wait-for cycles over, and asks the rules about the locks in those that came or went. Of
-// several on a lock the first counts.
+// setCycles stores the wait-for cycles, and runs the rules on the locks in those that came or
+// went. If a lock is in several, the first counts.
 func (o *Observer) setCycles(cycles []Cycle, now time.Time) {
 	if slices.EqualFunc(cycles, o.cycles, func(a, b Cycle) bool { return a.equal(&b) }) {
 		return

@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Difference compares a lock at two moments, or a backend where Lock is zero.
+// Difference compares a lock at two moments, or a backend if Lock is zero.
 type Difference struct {
 	Lock    ID
 	Backend string
-	// From and To are the lock as it was and as it is; nil if there was none.
+	// From and To are the two versions of the lock; nil if it did not exist.
 	From, To *Lock
-	// Acquired hold now and did not; Ended held and do not any more; Joined wait and were not there; Left
-	// waited and are not there. Contenders of a lock whose state is unknown at either moment are not
-	// compared.
+	// Acquired are the new holders and Ended the former ones. Joined are the new waiters and Left
+	// the former ones. Contenders are not compared if the lock's state is unknown at either
+	// moment.
 	Acquired, Ended, Joined, Left []*Contender
-	// New and Gone are findings, distinguished by their rule and subject. New has those, too, that are more severe now.
+	// New and Gone are findings, identified by their rule and subject. New includes those that
+	// became more severe.
 	New, Gone []*Finding
 	// Was and Is are the states of a backend.
 	Was, Is BackendState
@@ -24,8 +25,8 @@ type Difference struct {
 // NotCompared is a backend that was unknown at one of two moments, so that its locks cannot be compared.
 type NotCompared struct{ Backend, Reason string }
 
-// Differences from one snapshot to another: those of backends, then those of locks by their ids. Of the
-// backends in skipped they have the backend itself at most.
+// Differences compares two snapshots. It lists backends first, then locks by their ids. For
+// backends in skipped it lists at most the backend itself.
 func Differences(from, to *Snapshot) (list []Difference, skipped []NotCompared) {
 	done, unknown := make(map[string]bool), make(map[string]bool)
 	for _, b := range slices.Concat(from.Backends, to.Backends) {
@@ -63,7 +64,7 @@ func Differences(from, to *Snapshot) (list []Difference, skipped []NotCompared) 
 	return list, skipped
 }
 
-// notComparable is the reason why nothing can be said of a backend's locks; empty where something can.
+// notComparable returns why a backend's locks cannot be compared; empty if they can be.
 func notComparable(was, is *Backend) string {
 	for _, side := range []struct {
 		name string
@@ -79,7 +80,8 @@ func notComparable(was, is *Backend) string {
 	return ""
 }
 
-// appendChanged appends what became of a lock, where something did. One of both is not nil.
+// appendChanged appends the difference between two versions of a lock, if any. At most one of them
+// is nil.
 func appendChanged(list []Difference, was, is *Lock) []Difference {
 	d := Difference{Lock: cmp.Or(was, is).ID, Backend: cmp.Or(was, is).ID.Backend, From: was, To: is}
 	before, now := cmp.Or(was, &Lock{}), cmp.Or(is, &Lock{})

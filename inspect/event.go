@@ -17,37 +17,39 @@ const (
 	// a backend cause no events.
 	EventAppeared EventKind = "appeared"
 	EventGone     EventKind = "gone"
-	// EventWaiting: a contender joined the queue.
+	// EventWaiting means that a contender joined the queue.
 	EventWaiting EventKind = "waiting"
 	// EventAcquired is a grant. It is an EventHandover instead if another holder, From, left in the
 	// same change. The end of that holder's hold is reported first.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
-	// The end of a hold. EventExpired: its key's TTL had passed, or its session is gone.
-	// EventForced: this program freed it. EventEnded: how is unknown. It ended while we could not
-	// look (Between), or its Redis master evicts keys, deleted all of them, restarted or did not
-	// push it. EventReleased: any other; its entry was deleted before its time. We cannot see who
-	// deleted it: an operator's delete with another tool looks the same, and so does, if it is only
-	// likely, the end of a ZooKeeper session.
+	// The ends of a hold. EventExpired: its key's TTL had passed, or its session is gone.
+	// EventForced: this program freed it. EventEnded: the cause is unknown. It ended while we
+	// could not look (Between), or its Redis master evicts keys, deleted all of them, restarted or
+	// did not push it. EventReleased: any other; its entry was deleted before its time. We cannot
+	// see who deleted it. An operator's delete with another tool looks the same. So may the end of
+	// a ZooKeeper session; the event is then only likely.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
 	EventForced   EventKind = "forced"
 	EventEnded    EventKind = "ended"
-	// EventFinding: a new or more severe finding. EventCleared: one that has been gone for 5 s.
+	// EventFinding is a new or more severe finding. EventCleared is one that has been gone for 5
+	// s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
-	// EventBackend: a backend's state or mode changed, or its first state is not connected.
+	// EventBackend means that a backend's state or mode changed, or that it was not connected at
+	// first.
 	EventBackend EventKind = "backend"
-	// EventBlind: a backend can be read again; what happened Between was not seen.
+	// EventBlind means that a backend can be read again. Whatever happened Between was not seen.
 	EventBlind EventKind = "blind"
 	// EventChanged is a new master or leader of a backend, or a restart of a Redis server. See Change.
 	EventChanged EventKind = "changed"
 )
 
-// CertaintyUnknown is the certainty of an event that happened in an unknown way.
+// CertaintyUnknown is the certainty of an event whose cause is unknown.
 const CertaintyUnknown recipe.Confidence = "unknown"
 
-// Interval is a time by our clock.
+// Interval is a span of time by our clock.
 type Interval struct{ From, To time.Time }
 
 // ChangeKind names a change of a backend's servers.
@@ -55,14 +57,15 @@ type ChangeKind string
 
 // The kinds of changes.
 const (
-	// ChangedMaster: there is a new master. ChangedLeader: the ensemble has a new leader.
+	// ChangedMaster means a new Redis master, ChangedLeader a new leader of the ensemble.
 	ChangedMaster ChangeKind = "master"
 	ChangedLeader ChangeKind = "leader"
 	// Restarted is the restart of a Redis server, which lost all data that it had not persisted.
 	Restarted ChangeKind = "restarted"
 )
 
-// Change of a backend's servers. From and To are addresses, as in a target; equal for Restarted.
+// Change of a backend's servers. From and To are addresses as in a target, and equal for
+// Restarted.
 type Change struct {
 	What     ChangeKind
 	From, To string
@@ -73,17 +76,17 @@ type Event struct {
 	Kind EventKind
 	// At is when it was seen, by our clock.
 	At time.Time
-	// Lock is its lock; zero for a backend's event.
+	// Lock is the event's lock; zero for a backend's event.
 	Lock ID
-	// Contender is its contender, after the event or as it was when it left; nil if it has none.
+	// Contender is the contender after the event, or as it was when it left; nil if there is none.
 	Contender *Contender
 	// Certainty of Kind. An EventReleased of a znode is only likely if its session may have expired
 	// instead: the servers report no sessions, or last reported this one too long ago. For a Redis
 	// key it is always only likely: no server reports which command removed a key, and it may have
 	// been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
-	// Between bounds the time of an unobserved event, or is the time of an EventBlind; zero if it
-	// was seen at At.
+	// Between bounds the time of an unobserved event, or is the gap of an EventBlind; zero if the
+	// event was seen at At.
 	Between Interval
 	// Previous is the previous holder of a handover; else nil.
 	Previous *Contender

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Rule diagnoses locks or backends. Package finding has one per file.
+// Rule diagnoses locks or backends. Package finding has one rule per file.
 type Rule struct {
-	// Name is the one in the command line's contract.
+	// Name is the rule's name on the command line.
 	Name string
-	// NeedsHistory: one-shot commands skip it.
+	// NeedsHistory makes one-shot commands skip the rule.
 	NeedsHistory bool
-	// AsOf is for findings that one look may catch halfway, such as an acquisition that asks one
-	// master after the other: they are reported once two looks SettleFor apart agree. AsOf is the
+	// AsOf is for findings that one look may catch halfway, such as an acquisition that asks the
+	// masters one by one. They are reported once two looks SettleFor apart agree. AsOf returns the
 	// time, by our clock, of the newest evidence. Without AsOf a finding is reported at once.
 	AsOf func(*Case) time.Time
 	// Lock diagnoses one lock, Backend one backend; either may be nil. They return nil if nothing
@@ -40,7 +40,7 @@ type Case struct {
 	// Now is by our clock. Offset is the backend's clock minus ours.
 	Now    time.Time
 	Offset time.Duration
-	// Sessions of the lock's backend; nil if no server reported any. Complete only with
+	// Sessions of the lock's backend; nil if no server reported any. They are complete only with
 	// AllSessions.
 	Sessions    map[int64]Session
 	AllSessions bool
@@ -60,7 +60,7 @@ type Case struct {
 	Led []Led
 	// StuckAfter is how long a lock may be held while others wait before that is reported.
 	StuckAfter time.Duration
-	// Reach of each backend from a command line, by the backend's name.
+	// Reach says how to reach each backend from a command line, by its name.
 	Reach map[string]Reach
 }
 
@@ -83,42 +83,42 @@ type History struct {
 }
 
 // Span is one contender's time with a lock, by the backend's clock. Granted is zero if it already
-// held when we began to watch, Ended if its end was missed.
+// held when we began to watch. Ended is zero if we missed the end.
 type Span struct {
 	Contender, Label       Untrusted
 	Queued, Granted, Ended time.Time
 }
 
-// Spans summarise durations of one kind; the percentiles are those of the last hundred.
+// Spans summarises durations of one kind. The percentiles are those of the last hundred.
 type Spans struct {
 	Count         int
 	P50, P99, Max time.Duration
 }
 
-// Renewal of a holder's key, read from its times to live.
+// Renewal of a holder's key, derived from its TTLs.
 type Renewal struct {
 	// Count is the number of renewals seen, Every the usual interval, Last the newest.
 	Count int
 	Every time.Duration
 	Last  time.Time
-	// TTL is what a renewal sets.
+	// TTL that a renewal sets.
 	TTL time.Duration
-	// Skipped counts the missing renewals between others. Those missing since the last one are in
-	// the finding renewal-stopped.
+	// Skipped counts the renewals missing between others. The finding renewal-stopped covers those
+	// missing since the last one.
 	Skipped int
 }
 
-// Subject of a finding within its lock or backend, which tells findings of one rule apart. The zero
-// value is the lock or backend itself.
+// Subject is what a finding is about within its lock or backend. It distinguishes findings of one
+// rule. The zero value is the lock or backend itself.
 type Subject struct {
-	// Contender by its name on the server, with the Digest of a cut one. See [Contender].
+	// Contender is its name on the server, with the Digest of a truncated one. See [Contender].
 	Contender Untrusted `json:"contender,omitzero"`
 	Digest    string    `json:"value_digest,omitzero"`
 	// Server is a server's address.
 	Server Untrusted `json:"server,omitzero"`
 	// Node is the path of a znode.
 	Node Untrusted `json:"node,omitzero"`
-	// Locks of a finding about several: each of them has it.
+	// Locks of a finding about several locks; each of them has the finding.
 	Locks []ID `json:"locks,omitzero"`
 	// Unseen are the aspects of a blind finding.
 	Unseen []Aspect `json:"unseen,omitzero"`
@@ -161,7 +161,7 @@ const (
 	VerbAsk        Verb = "ask"
 	VerbKillClient Verb = "kill-client"
 	VerbSweep      Verb = "sweep"
-	// VerbWait changes nothing: look first, or let time pass.
+	// VerbWait changes nothing: look first, or wait.
 	VerbWait Verb = "wait"
 	// VerbRestart restarts a client or a server.
 	VerbRestart Verb = "restart"
@@ -172,26 +172,26 @@ const (
 // Step is one piece of a finding's advice.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// Lock and Owner are what it acts on. Owner is the [Contender.Argument] of a contender or vote.
-	// Both may be empty.
+	// Lock and Owner are what the step acts on; both may be empty. Owner is the
+	// [Contender.Argument] of a contender or vote.
 	Lock  ID        `json:"lock"`
 	Owner Untrusted `json:"owner"`
-	// Waiter allows the removal of an owner that does not hold the lock.
+	// Waiter allows removing an owner that does not hold the lock.
 	Waiter bool `json:"waiter"`
-	// Why says what to do, when or why. Names in it are escaped.
+	// Why says what to do, and when or why. Names in it are escaped.
 	Why string `json:"why"`
-	// Command is a shell command that does it; empty if there is none.
+	// Command is the shell command for the step; empty if there is none.
 	Command string `json:"command,omitempty"`
 }
 
-// Argument names a contender in a command: by its value's digest if the value was cut, else by its
-// name.
+// Argument names a contender in a command. It is the value's digest if the value was truncated,
+// else the name.
 func (c *Contender) Argument() Untrusted { return cmp.Or(Untrusted(c.Digest), c.Name) }
 
 // Argument names a master's value in a command, as for a contender.
 func (v *Vote) Argument() Untrusted { return cmp.Or(Untrusted(v.Digest), v.Value) }
 
-// Step returns the first step of a kind that a finding advises.
+// Step returns the finding's first step with this verb.
 func (f *Finding) Step(v Verb) (Step, bool) {
 	for _, s := range f.Steps {
 		if s.Verb == v {

@@ -8,8 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Identity of a contender across locks: a ZooKeeper session of a backend, or a process (or a thread of it, where its
-// library names one) on Redis. Never a label: two processes may bear the same.
+// Identity of a contender across locks: a ZooKeeper session of a backend, or a process on Redis
+// (or its thread, if the library names one). It is never a label, since two processes may share
+// one.
 type Identity struct {
 	backend string
 	session int64
@@ -32,13 +33,13 @@ func (c *Contender) Identity(backend string) (Identity, bool) {
 	}
 }
 
-// Labelled is a place in a list for contenders that are known only by a label. It proves nothing: two processes may
-// bear the same.
+// Labelled is a list key for contenders known only by a label. It proves nothing, since two
+// processes may share a label.
 func Labelled(backend string, label Untrusted) Identity {
 	return Identity{backend: backend, library: label}
 }
 
-// graph has a node for each owner and an edge from each waiter to those that block it.
+// graph has a node for each owner, and an edge from each waiter to each owner that blocks it.
 type graph struct {
 	nodes  map[deadlockOwner]int
 	names  []string
@@ -52,7 +53,7 @@ type graph struct {
 	isShared map[deadlockOwner]bool
 }
 
-// edge is a wait: on this lock the waiter of one owner waits for the target of another.
+// edge is a wait: on this lock, the waiter of one owner waits for the target of another.
 type edge struct {
 	from, to       int
 	lock           *Lock
@@ -67,7 +68,7 @@ type waitKey struct {
 
 func (e *edge) key() waitKey { return waitKey{e.lock.ID, e.waiter.Name, e.target.Name} }
 
-// covered has the waits of owners for others that are in a cycle already.
+// covered has the waits between owners that are already in a cycle.
 type covered map[coveredWait]bool
 
 type coveredWait struct {
@@ -78,7 +79,7 @@ type coveredWait struct {
 
 func (e *edge) wait() coveredWait { return coveredWait{e.lock.ID, e.waiter.Name, e.to} }
 
-// all reports whether all waits of a ring are in cycles already.
+// all reports whether all waits of a ring are already in cycles.
 func (c covered) all(ring []edge) bool {
 	return !slices.ContainsFunc(ring, func(e edge) bool { return !c[e.wait()] })
 }
@@ -102,10 +103,10 @@ func (g *graph) node(l *Lock, c *Contender) int {
 	return n
 }
 
-// add draws the edges of a lock. A waiter waits for the holders that exclude it and, in a queue, for the
-// contenders before it up to the nearest exclusive one, which waits for the rest. A contender that is most
-// likely gone does not wait, and no other waits for it to be granted the lock. A lock that just changed hands
-// has no edges: it continues.
+// add adds the edges of a lock. A waiter waits for the holders that exclude it. In a queue it also
+// waits for the contenders before it, up to the nearest exclusive one, which waits for the rest. A
+// waiter that is most likely gone neither waits nor blocks others. A lock that just changed hands
+// has no edges, since it is making progress.
 func (g *graph) add(l *Lock) {
 	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.stood(&h) }) {
 		return
@@ -153,7 +154,7 @@ func (g *graph) connect(l *Lock, waiter, target *Contender) {
 	}
 }
 
-// likely is the graph without the owners that may be several threads.
+// likely returns the graph without the owners that may be several threads.
 func (g *graph) likely() *graph {
 	part := *g
 	part.edges = make([][]edge, len(g.edges))
@@ -165,8 +166,8 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to found: first those of before that still exist, then a short one through each
-// wait that is in no cycle yet. left has the cycles of before that it did not find again.
+// rings adds cycles to found: first those of before that still exist, then a short one through
+// each wait that is in no cycle yet. left has the cycles of before that were not found again.
 func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
 	keep := func(ring []edge) {
 		found = append(found, ring)
@@ -207,7 +208,7 @@ func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings []
 	return found, left
 }
 
-// keyed has all edges by their keys; nil where no cycles are sought in them.
+// keyed returns all edges by their keys; nil if no cycles need to be looked up.
 func (g *graph) keyed(cycles int) map[waitKey]edge {
 	if cycles == 0 {
 		return nil
@@ -221,7 +222,7 @@ func (g *graph) keyed(cycles int) map[waitKey]edge {
 	return edges
 }
 
-// again finds the edges of a cycle; nil when it is broken.
+// again finds the edges of a cycle; nil if the cycle is broken.
 func again(c *Cycle, edges map[waitKey]edge) []edge {
 	ring := make([]edge, len(c.waits))
 	for i, key := range c.waits {
@@ -239,8 +240,8 @@ func again(c *Cycle, edges map[waitKey]edge) []edge {
 	return ring
 }
 
-// components are the strongly connected components of more than one node (Tarjan 1972), without recursion: a
-// queue may be long.
+// components returns the strongly connected components of more than one node (Tarjan 1972). It
+// does not recurse, since a queue may be long.
 func (g *graph) components() [][]int {
 	type frame struct{ node, next int }
 	order := make([]int, len(g.edges)) // 0: not visited
@@ -292,7 +293,7 @@ func (g *graph) components() [][]int {
 	return components
 }
 
-// path is a shortest way from a node to another, within a component: breadth first.
+// path is a shortest path between two nodes within a component, found breadth first.
 func (g *graph) path(from, to int, in map[int]bool) []edge {
 	reached := map[int]edge{}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
@@ -315,8 +316,8 @@ func (g *graph) path(from, to int, in map[int]bool) []edge {
 	return way
 }
 
-// shortened is a ring without the owners that one of its waits can do without: in a queue each waits for the
-// holder, too.
+// shortened skips the owners that a ring does not need: in a queue each waiter also waits for the
+// holder.
 func (g *graph) shortened(ring []edge) []edge {
 	for i := range ring {
 		turned := append(slices.Clone(ring[i:]), ring[:i]...)
@@ -329,7 +330,7 @@ func (g *graph) shortened(ring []edge) []edge {
 	return ring
 }
 
-// shortcut is the same wait as another, for an owner further on.
+// shortcut finds the edge of the same wait to an owner further on.
 func (g *graph) shortcut(of edge, to int) (edge, bool) {
 	for _, e := range g.edges[of.from] {
 		if e.lock == of.lock && e.waiter == of.waiter && e.to == to {
@@ -339,7 +340,7 @@ func (g *graph) shortcut(of edge, to int) (edge, bool) {
 	return edge{}, false
 }
 
-// cycle describes a ring, from its smallest lock on.
+// cycle describes a ring, starting at its smallest lock.
 func (g *graph) cycle(ring []edge) Cycle {
 	at := 0
 	for i := range ring {

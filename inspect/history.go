@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// recentSpans limits the last holds that are kept of a lock.
+	// recentSpans limits how many ended holds are kept per lock.
 	recentSpans = 32
-	// recentRenewals limits the intervals between renewals that yield the usual one.
+	// recentRenewals limits the renewal intervals from which the usual one is computed.
 	recentRenewals = 8
-	// formerLocks limits the histories that are kept of locks that are gone, should they come back.
+	// formerLocks limits the histories kept for locks that are gone, in case they come back.
 	formerLocks = 1000
-	// oneRenewal is the part of a time to live that a key must gain for that to be another
-	// renewal: several masters are renewed and read one after the other, and a reading is off by its round
-	// trip. Most clients renew at a third of it. A client that renews more often seems to renew less often
-	// than it does, but never to have stopped too early.
+	// oneRenewal is the fraction of a TTL that a key must gain for it to count as another renewal.
+	// Several masters are renewed and read one after the other, and a reading is off by its round
+	// trip. Most clients renew at a third of the TTL. For a client that renews more often we may
+	// see fewer renewals, but never report too early that they stopped.
 	oneRenewal = 6
 )
 
-// track holds the history of a lock that has changed: about 1 KB after few changes, and at most 12
-// KB: 7 for the last holds (which share the lock's texts) and 2 for how long holds and waits took.
+// track holds the history of a lock that has changed. It takes about 1 KB after few changes, and
+// at most 12 KB: 7 for the last holds (which share the lock's texts) and 2 for durations of holds
+// and waits.
 type track struct {
 	view         History // without the fields that are computed when it is published
 	holds, waits durations
@@ -34,7 +35,7 @@ type track struct {
 	renewal      sawtooth
 }
 
-// change is a newer version of a lock and what it means. was is nil for a lock that is new.
+// change is a newer version of a lock and what it means. was is nil for a new lock.
 type change struct {
 	was, is *Lock
 	events  []Event
@@ -42,7 +43,7 @@ type change struct {
 	blind   bool
 }
 
-// eventful reports whether there is something to remember.
+// eventful reports whether the change affects the history.
 func (c *change) eventful() bool {
 	return slices.ContainsFunc(c.events, func(e Event) bool { return e.Contender != nil }) || renewal(c) > 0
 }
@@ -83,7 +84,7 @@ func (t *track) granted(c change, e *Event) {
 		}
 		since = queue[place].Since
 	}
-	// The waiters for a Redis key are known only if its library records them.
+	// Waiters for a Redis key are known only if its library records them.
 	if (place >= 0 || c.is.Masters == nil) && !since.IsZero() && !h.HeldSince.IsZero() {
 		t.waits.add(h.HeldSince.Sub(since))
 	}
@@ -98,7 +99,8 @@ func (t *track) granted(c change, e *Event) {
 	}
 }
 
-// overtake counts a grant for those that waited before the one who got it, wait still, and are overtaken by it.
+// overtake counts a grant for each waiter that was there before it, is still waiting, and was
+// overtaken by it.
 func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	now := indexOf(is)
 	var waiters []*Contender
@@ -120,7 +122,7 @@ func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	t.view.Overtaken = counts
 }
 
-// forget drops the counts of those that wait no more.
+// forget drops the counts of contenders that no longer wait.
 func (t *track) forget(is *Lock) {
 	if len(t.view.Overtaken) == 0 {
 		return
@@ -155,7 +157,7 @@ func (t *track) ended(c change, e *Event) {
 	}
 }
 
-// sawtooth follows the renewals of the present holder in its key's time to live.
+// sawtooth follows the renewals of the current holder in its key's TTL.
 type sawtooth struct {
 	Renewal
 	intervals [recentRenewals]time.Duration
@@ -163,8 +165,9 @@ type sawtooth struct {
 	until     time.Time // when the key was to run out by the last renewal
 }
 
-// renewal returns by how much the holder extended its key in a change; 0 if it did not or another
-// holds. A semaphore's key does not count, since every client that takes a permit extends it.
+// renewal returns by how much the holder extended its key in a change; 0 if it did not, or if the
+// holder changed. A semaphore's key does not count, since every client that takes a permit extends
+// it.
 func renewal(c *change) time.Duration {
 	if c.was == nil || c.is.Kind == KindSemaphore || len(c.was.Holders) != 1 || len(c.is.Holders) != 1 {
 		return 0
@@ -179,8 +182,8 @@ func renewal(c *change) time.Duration {
 	return 0
 }
 
-// sameVoters reports whether the same masters agree. If not, the quorum's time to live changes even
-// without a renewal.
+// sameVoters reports whether the same masters agree. If not, the quorum's TTL changes even without
+// a renewal.
 func sameVoters(was, is *Lock) bool {
 	return slices.EqualFunc(was.Masters, is.Masters,
 		func(a, b Vote) bool { return a.Addr == b.Addr && a.Agrees == b.Agrees })
@@ -222,10 +225,11 @@ func (s *sawtooth) apply(c *change) {
 	s.Last, s.TTL, s.until = c.is.ReadAt, until.Sub(c.is.ReadAt), until
 }
 
-// LongestTTL is the longest time to live that was seen on a Redis lock, in this version or one before; 0: none was.
+// LongestTTL is the longest TTL seen on a Redis lock, in this version or an earlier one; 0 if
+// none.
 func (l *Lock) LongestTTL() time.Duration { return max(l.Observed.LongestTTL, longestTTL(l)) }
 
-// longestTTL is the longest time to live that a version of a lock shows.
+// longestTTL is the longest TTL in a version of a lock.
 func longestTTL(l *Lock) time.Duration {
 	var longest time.Duration
 	for _, m := range l.Masters {
@@ -241,14 +245,14 @@ func longestTTL(l *Lock) time.Duration {
 	return longest
 }
 
-// durations remembers how long something took, the last of them one by one.
+// durations summarises how long something took, and keeps the latest values.
 type durations struct {
 	count int
 	last  []time.Duration
 	max   time.Duration
 }
 
-// lastDurations are as many as a 99th percentile needs.
+// lastDurations is how many values a 99th percentile needs.
 const lastDurations = 100
 
 func (d *durations) add(took time.Duration) {
@@ -267,13 +271,14 @@ func (d *durations) spans() Spans {
 	return s
 }
 
-// Expectation is an operator's knowledge of some locks, which nothing on the servers shows.
+// Expectation is an operator's knowledge about some locks that the servers do not show.
 type Expectation struct {
-	// Match is a pattern of locks' ids, BACKEND:PATH, as SCAN's: * is any text, ? any byte, [a-z] one of them.
+	// Match is a glob for lock ids, BACKEND:PATH, as for SCAN: * is any text, ? any byte, [a-z] a
+	// range.
 	Match string
-	// Hold is how long they are usually held at most; 0: not said.
+	// Hold is the longest that they are usually held; 0 if not given.
 	Hold time.Duration
-	// Election: their holder leads, and is meant to hold for as long as it lives.
+	// Election means that the holder leads, and should hold for as long as it lives.
 	Election bool
 }
 
@@ -281,7 +286,7 @@ type Expectation struct {
 // that sets it. Call it before Run.
 func (o *Observer) Expect(list []Expectation) { o.expectations = list }
 
-// expect puts the expectations on a lock into it.
+// expect applies the expectations to a lock.
 func (o *Observer) expect(l *Lock) {
 	if len(o.expectations) == 0 {
 		return
@@ -298,12 +303,12 @@ func (o *Observer) expect(l *Lock) {
 	}
 }
 
-// usualHolds is the number of complete holds from which their 99th percentile is worth using.
+// usualHolds is the number of complete holds that make their 99th percentile useful.
 const usualHolds = 20
 
-// UsualHold is the longest time that a lock is usually held. It is the configured expectation
-// or, if learnt, the 99th percentile of the holds that we saw begin and end. It is 0 while there
-// are fewer than 20.
+// UsualHold is the longest time that a lock is usually held. It is the configured expectation or,
+// if learnt, the 99th percentile of the holds that we saw begin and end. It is 0 while we have
+// seen fewer than 20.
 func (l *Lock) UsualHold() (usual time.Duration, learnt bool) {
 	switch {
 	case l.ExpectedHold > 0:

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// HostRule gives the hosts of clients the names that people know them by: servers have addresses, and
-// programs write of themselves what their platform calls them. Make it with NewHostRule.
+// HostRule maps clients' hosts to the names that people use for them. Servers see addresses, and
+// programs write whatever their platform calls them. Make it with NewHostRule.
 type HostRule struct {
 	within netip.Prefix   // not valid: host decides
 	host   *regexp.Regexp // matches all of what a program wrote
 	name   string
 }
 
-// NewHostRule names owners by an address, 10.0.3.7 or 10.0.3.0/24, or by a regular expression. That
-// must match the whole host in an entry, such as the name of a pod. Give exactly one of the two. In
-// name, {GROUP} is replaced by the text of the expression's group of that name.
+// NewHostRule names hosts by an address, 10.0.3.7 or 10.0.3.0/24, or by a regular expression. The
+// expression must match the whole host in an entry, such as the name of a pod. Give exactly one of
+// the two. In name, {GROUP} is replaced by the text of the expression's group of that name.
 func NewHostRule(address, host, name string) (HostRule, error) {
 	r := HostRule{name: name}
 	if name == "" || (address == "") == (host == "") {
@@ -52,7 +52,7 @@ func NewHostRule(address, host, name string) (HostRule, error) {
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// prefixOf is a network, or that of a single address.
+// prefixOf parses a network, or a single address as one.
 func prefixOf(address string) (netip.Prefix, error) {
 	if strings.Contains(address, "/") {
 		within, err := netip.ParsePrefix(address)
@@ -65,15 +65,15 @@ func prefixOf(address string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, addr.BitLen()), nil
 }
 
-// Hosts names the hosts of clients by the first rule that fits.
+// Hosts names clients' hosts by the first rule that fits.
 type Hosts struct {
 	Rules []HostRule
 }
 
-// Name sets the names of hosts. Call it before Run.
+// Name sets the rules for host names. Call it before Run.
 func (o *Observer) Name(hosts *Hosts) { o.hosts = hosts }
 
-// HostName is the name of the host of an owner; false if no rule has one.
+// HostName is the name of an owner's host; false if no rule applies.
 func (s *Snapshot) HostName(o *Owner) (Untrusted, bool) { return s.hosts.of(o) }
 
 func (h *Hosts) of(o *Owner) (Untrusted, bool) {
@@ -89,8 +89,8 @@ func (h *Hosts) of(o *Owner) (Untrusted, bool) {
 	return "", false
 }
 
-// hostAddress of an owner: the one that the servers see or, where they see none, the one that it wrote; not
-// valid where neither is known.
+// hostAddress of an owner: the one that the servers see, else the one that it wrote. It is not
+// valid if neither is known.
 func hostAddress(o *Owner) netip.Addr {
 	host, _, err := net.SplitHostPort(o.Client)
 	if err != nil {
@@ -101,7 +101,7 @@ func hostAddress(o *Owner) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// nameOf is the name of this address or host; false if the rule is about others.
+// nameOf names this address or host; false if the rule does not apply to it.
 func (r HostRule) nameOf(addr netip.Addr, host string) (string, bool) {
 	if r.host == nil {
 		return r.name, addr.IsValid() && r.within.Contains(addr)

@@ -12,13 +12,13 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// ID names a lock: a backend's name and, raw as on the server, the path or key.
+// ID names a lock: the backend's name, and the path or key, raw as on the server.
 type ID struct{ Backend, Path string }
 
-// ErrSyntax is wrapped by every error about a LOCK argument that cannot be read.
+// ErrSyntax is wrapped by every error about a LOCK argument that cannot be parsed.
 var ErrSyntax = errors.New("not a lock name")
 
-// ParseID reads BACKEND:PATH as String writes it; the first colon separates.
+// ParseID parses BACKEND:PATH as String writes it; the first colon separates.
 func ParseID(s string) (ID, error) {
 	backend, path, ok := strings.Cut(s, ":")
 	if !ok || backend == "" || path == "" {
@@ -43,7 +43,7 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Path, other.Path)
 }
 
-// MarshalText returns the form of String; empty for no lock.
+// MarshalText returns the form of String; empty for the zero ID.
 func (id ID) MarshalText() ([]byte, error) {
 	if id == (ID{}) {
 		return []byte{}, nil
@@ -51,7 +51,7 @@ func (id ID) MarshalText() ([]byte, error) {
 	return []byte(id.String()), nil
 }
 
-// UnmarshalText reads it back; unlike ParseID it takes an empty backend or path.
+// UnmarshalText parses that form. Unlike ParseID it accepts an empty backend or path.
 func (id *ID) UnmarshalText(text []byte) error {
 	backend, path, ok := strings.Cut(string(text), ":")
 	if !ok && len(text) > 0 {
@@ -62,8 +62,8 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// SessionID is a ZooKeeper session id as its tools write it, 0x and the hex digits of the unsigned value; empty for
-// none.
+// SessionID formats a ZooKeeper session id as its tools do: 0x and the hex digits of the unsigned
+// value; empty for 0.
 func SessionID(id int64) string {
 	if id == 0 {
 		return ""
@@ -71,17 +71,18 @@ func SessionID(id int64) string {
 	return "0x" + strconv.FormatUint(uint64(id), 16)
 }
 
-// Untrusted is text that came from a server: any bytes. Whatever prints it gets its escaped form, since its String
-// method escapes; Raw has the bytes, for comparing with servers only.
+// Untrusted is text from a server: any bytes. Printing it is safe, since its String method
+// escapes. Raw returns the bytes, only for comparing with servers.
 type Untrusted string
 
-// String is the text escaped by Escape.
+// String returns the text escaped by Escape.
 func (u Untrusted) String() string { return Escape(string(u)) }
 
-// Raw is the unescaped text of the server. Never print it.
+// Raw returns the server's text unescaped. Never print it.
 func (u Untrusted) Raw() string { return string(u) }
 
-// Cut is the escaped text in at most cells terminal cells, the last an ellipsis where something was cut off.
+// Cut returns the escaped text in at most that many terminal cells. If it does not fit, it ends in
+// an ellipsis.
 func (u Untrusted) Cut(cells int) string {
 	raw := string(u)
 	if limit := 4*cells + 16; limit >= 0 && len(raw) > limit {
@@ -94,19 +95,19 @@ func (u Untrusted) Cut(cells int) string {
 	return ansi.Truncate(escaped, cells, "…")
 }
 
-// Escape makes text from a server safe and unambiguous to print: printable UTF-8 stays, a backslash is doubled,
-// characters that are invisible or steer a terminal (control, C1, bidi, zero-width and other format characters,
-// line separators, private use, unassigned) become \u{HEX}, and bytes that are not UTF-8 become \xNN. Unescape reads
-// it back.
+// Escape makes text from a server safe and unambiguous to print. Printable UTF-8 stays, and a
+// backslash is doubled. Characters that are invisible or control a terminal (control, C1, bidi,
+// zero-width and other format characters, line separators, private use, unassigned) become
+// \u{HEX}. Bytes that are not UTF-8 become \xNN. Unescape reverses it.
 func Escape(s string) string { return text.Escape(s) }
 
-// Unescape reads what Escape wrote. Text without a backslash is returned unchanged.
+// Unescape reverses Escape. Text without a backslash is returned unchanged.
 func Unescape(s string) (string, error) { return text.Unescape(s) }
 
-// MarshalText is the escaped form, so that JSON holds nothing else.
+// MarshalText returns the escaped form, the only one that JSON contains.
 func (u Untrusted) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads the escaped form.
+// UnmarshalText parses the escaped form.
 func (u *Untrusted) UnmarshalText(escaped []byte) error {
 	raw, err := Unescape(string(escaped))
 	*u = Untrusted(raw)

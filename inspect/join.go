@@ -20,16 +20,17 @@ func clone(l *Lock) *Lock {
 	return &c
 }
 
-// same reports whether two versions of a contender are one and the same entry on the server. One that was
-// only listed so far has no czxid.
+// same reports whether two versions of a contender are the same entry on the server. A contender
+// that was only listed so far has no czxid.
 func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest &&
 		(a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0)
 }
 
-// carry copies what the previous version of the lock knew and a single reading cannot show: the times of
-// its holders' grants, and the confirmed watches. offset is the backend's clock minus ours. unseen: the
-// backend was out of sight between the two versions, so grants in that time have no known instant.
+// carry copies what the previous version of the lock knew and a single reading cannot show: its
+// holders' grant times, and confirmed watches. offset is the backend's clock minus ours. If
+// unseen, the backend was out of sight between the versions, and grants in that time are not
+// dated.
 func carry(was, l *Lock, offset time.Duration, unseen bool) {
 	l.carryRecipe(was)
 	before, misread := indexOf(was), misread(was, l)
@@ -82,8 +83,9 @@ func (c *Contender) carry(old *Contender, unwatched bool) {
 	}
 }
 
-// follow gives a permit the instant at which its client entered the queue, where it had another entry
-// that was made before. ok: old is the permit itself as it was before. It reports whether its client waited.
+// follow gives a permit the time at which its client entered the queue, if the client had an
+// earlier entry there. ok means that old is the previous version of the permit itself. It reports
+// whether the client waited.
 func follow(was *Lock, c, old *Contender, ok bool) bool {
 	if !ok {
 		i := slices.IndexFunc(was.Waiters, func(w Contender) bool {
@@ -100,8 +102,8 @@ func follow(was *Lock, c, old *Contender, ok bool) bool {
 	return old.State != Holding
 }
 
-// misread reports whether an entry that only its name made a contender turned out not to be one
-// when it was read.
+// misread reports whether an entry taken for a contender by its name alone turned out not to be
+// one when it was read.
 func misread(was, is *Lock) bool {
 	if len(is.Aliens) == 0 || was.Masters != nil {
 		return false
@@ -116,7 +118,7 @@ func misread(was, is *Lock) bool {
 	return false
 }
 
-// seen notes since when each contender is seen as it is.
+// seen records since when each contender has been seen in its state.
 func seen(l *Lock, now time.Time) {
 	for c := range l.Contenders() {
 		if c.Seen.IsZero() {
@@ -125,8 +127,8 @@ func seen(l *Lock, now time.Time) {
 	}
 }
 
-// appeared sets when the holders of a lock that came while we watched were granted: ZooKeeper dates their entering the
-// queue, a Redis key came between two readings.
+// appeared sets the grant times of holders on a lock that appeared while we watched. ZooKeeper
+// dates their entry into the queue; a Redis key appeared between two readings.
 func appeared(l *Lock, offset time.Duration) {
 	for i := range l.Holders {
 		h := &l.Holders[i]
@@ -137,8 +139,9 @@ func appeared(l *Lock, offset time.Duration) {
 	}
 }
 
-// WatchSettle is the age that a queue must have before the watch table shows that a watch is missing: a contender that
-// has just come, or whose predecessor has just gone, takes a few of its round trips to set it.
+// WatchSettle is the age that a queue must have before the watch table can show a missing watch. A
+// contender that has just come, or whose predecessor has just gone, needs a few round trips to set
+// it.
 const WatchSettle = 200 * time.Millisecond
 
 // identify fills in the clients behind the sessions.
@@ -148,12 +151,12 @@ func identify(l *Lock, sessions map[int64]Session) {
 	}
 }
 
-// outdated reports whether the sessions identify a contender that was unknown.
+// outdated reports whether the sessions identify a contender that was unknown so far.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
 	return each.Any(l.Contenders(), func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
 }
 
-// of adds to an owner what the servers report about its session.
+// of adds what the servers report about an owner's session.
 func (o Owner) of(sessions map[int64]Session) Owner {
 	s, ok := sessions[o.Session]
 	if !ok || o.Session == 0 {
@@ -168,10 +171,10 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 	return o
 }
 
-// confirmWatches sets for each waiter whether it watches what it should, by the server's table, and reports
-// whether that changed anything. A watch that is not in the table is only missing when the queue, read before
-// the table and again after it, shows the same waiter behind the same predecessor (see carry): it may have
-// moved on in between.
+// confirmWatches sets for each waiter whether the server's table has its expected watch, and
+// reports whether anything changed. An absent watch counts as missing only if the queue, read
+// before and after the table, shows the same waiter behind the same predecessor (see carry).
+// Otherwise it may have moved on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)
@@ -198,7 +201,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	return changed
 }
 
-// setUnwatched notes whether the newest table of watches lacks a contender's.
+// setUnwatched records whether the newest watch table lacks a contender's watch.
 func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 	switch {
 	case !unwatched:
@@ -210,16 +213,16 @@ func (l *Lock) setUnwatched(c *Contender, unwatched bool) {
 	}
 }
 
-// isRegistry reports whether nodes whose names other programs write, too, are most likely not a queue: none of
-// them watches another. Once seen to queue, it is a queue.
+// isRegistry reports whether nodes with names that other programs also write are most likely not a
+// queue: none of them watches another. Once seen to queue, it is a queue.
 func isRegistry(l *Lock, t *WatchTable) bool {
 	seenToQueue := l.Recipe == "sequential" && l.Confidence == recipe.Likely
 	return l.Confidence != recipe.Certain && l.Kind != KindSemaphore && !seenToQueue && !queues(l, t)
 }
 
-// queues reports whether contenders watch others before them and none behind: members of a registry that
-// watch each other watch all of them. A watch on a node that is gone counts, too: findGoneWatches has noted
-// it.
+// queues reports whether contenders watch others before them and none behind. Members of a
+// registry that watch each other watch all of them. A watch on a node that is gone also counts;
+// findGoneWatches has recorded it.
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry
 	at := 0
@@ -243,8 +246,8 @@ func queues(l *Lock, t *WatchTable) bool {
 	return before && !behind
 }
 
-// stepBack makes waiters of the readers that were taken for the writer's own, which need not wait, although
-// they do: they are another thread's of that client. It reports whether there are any.
+// stepBack makes waiters of readers that were taken for the writer's own but do wait: they belong
+// to another thread of that client. It reports whether there were any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false
@@ -270,8 +273,8 @@ func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	return true
 }
 
-// findGoneWatches notes which contenders watch a node of the lock that is gone, and reports whether that is
-// news. Such a watch never fires: it was set by asking whether the node exists, when it did so no more.
+// findGoneWatches records which contenders watch a node of the lock that is gone, and reports
+// whether that is new. Such a watch never fires: an exists request set it after the node was gone.
 func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	there := make(map[string]bool, l.Contention())
 	places := make(map[string]bool, 2)

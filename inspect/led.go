@@ -9,23 +9,23 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// Led is a leader that was forced out by an operator, although its library never looks at its entry again. Most
-// likely it leads on for as long as its session lives.
+// Led is a leader that an operator forced out, although its library never checks its entry again.
+// Most likely it leads on for as long as its session lives.
 type Led struct {
 	Lock ID
-	// Name of the entry that it had, and its Session.
+	// Name of its former entry, and its Session.
 	Name    Untrusted
 	Session int64
 	// At is the time, by our clock, at which it was forced out.
 	At time.Time
 }
 
-// LeadsOn reports whether a contender is the leader of an election that would still lead without its entry.
+// LeadsOn reports whether a contender leads an election and would go on leading without its entry.
 func (l *Lock) LeadsOn(c *Contender) bool {
 	return l.Kind == KindElection && c.State == Holding && recipe.LeadsOn(cmp.Or(c.Recipe, l.Recipe))
 }
 
-// Remember gives the observer the leaders that were forced out before it looked. Call it before Run.
+// Remember tells the observer which leaders were forced out earlier. Call it before Run.
 func (o *Observer) Remember(leaders []Led) {
 	for _, former := range leaders {
 		o.led[former.Lock] = append(o.led[former.Lock], former)
@@ -42,7 +42,7 @@ func (o *Observer) rememberForced(was *Lock, events []Event) {
 	}
 }
 
-// ExpectsElection reports whether one of the expectations says that the lock of that id is an election.
+// ExpectsElection reports whether one of the expectations marks that lock as an election.
 func ExpectsElection(list []Expectation, id ID) bool {
 	return slices.ContainsFunc(list, func(e Expectation) bool { return e.Election && text.Glob(e.Match, id.String()) })
 }

@@ -27,7 +27,7 @@ const (
 // State of a lock as a whole.
 type State string
 
-// The states of a lock; Split and Minority only with several Redis masters (see KeyLock).
+// The states of a lock. Split and Minority occur only with several Redis masters (see KeyLock).
 const (
 	StateFree      State = "free"
 	StateHeld      State = "held"
@@ -37,37 +37,38 @@ const (
 	StateUnknown   State = "unknown"
 )
 
-// Lock is one resource name on one backend. A published *Lock is never changed; a newer one replaces it. Its many
-// fields are one fact each, see Backend.
+// Lock is one resource name on one backend. A published *Lock is never changed; a newer one
+// replaces it. Like Backend it has many fields, each one fact.
 type Lock struct {
 	ID   ID
 	Kind Kind
-	// KindConfidence grades a kind that the recipe does not give: an election, and a mutex that may be the
-	// queue of a semaphore. Empty: as sure as the recipe.
+	// KindConfidence grades a kind that the recipe does not determine: an election, or a mutex
+	// that may be the queue of a semaphore. Empty means as sure as the recipe.
 	KindConfidence recipe.Confidence
 	Recipe         string
 	Confidence     recipe.Confidence
 	State          State
 	// Limit is the number of permits of a semaphore; 0 for other locks or if the number is unknown.
 	Limit int
-	// Aliens are children of a lock directory that no recipe takes for a contender, those of a semaphore's part with
-	// its place before their name; the first few of them.
+	// Aliens are the first few children of a lock directory that no recipe takes for contenders.
+	// Those in a semaphore's part have its place before their name.
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
-	// WaitersAtLeast counts the client instances that are known to wait although their entries cannot be seen, from the
-	// subscribers of the channel on which a Redis library wakes its waiters.
+	// WaitersAtLeast counts the client instances that must be waiting although their entries
+	// cannot be seen. It comes from the subscribers of the channel that a Redis library uses to
+	// wake waiters.
 	WaitersAtLeast int
 	// Masters has a vote for each master of a Redis backend; empty for ZooKeeper.
 	Masters []Vote
 	// Quorum and Margin (votes - quorum) are meaningful when Masters is not empty.
 	Quorum, Margin int
-	// ValidUntil is the time, by our clock, until which a Redis holder may trust its lock. Zero if
-	// the lock has no holder, never expires, or that is unknown.
+	// ValidUntil is the time, by our clock, until which a Redis holder may trust its lock. It is
+	// zero if there is no holder, if the lock never expires, or if unknown.
 	ValidUntil time.Time
 	// ReadAt is the time, by our clock, of the lock's newest reading. See AsOf for its age.
 	ReadAt time.Time
-	// Polled is set if the lock's changes are not reported, so that its state is as old as ReadAt.
+	// Polled is set if the lock's changes are not pushed, so its state is as old as ReadAt.
 	Polled bool
 	// UnseenSince is the time, by our clock, at which the previous version was last seen, if the
 	// change was not reported; else zero. NeverSeen means that we had not looked there before.
@@ -75,10 +76,10 @@ type Lock struct {
 	// Unseen lists the refused and failed reads, whose aspects are unknown.
 	Unseen   []Unseen
 	Findings []Finding
-	// ExpectedHold is how long it is usually held at most, by the configuration (Expectation); 0: not
-	// said. See UsualHold.
+	// ExpectedHold is the longest usual hold according to the configuration (Expectation); 0 if
+	// not given. See UsualHold.
 	ExpectedHold time.Duration
-	// Custom is the recipe of the configuration that read it (ReadBy); nil for other locks.
+	// Custom is the configured recipe that read it (ReadBy); nil for other locks.
 	Custom *recipe.Custom `json:"-"`
 
 	// Observed is filled in by an Observer; sources leave it empty.
@@ -87,11 +88,11 @@ type Lock struct {
 
 // Observed is what an Observer remembers about a lock.
 type Observed struct {
-	// History is nil before something happened.
+	// History is nil until something happens.
 	History *History
-	// LongestTTL is the longest time to live that was seen, also before something happened.
+	// LongestTTL is the longest TTL seen, even if nothing has happened yet.
 	LongestTTL time.Duration
-	// Reported is how many of the Findings, the first ones, are the source's.
+	// Reported is how many of the Findings are the source's; these come first.
 	Reported int
 	// Unwatched are contenders, by name, whose watch the newest table lacks.
 	Unwatched map[Untrusted]bool
@@ -130,9 +131,9 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	return l.ReadAt
 }
 
-// agreedAt is the time, by our clock, up to which the lock's verdict is known to be true: the time
-// by which a quorum of agreeing masters was read. ReadAt is the time of one master, and the others'
-// answers may be from before a gap.
+// agreedAt is the time, by our clock, up to which the lock's verdict is known to be true: when a
+// quorum of agreeing masters had been read. ReadAt is the time of one master; the others' answers
+// may be from before a gap.
 func (l *Lock) agreedAt() time.Time {
 	var read []time.Time
 	for i := range l.Masters {
@@ -183,7 +184,7 @@ const (
 
 var contenderStates = [...]string{Holding: "holding", Waiting: "waiting", Pending: "pending"}
 
-// String is the word of the JSON; empty for none.
+// String is the word used in the JSON; empty for none.
 func (s ContenderState) String() string {
 	if int(s) < len(contenderStates) {
 		return contenderStates[s]
@@ -191,10 +192,10 @@ func (s ContenderState) String() string {
 	return "ContenderState(" + strconv.Itoa(int(s)) + ")"
 }
 
-// MarshalText implements encoding.TextMarshaler by the word of the JSON.
+// MarshalText implements encoding.TextMarshaler with the JSON word.
 func (s ContenderState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler; its error names a word that is not a state.
+// UnmarshalText implements encoding.TextUnmarshaler. Its error names an unknown word.
 func (s *ContenderState) UnmarshalText(text []byte) error {
 	i := slices.Index(contenderStates[:], string(text))
 	if i < 0 {
@@ -204,10 +205,10 @@ func (s *ContenderState) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Confirmation is the answer of the server's own watch table about an expected watch.
+// Confirmation is what the server's watch table says about an expected watch.
 type Confirmation int8
 
-// The answers; the zero value is that we could not look.
+// The answers. The zero value means that we could not look.
 const (
 	Unconfirmed Confirmation = iota
 	Confirmed
@@ -216,8 +217,8 @@ const (
 
 // Contender is one entry in a lock's queue.
 type Contender struct {
-	// Name is the znode's name, or the Redis value: force-release is guarded by it. Values longer than 1 KiB are cut
-	// there and Digest holds sha256:HEX of the whole.
+	// Name is the znode's name, or the Redis value, which guards force-release. Values longer than
+	// 1 KiB are truncated, and Digest holds sha256:HEX of the whole.
 	Name Untrusted
 	Special
 	// Sequence is the number that the server gave a znode; meaningful when Sequential. Version is the
@@ -226,36 +227,39 @@ type Contender struct {
 	Sequential        bool
 	Mode              recipe.Mode
 	State             ContenderState
-	// Watch: the server's table of watches has, or lacks, the waiter's watch on its predecessor.
+	// Watch says whether the server's watch table has the waiter's watch on its predecessor.
 	Watch    Confirmation
 	NoExpiry bool
-	// Revocable: it can be asked to let go, since its program listens for that (Curator's makeRevocable).
+	// Revocable means that its program listens for requests to release the lock (Curator's
+	// makeRevocable).
 	Revocable bool
 	// Dead is set if only its entry remains. The key or channel that its library keeps alive for it
 	// is gone (a Redisson reader's key, a fair-queue waiter's channel).
 	Dead bool
-	// Persistent: a znode that no session owns, so that it stays when its client is gone.
+	// Persistent is set for a znode without a session, which stays when its client is gone.
 	Persistent bool
-	// Count is the re-entrancy; 1 where the library does not record it.
+	// Count is how often a re-entrant holder holds; 1 if the library does not record it.
 	Count int32
-	// BlockedBelow counts the contenders that cannot be granted before this one leaves.
+	// BlockedBelow counts the contenders that cannot be granted until this one leaves.
 	BlockedBelow int32
 	// Czxid of the znode, for guarded actions; zero on Redis.
 	Czxid int64
 	Owner Owner
-	// Since is the time of entering the queue and HeldSince that of the grant, both by the backend's clock; zero when
-	// unknown.
+	// Since is when it entered the queue, HeldSince when it was granted, both by the backend's
+	// clock; zero if unknown.
 	Since, HeldSince time.Time
-	// Seen is since when, by our clock, an Observer has seen it in its state without interruption; zero before.
+	// Seen is since when, by our clock, an Observer has seen it in this state without a gap; zero
+	// before that.
 	Seen time.Time
-	// ExpiresAt is the expiry of a Redis key, by our clock; zero if it never expires (NoExpiry) or there is no TTL.
+	// ExpiresAt is the expiry of a Redis key, by our clock; zero if it never expires (NoExpiry) or
+	// has no TTL.
 	ExpiresAt time.Time
 	// Watches is the predecessor that a waiter should watch by its recipe's rule.
 	Watches Untrusted
 }
 
-// Special has what a contender in a hundred has or fewer: a lock of several parts, libraries that share a
-// directory, long values.
+// Special holds what at most one contender in a hundred has: a lock of several parts, libraries
+// that share a directory, long values.
 type Special struct {
 	// Digest is the digest of a truncated Name; else empty.
 	Digest string
@@ -263,17 +267,18 @@ type Special struct {
 	// directory: below it ("leases"), or next to it (".." if the lock's path is the znode itself).
 	// See Lock.Node.
 	Place string
-	// Recipe is the library that wrote it where that is another than the lock's; else empty.
+	// Recipe is the library that wrote it, if that differs from the lock's; else empty.
 	Recipe string
-	// WatchesGone is a node of the lock that its session watches although it is gone: nothing will wake it.
-	// Empty: none was seen.
+	// WatchesGone is a node of the lock that its session watches although it is gone, so nothing
+	// will wake it. Empty if none was seen.
 	WatchesGone Untrusted
 	// Reenters is the write entry of the same session that a reader also holds, and watches if it
 	// has to wait; else empty.
 	Reenters Untrusted
 }
 
-// Follows reports whether the server numbered a contender after the node of that name, which may be gone.
+// Follows reports whether the server numbered a contender after the node of that name, which may
+// no longer exist.
 func (c *Contender) Follows(node Untrusted) bool {
 	_, number, ok := recipe.SplitSequence(node.Raw())
 	return ok && c.Sequential && number-c.Sequence < 0
@@ -284,16 +289,17 @@ type Owner struct {
 	Label Untrusted
 	// Session is the ZooKeeper session; 0 for no session.
 	Session int64
-	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is the origin
-	// of the connections that are named exactly like the owner's value, label or library id: the ip:port of a
-	// single one, the ip alone where there are several from one host, or several masters.
+	// Client is the session's ip:port, Server the server it is connected to. On Redis, Client is
+	// the origin of the connections named exactly like the owner's value, label or library id. It
+	// is ip:port for a single connection, and the ip alone for several from one host or several
+	// masters.
 	Client, Server string
 	Process
-	// SessionTimeout as negotiated.
+	// SessionTimeout as negotiated with the server.
 	SessionTimeout time.Duration
 }
 
-// Process is the program behind a contender, and what in it.
+// Process is the program behind a contender, with its thread and library instance.
 type Process struct {
 	Host, PID, Thread Untrusted
 	// LibraryID is the id of the client's library instance.
@@ -312,34 +318,34 @@ func (o *Owner) HostIsMAC() bool {
 	return err == nil && len(mac) == 6
 }
 
-// Vote of one Redis master about a key.
+// Vote is what one Redis master says about a key.
 type Vote struct {
 	Addr string
 	// Up is false if the master did not answer, for the reason in Error.
 	Up    bool
 	Error string
-	// ReadAt is the time, by our clock, at which the master last answered for the key; zero if that is not known.
+	// ReadAt is when, by our clock, the master last answered for the key; zero if unknown.
 	ReadAt time.Time
-	// LastPresent is the time, by our clock, at which the key was last seen on the master; zero if it was not, or is
-	// there.
+	// LastPresent is when, by our clock, the key was last seen on the master; zero if it never
+	// was, or is there now.
 	LastPresent time.Time
 	// Present: the key exists. Foreign: it holds something that is not a lock (Value then names the type).
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// Unsure: the key was there and is gone, or is another's, and how it ended is unknown: the master evicts
-	// keys, has deleted all of them, or did not push the end.
+	// Unsure is set if the key is gone, or now another's, and we do not know how it ended: the master
+	// evicts keys, has deleted all of them, or did not push the end.
 	Unsure bool
 	// ExpiresAt by our clock; zero if absent, down or without expiry (NoExpiry).
 	ExpiresAt time.Time
 	NoExpiry  bool
-	// Agrees: the value is the one that most masters hold.
+	// Agrees means that its value is the one that most masters hold.
 	Agrees bool
-	// Held is the lock that a recipe made of more than one plain string; nil for a plain string. Value then names its
-	// holders, with a space between two.
+	// Held is the lock decoded from more than one plain string; nil for a plain string. Value then
+	// names its holders, separated by spaces.
 	Held *recipe.Record
-	// Unseen lists the refused and failed reads of the key on this master although it answered. Without the holders
-	// (AspectHolders) the master may give its vote to anybody.
+	// Unseen lists the refused and failed reads of the key on this master although it answered. If
+	// the holders (AspectHolders) are unknown, its vote may be for any value.
 	Unseen []Unseen
 }
 
@@ -360,13 +366,13 @@ func (s Severity) Rank() int { return slices.Index([]Severity{Info, Warning, Cri
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// Subject in the lock or backend, for programs; Evidence is for people to read.
+	// Subject is for programs; Evidence is for people.
 	Subject  Subject        `json:"subject,omitzero"`
 	Message  string         `json:"message"`
 	Evidence map[string]any `json:"evidence"`
 	// Steps are what to do, in order; [Finding.Advice] is their text.
 	Steps      []Step            `json:"steps"`
 	Confidence recipe.Confidence `json:"confidence"`
-	// Muted is set if an operator muted the finding, until its end; else nil.
+	// Muted is set while an operator's mute applies; else nil.
 	Muted *Muted `json:"muted,omitempty"`
 }

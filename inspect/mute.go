@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Mute is an operator's statement that a finding is known. Until its end the finding is reported as
-// muted, and never as a lock's worst one.
+// Mute is an operator's statement that a finding is known. Until it ends, the finding is reported
+// as muted and never counts as a lock's worst one.
 type Mute struct {
-	// Lock is the lock with the finding; with an empty Path, the backend has it.
+	// Lock is the lock with the finding. With an empty Path it is the backend's finding.
 	Lock ID
 	// Rule of the finding.
 	Rule string
@@ -22,15 +22,15 @@ type Muted struct {
 	By     string    `json:"by"`
 }
 
-// Mute has the observer report these findings as muted, each until its end, and no others. It may be called
-// at any time.
+// Mute makes the observer report exactly these findings as muted, each until its end. It may be
+// called at any time.
 func (o *Observer) Mute(list []Mute) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mutes, o.remute = slices.Clone(list), true
 }
 
-// muted returns the findings with their mutes. Its arguments are not changed.
+// muted returns the findings with their mutes. It does not change its arguments.
 func (o *Observer) muted(on ID, found []Finding, now time.Time) []Finding {
 	if len(found) == 0 {
 		return found
@@ -56,7 +56,7 @@ func (o *Observer) muted(on ID, found []Finding, now time.Time) []Finding {
 	return found
 }
 
-// mutesChanged reports whether Mute was called since it was last asked.
+// mutesChanged reports whether Mute was called since the previous call.
 func (o *Observer) mutesChanged() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,7 +65,7 @@ func (o *Observer) mutesChanged() bool {
 	return changed
 }
 
-// sameMute reports whether two findings are muted alike.
+// sameMute reports whether two findings have the same mute.
 func sameMute(a, b *Muted) bool {
 	return a == b || a != nil && b != nil && a.Reason == b.Reason && a.By == b.By && a.Until.Equal(b.Until)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// NodeLock makes the lock that is the single znode at its path; nil if no recipe recognises it.
-// alone means that no other node of its directory is ephemeral. Its waiters show only as watches on
-// it. A node that says until when it is held is held until then.
+// NodeLock makes the lock of the single znode at its path; nil if no recipe recognises it. alone
+// means that no other node of its directory is ephemeral. Its waiters show only as watches on it.
+// A node that says until when it is held is held until then.
 func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !n.Known {
 		return nil
@@ -38,7 +38,7 @@ func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	return l
 }
 
-// entered returns the time of taking the lock: a persistent node is rewritten each time.
+// entered returns when the lock was taken: a persistent node is rewritten each time.
 func entered(n Znode) time.Time {
 	if n.EphemeralOwner == 0 {
 		return n.Modified

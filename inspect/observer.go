@@ -14,17 +14,19 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/stall"
 )
 
-// publishEvery is the shortest time between two snapshots: a screen shows no more than 60 a second. What a
-// change takes besides, the timer and the wire, is up to 1.2 ms, and both together are to be at most 17.
+// publishEvery is the shortest time between two snapshots: a screen shows at most 60 a second. The
+// timer and the wire add up to 1.2 ms to a change, and the total should stay below 17 ms.
 const publishEvery = 15 * time.Millisecond
 
-// Observer joins what several sources see into snapshots: it keeps every lock's newest version, joins the identity
-// and watch tables, and remembers when it saw a contender being granted. It has many fields since all of this is one
-// goroutine's; what can be judged alone is in types of its own (table, track, cycling, suspicions).
+// Observer joins the updates of several sources into snapshots. It keeps every lock's newest
+// version, joins the session and watch tables, and remembers when it saw grants. It has many
+// fields since one goroutine owns them all. Parts that can be judged alone are separate types
+// (table, track, cycling, suspicions).
 type Observer struct {
 	sources []Source
 	now     func() time.Time
-	// worked paces what this process does. It runs as fast as the process, where now may be that of a recording.
+	// worked is the clock for pacing work. It follows the process, while now may be the time of a
+	// recording.
 	worked func() time.Time
 
 	mu            sync.Mutex
@@ -44,7 +46,7 @@ type Observer struct {
 	changed  map[ID]struct{}
 	events   []Event
 	cleared  map[findingKey]Event // findings that are gone, which is not reported yet
-	// clearing holds the debounced ends of findings, the earliest first.
+	// clearing holds the debounced ends of findings, earliest first.
 	clearing []clearing
 	dirty    bool
 
@@ -58,11 +60,11 @@ type Observer struct {
 	beaten       int
 	cycling
 	suspicions suspicions
-	// outliersStale: locks changed since outliers were sought.
+	// outliersStale is set if locks changed since the last search for outliers.
 	outliersStale bool
 }
 
-// reports are what the operator and this program's own actions say to the observer. Guarded by mu.
+// reports is what the operator and this program's own actions tell the observer. Guarded by mu.
 type reports struct {
 	mutes  []Mute
 	remute bool // mutes has changed
@@ -72,7 +74,7 @@ type reports struct {
 	led    map[ID][]Led     // see Remember
 }
 
-// cycling is the search for deadlocks, and its results. Owned by the goroutine of Run.
+// cycling is the search for deadlocks and its results. Owned by the goroutine of Run.
 type cycling struct {
 	deadlocks   deadlockSearch
 	cycles      []Cycle
@@ -82,7 +84,8 @@ type cycling struct {
 	before      *Snapshot // see After
 }
 
-// NewObserver makes an observer of these sources; the snapshots' backends come in their order. now is the clock.
+// NewObserver makes an observer of these sources. Snapshots list the backends in their order. now
+// is the clock.
 func NewObserver(now func() time.Time, sources ...Source) *Observer {
 	return &Observer{
 		sources:       sources,
@@ -103,18 +106,18 @@ func NewObserver(now func() time.Time, sources ...Source) *Observer {
 	}
 }
 
-// sourceUpdate is an update and the source that it came from.
+// sourceUpdate is an update and its source.
 type sourceUpdate struct {
 	source int
 	Update
 }
 
-// Sources is the number of backends that it looks at, whether or not a snapshot has them yet.
+// Sources is the number of sources, whether or not a snapshot has their backends yet.
 func (o *Observer) Sources() int { return len(o.sources) }
 
 // Run runs the sources until ctx ends or, if all are made for one pass, until they are done. The
-// last snapshot then holds all they saw. Run returns its own error joined with theirs; the end of
-// ctx is not an error.
+// last snapshot then holds all they saw. Run joins its own error with theirs; the end of ctx is
+// not an error.
 func (o *Observer) Run(ctx context.Context) error {
 	updates := make(chan sourceUpdate)
 	ctx, stop := context.WithCancel(ctx)
@@ -156,18 +159,18 @@ func (o *Observer) Run(ctx context.Context) error {
 	return errors.Join(err, <-done)
 }
 
-// After gives the observer, before Run, an earlier look at the same sources: it reports only the deadlocks
-// of a single look that were there then.
+// After gives the observer an earlier look at the same sources. From a single look it then reports
+// only deadlocks that were already there. Call it before Run.
 func (o *Observer) After(earlier *Snapshot) { o.before = earlier }
 
-// Cycles are sought sooner than a person sees one, outliers as they grow: slowly.
+// Cycles are sought faster than a person notices one; outliers grow slowly.
 const (
 	cyclesEvery   = 250 * time.Millisecond
 	outliersEvery = 30 * time.Second
 )
 
-// loop applies updates until the channel is closed and publishes: at once after a quiet time, then at most once
-// every publishEvery.
+// loop applies updates until the channel is closed. It publishes immediately after a quiet time,
+// then at most once every publishEvery.
 func (o *Observer) loop(updates <-chan sourceUpdate) {
 	publish := time.NewTimer(0)
 	<-publish.C
@@ -234,7 +237,7 @@ type pulse struct{ beaten, rest time.Time }
 // report the gap.
 const wakeUp = time.Second
 
-// steady records a beat, by the wall clock, and reports whether passed time may cause findings.
+// steady records a beat, by the wall clock, and reports whether elapsed time may cause findings.
 func (p *pulse) steady(now time.Time) bool {
 	if !p.beaten.IsZero() && now.Sub(p.beaten) > stall.Limit {
 		p.rest = now.Add(wakeUp)
@@ -275,21 +278,21 @@ func (o *Observer) publishAsOf(now time.Time) {
 	o.events = nil
 }
 
-// Snapshot is the newest snapshot.
+// Snapshot returns the newest snapshot.
 func (o *Observer) Snapshot() *Snapshot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.latest
 }
 
-// Focus passes the locks that a viewer has open to every source.
+// Focus tells every source which locks a viewer has open.
 func (o *Observer) Focus(ids ...ID) {
 	for _, s := range o.sources {
 		s.Focus(ids)
 	}
 }
 
-// search looks through all locks, concurrently with the observer's other work.
+// search runs over all locks, concurrently with the observer's other work.
 type search[T any] struct {
 	now     func() time.Time
 	every   time.Duration
@@ -303,7 +306,7 @@ func newSearch[T any](now func() time.Time, every time.Duration) *search[T] {
 	return &search[T]{now: now, every: every, found: make(chan T, 1)}
 }
 
-// start begins a search unless one runs or the last was a moment ago.
+// start begins a search unless one is running or the last was too recent.
 func (s *search[T]) start(locks *table, find func(iter.Seq[*Lock]) T) bool {
 	if s.running || s.now().Before(s.next) {
 		return false
@@ -321,7 +324,7 @@ func (s *search[T]) done() {
 	s.next = s.began.Add(max(s.every, 20*s.now().Sub(s.began)))
 }
 
-// wait waits for a search that runs.
+// wait waits for a running search.
 func (s *search[T]) wait() {
 	if s.running {
 		<-s.found

@@ -10,14 +10,15 @@ import (
 )
 
 // Outlier is a client with far more entries in locks than its peers. Peers have locks in the same
-// directory or under the same key prefix. A service with its own place has no peers.
+// directory or under the same key prefix. A service with a directory or prefix of its own has no
+// peers.
 type Outlier struct {
-	// Owner is its best name, Session and Client are as in its entries.
+	// Owner is its best name. Session and Client are as in its entries.
 	Owner   Untrusted
 	Session int64
 	Client  string
-	// Under is the place of its locks and its peers'. Entries counts its entries there, Holds those
-	// that hold.
+	// Under is the directory or prefix of its locks and its peers'. Entries counts its entries
+	// there, and Holds those that hold.
 	Under          string
 	Entries, Holds int
 	// Peers counts the other clients there. Usual is the third quartile of entries per client.
@@ -25,16 +26,17 @@ type Outlier struct {
 }
 
 const (
-	// fewPeers are too few to know the usual number, and fewEntries too few to report.
+	// fewPeers are too few to know the usual number. fewEntries are too few to report.
 	fewPeers, fewEntries = 10, 50
-	// timesUsual: this many times the third quartile is unusual. One client, or a few, hardly move the quartile.
+	// timesUsual is the multiple of the third quartile that is unusual. One client, or a few,
+	// hardly move the quartile.
 	timesUsual = 10
-	// mostOutliers of a backend are reported.
+	// mostOutliers limits the reported outliers per backend.
 	mostOutliers = 3
 )
 
-// findOutliers finds the clients with far more entries than their peers, by backend, the largest
-// first. Locks that are only possible are not counted.
+// findOutliers finds the clients with far more entries than their peers, by backend, largest
+// first. Merely possible locks are not counted.
 func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 	type place struct{ backend, under string }
 	counts := make(map[place]map[Identity]*Outlier)
@@ -99,7 +101,7 @@ func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	return found
 }
 
-// parentOf returns the directory of a lock in ZooKeeper, or the prefix of its key up to the last
+// parentOf returns a ZooKeeper lock's directory, or the prefix of a Redis key up to the last
 // colon, which may be empty.
 func parentOf(l *Lock) string {
 	if len(l.Masters) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Cycles are the wait-for cycles over all locks of all backends, as of a moment ago: they are sought at most every
-// 250 ms. An owner is a ZooKeeper session, or a process or its thread on Redis.
+// Cycles are the wait-for cycles over all locks of all backends, from the last search, at most one
+// every 250 ms. An owner is a ZooKeeper session, or a process or its thread on Redis.
 func (s *Snapshot) Cycles() []Cycle { return s.cycles }
 
 // History of a lock while it was watched; nil if nothing happened to it.
@@ -26,14 +26,14 @@ type Entry struct {
 	Contender *Contender
 }
 
-// owners lists the entries of every owner; it is made when it is first asked for.
+// owners lists the entries of every owner; it is built on first use.
 type owners struct {
 	once    sync.Once
 	entries map[Identity][]Entry
 }
 
-// Of are all entries of the owner of l's contender c, this one among them, in the order of the locks; nil if it is
-// not known who that is.
+// Of returns all entries of the owner of l's contender c, including c, in the order of the locks;
+// nil if the owner is unknown.
 func (s *Snapshot) Of(l *Lock, c *Contender) []Entry {
 	who, ok := c.Identity(l.ID.Backend)
 	if !ok {
@@ -42,7 +42,7 @@ func (s *Snapshot) Of(l *Lock, c *Contender) []Entry {
 	return s.Owners()[who]
 }
 
-// Owners are the entries of every owner that is known, in the order of the locks. Do not change it.
+// Owners returns the entries of every known owner, in the order of the locks. Do not change it.
 func (s *Snapshot) Owners() map[Identity][]Entry {
 	s.owners.once.Do(func() { s.owners.entries = entriesOf(s) })
 	return s.owners.entries
@@ -60,9 +60,9 @@ func entriesOf(s *Snapshot) map[Identity][]Entry {
 	return entries
 }
 
-// Culprit follows the chain of a lock across other locks to its root: from the lock's first holder,
-// which waits elsewhere, to the first holder there, and so on. It returns false if no holder is
-// known. If the chain closes, as in a deadlock, it returns the last entry before that.
+// Culprit follows the chain that blocks a lock to its root: from its first holder, which waits
+// elsewhere, to the first holder there, and so on. It returns false if no holder is known. If the
+// chain closes, as in a deadlock, it returns the last entry before that.
 func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	if len(l.Holders) == 0 {
 		return Entry{}, false
@@ -79,8 +79,8 @@ func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	}
 }
 
-// Threads divides an owner's entries by their labels where a session has several: each is a thread that waits and
-// holds by itself.
+// Threads splits an owner's entries by their labels if a session has several. Each is a thread
+// that waits and holds by itself.
 func Threads(entries []Entry) [][]Entry {
 	if !severalLabels(entries) {
 		return [][]Entry{entries}
@@ -98,7 +98,7 @@ func Threads(entries []Entry) [][]Entry {
 	return list
 }
 
-// thread are the entries of the owner of an entry, or of its thread.
+// thread returns the entries of an entry's owner, or of its thread.
 func (s *Snapshot) thread(at Entry) []Entry {
 	threads := Threads(s.Of(at.Lock, at.Contender))
 	i := slices.IndexFunc(threads, func(list []Entry) bool {
@@ -107,8 +107,8 @@ func (s *Snapshot) thread(at Entry) []Entry {
 	return threads[max(0, i)]
 }
 
-// blocked is the first holder of a lock that the owner of an entry waits for and that was not seen yet: of several, the
-// one that blocks the most.
+// blocked finds the first holder of a lock that the entry's owner waits for and that is not yet in
+// seen. Of several such holders it takes the one that blocks the most.
 func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {
 	var best Entry
 	for _, e := range s.thread(at) {
@@ -123,8 +123,9 @@ func (s *Snapshot) blocked(at Entry, seen map[ID]bool) (Entry, bool) {
 	return best, best.Lock != nil
 }
 
-// Who names the owner of a contender by the best that is known of it: label, client address, host, session, and the
-// contender's own name at last, also where the host is only a MAC address, which several have. See also Nameless.
+// Who names the owner of a contender by the best that is known: label, client address, host,
+// session, and finally the contender's own name. It also falls back to that name if the host is
+// only a MAC address, which clients share. See also Nameless.
 func (c *Contender) Who() Untrusted {
 	o := c.Owner
 	switch {
@@ -147,7 +148,8 @@ func (c *Contender) Who() Untrusted {
 	}
 }
 
-// Nameless reports whether a contender's value says that the lock is held but not by whom: 1, true, a count.
+// Nameless reports whether a contender's value says that the lock is held but not by which client,
+// such as 1, true, or a count.
 func (c *Contender) Nameless() bool {
 	return c.Owner.Process == Process{} && c.Owner.Label == "" && c.Owner.Client == "" && c.Owner.Session == 0 &&
 		!c.Sequential && recipe.NamesNobody(c.Name.Raw())

@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// How much a running screen keeps: the last 15 minutes in steps of a quarter of a second, in 16 MB as counted here. The
-// heap needs up to four times as much when no texts are shared between versions.
+// Limits of a running screen: the last 15 minutes in steps of a quarter of a second, in 16 MB as
+// counted here. The heap needs up to four times as much if versions share no texts.
 const (
 	PastKept   = 15 * time.Minute
 	PastStep   = 250 * time.Millisecond
 	PastBudget = 16 << 20
 )
 
-// statesKept is the most states of all but the locks: one a second of the time that a running screen keeps.
+// statesKept limits the states other than locks: one a second for the time that a running screen
+// keeps.
 const statesKept = 1000
 
-// sessionsKept is the most sessions of an earlier state that are kept with it: their tables are whole, and
+// sessionsKept limits the sessions kept with an earlier state, since their tables are whole and
 // read repeatedly.
 const sessionsKept = 500
 
@@ -37,21 +38,21 @@ type Past struct {
 	swept      time.Time
 }
 
-// earlier are the versions of a lock before its newest one, the oldest first.
+// earlier has the previous versions of a lock, oldest first.
 type earlier struct {
 	versions []version
 	bytes    int // of the versions and, as long as there are any, of having them by the lock's name
 }
 
-// version was true until an instant, by our clock, from the end of the one before it on. lock is nil where
-// there was none. merged: others that were true in this time are gone.
+// version was true from the end of the previous one until an instant, by our clock. lock is nil if
+// there was none. merged means that other versions from this time were dropped.
 type version struct {
 	until  time.Time
 	lock   *Lock
 	merged bool
 }
 
-// pastState is everything of a snapshot but its locks, until an instant.
+// pastState is all of a snapshot but its locks, valid until an instant.
 type pastState struct {
 	until    time.Time
 	backends []*Backend
@@ -66,8 +67,8 @@ type pastGap struct {
 	Gap
 }
 
-// NewPast keeps the last keep of time (0: all). Versions of a lock that were true for less than step are not
-// kept each. When there are more than about budget bytes, those of the locks that take most are thinned out.
+// NewPast keeps the last keep of time (0 means all). Versions of a lock that lasted less than step
+// are merged. Above about budget bytes, it thins out the locks that take the most.
 func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
 }
@@ -162,7 +163,7 @@ func sameSlice(a, b []Cycle) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sweep drops the state that was true only before a time.
+// sweep drops the states that were true only before a time.
 func (p *Past) sweep(from time.Time) {
 	if from.Before(p.first) {
 		return
@@ -188,8 +189,8 @@ func (p *Past) forget(e *earlier, bytes int) {
 	p.bytes -= bytes
 }
 
-// thin halves the versions of the locks that take most, until seven eighths of the budget are in use. A lock
-// that takes less than its share loses nothing.
+// thin halves the versions of the locks that take the most, until seven eighths of the budget are
+// used. A lock that takes less than its share loses nothing.
 func (p *Past) thin() {
 	all := slices.Collect(maps.Values(p.locks))
 	slices.SortFunc(all, func(a, b *earlier) int { return cmp.Compare(b.bytes, a.bytes) })
@@ -231,13 +232,13 @@ func (p *Past) halve(e *earlier) bool {
 	return n > 0
 }
 
-// Bytes is the approximate memory, in bytes, of all state that is not in the newest snapshot.
+// Bytes is the approximate memory of all state that is not in the newest snapshot.
 func (p *Past) Bytes() int { return p.bytes }
 
-// From and To are the first and the last moment with known state; zero before the first snapshot.
+// From is the first moment with known state; zero before the first snapshot.
 func (p *Past) From() time.Time { return p.first }
 
-// To: see From.
+// To is the last moment with known state; zero before the first snapshot.
 func (p *Past) To() time.Time {
 	if p.last == nil {
 		return time.Time{}
@@ -245,8 +246,8 @@ func (p *Past) To() time.Time {
 	return p.last.TakenAt
 }
 
-// At returns the state at a moment, or nil if it is unknown. inexact counts the locks that are
-// shown in a slightly later version, because the exact one is no longer kept.
+// At returns the state at a moment, or nil if it is unknown. inexact counts the locks shown in a
+// slightly later version, because the exact one was dropped.
 func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 	if p.last == nil || t.Before(p.first) {
 		return nil, 0
@@ -292,7 +293,8 @@ func (p *Past) GapsAt(t time.Time) []Gap {
 	return gaps
 }
 
-// unlooked are backends with those of the gaps as down since then: nothing of them is known in that time.
+// unlooked returns the backends, with those in a gap shown as down, since nothing is known about
+// them in that time.
 func unlooked(backends []*Backend, gaps []Gap) []*Backend {
 	own := slices.Clone(backends)
 	for i, b := range own {
@@ -307,8 +309,8 @@ func unlooked(backends []*Backend, gaps []Gap) []*Backend {
 	return own
 }
 
-// Moments are the instants at which something changed, in steps: the first one that is known of and then each
-// at which a version ended.
+// Moments are the instants at which something changed, in steps: the first known one, then each at
+// which a version ended.
 func (p *Past) Moments() []time.Time {
 	if p.last == nil {
 		return nil
@@ -335,8 +337,8 @@ func (p *Past) Moments() []time.Time {
 	return steps
 }
 
-// Of visits the versions of a lock from an instant on, with since when each was true, the newest last. A nil
-// version: there was no such lock.
+// Of visits the versions of a lock from an instant on, newest last, with since when each was true.
+// A nil version means that there was no such lock.
 func (p *Past) Of(id ID, from time.Time, visit func(since time.Time, l *Lock)) {
 	if p.last == nil {
 		return
@@ -353,7 +355,7 @@ func (p *Past) Of(id ID, from time.Time, visit func(since time.Time, l *Lock)) {
 	visit(since, p.last.Lock(id))
 }
 
-// Clone is the past as it is now, for another goroutine.
+// Clone copies the past for another goroutine.
 func (p *Past) Clone() *Past {
 	own := *p
 	own.locks = make(map[ID]*earlier, len(p.locks))
@@ -364,8 +366,8 @@ func (p *Past) Clone() *Past {
 	return &own
 }
 
-// Changes are the ids of the locks that differ from those of another snapshot, which should be of the same
-// past: what they share costs nothing.
+// Changes returns the ids of the locks that differ between two snapshots. Both should come from
+// the same past: the parts that they share cost nothing.
 func (s *Snapshot) Changes(before *Snapshot) []ID {
 	ids := []ID{}
 	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) },
@@ -373,7 +375,7 @@ func (s *Snapshot) Changes(before *Snapshot) []ID {
 	return ids
 }
 
-// Gaps returns the gaps that were reported after one time and up to another, the earliest first.
+// Gaps returns the gaps reported after one time and up to another, earliest first.
 func (p *Past) Gaps(after, to time.Time) []Gap {
 	var gaps []Gap
 	for _, g := range p.gaps {

@@ -1,6 +1,6 @@
 package inspect
 
-// The approximate size of a past's parts in memory, in bytes, on the high side.
+// The approximate sizes of a past's parts in memory, in bytes, rather too high than too low.
 const (
 	lockBytes      = 512
 	contenderBytes = 320
@@ -8,7 +8,7 @@ const (
 	findingBytes   = 768
 )
 
-// size is about how many bytes a version of a lock takes.
+// size is the approximate size of a version of a lock, in bytes.
 func (l *Lock) size() int {
 	return lockBytes + l.Contention()*contenderBytes + len(l.Masters)*voteBytes + len(l.Findings)*findingBytes
 }

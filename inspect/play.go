@@ -13,8 +13,8 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 	return p.play(source)
 }
 
-// Film plays as Play does, and gives each a snapshot of what changed, once a step of the observer's clock at
-// most, with the events since the one before.
+// Film plays as Play does. It calls each with a snapshot of what changed, at most once a step of
+// the observer's clock, with the events since the previous one.
 func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error, each func(*Snapshot)) error {
 	sub := o.Subscribe()
 	defer sub.Close()
@@ -30,8 +30,8 @@ func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error
 	return p.play(source)
 }
 
-// player plays updates to an observer. published is called after each snapshot but those between two steps;
-// nil: there is only the last one.
+// player plays updates to an observer. It calls published after each snapshot, at most once a
+// step. If published is nil, there is only the final snapshot.
 type player struct {
 	*Observer
 	step      time.Duration
@@ -96,10 +96,10 @@ func (p *player) snap(at time.Time) {
 	p.published()
 }
 
-// longestQuiet of a time without events is played: its end.
+// longestQuiet limits how much of a time without events is played: its last part.
 const longestQuiet = time.Hour
 
-// pace returns the step of playback after so long without an event.
+// pace returns the playback step after that long without an event.
 func pace(quiet time.Duration) time.Duration {
 	switch {
 	case quiet < 5*time.Second:

@@ -12,41 +12,43 @@ import (
 )
 
 const (
-	// maxValue limits the bytes of a value that are shown and decoded.
+	// maxValue limits how many bytes of a value are shown and decoded.
 	maxValue = 1 << 10
-	// maxAliens limits the children that are not contenders in a lock's list.
+	// maxAliens limits a lock's list of children that are not contenders.
 	maxAliens = 16
 )
 
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
 	Name string
-	// Known is false for a child whose name alone was listed so far. Sealed: its data may not be read,
-	// all else was.
+	// Known is false for a child of which only the name was listed so far. Sealed means that all
+	// but its data could be read.
 	Known, Sealed  bool
 	Data           []byte
 	Czxid          int64
 	Version        int32
 	EphemeralOwner int64
-	// Created, and Modified for the last write of its data, by the server's clock.
+	// Created is when it was created, Modified when its data was last written, both by the
+	// server's clock.
 	Created, Modified time.Time
 }
 
 // Directory holds the data read from a lock directory.
 type Directory struct {
 	Children []Znode
-	// Created counts the children ever created in it, which is the number that the server gives next: half of
-	// the sum of a Stat's cversion and numChildren (DataNode.copyStat). Zero is unknown.
+	// Created counts the children ever created in it, which is also the server's next number. It is
+	// half the sum of a Stat's cversion and numChildren (DataNode.copyStat). Zero means unknown.
 	Created int64
 	// Data of the directory itself; nil if it was not read.
 	Data []byte
-	// Parts are the children of those directories of recipe.Parts that exist, by place.
+	// Parts are the children of its existing subdirectories named in recipe.Parts, by place.
 	Parts map[string][]Znode
 }
 
-// Lock makes the lock of the directory; nil if no recipe recognises any of its children as a contender. Names alone
-// prove a lock only for libraries with unique names; of other nodes at least one must be known to be ephemeral.
-// folded: it is a semaphore that has its Parts folded in, so that they are not locks themselves.
+// Lock makes the lock of the directory; nil if no recipe recognises any of its children as a
+// contender. Names alone prove a lock only for libraries with unique names. Otherwise at least one
+// node must be known to be ephemeral. folded means that it is a semaphore with its Parts folded
+// in, so that they are not locks themselves.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	own := readQueue(d.Children, d.Created)
 	if l = curatorSemaphore(id, own, d); l == nil {
@@ -63,7 +65,7 @@ func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	return l, folded
 }
 
-// queue is a directory's children as the recipes see them.
+// queue is a directory's children as seen by the recipes.
 type queue struct {
 	writer  recipe.Queue // of most entries
 	entries []recipe.Entry
@@ -71,17 +73,17 @@ type queue struct {
 	place   string  // of a part
 }
 
-// part is one of the directory's parts as the recipes see it.
+// part is one of the directory's parts as seen by the recipes.
 func (d *Directory) part(place string) queue {
 	q := readQueue(d.Parts[place], 0)
 	q.place = place
 	return q
 }
 
-// readQueue accepts a name as a contender if a recipe proves it. It rejects other nodes if they are
-// known to be persistent, unless a session owns another with the same prefix: those are work items of
-// a queue or the like. It also rejects those that
-// the server cannot have numbered: members of a service often end in a time or a port.
+// readQueue accepts a name as a contender if a recipe proves it. It rejects other nodes known to
+// be persistent, such as work items, unless a session owns another with the same prefix. It also
+// rejects numbers that the server cannot have given: names of service members often end in a time
+// or a port.
 func readQueue(children []Znode, created int64) queue {
 	q := queue{nodes: children}
 	if !slices.IsSortedFunc(children, byName) { // a source gives them sorted
@@ -124,7 +126,7 @@ func (q *queue) node(e *recipe.Entry) *Znode {
 	return q.named(e.Name)
 }
 
-// named returns the node of that name, or nil.
+// named returns the node with that name, or nil.
 func (q *queue) named(name string) *Znode {
 	compare := func(z Znode, name string) int { return strings.Compare(z.Name, name) }
 	if i, found := slices.BinarySearchFunc(q.nodes, name, compare); found {
@@ -133,14 +135,14 @@ func (q *queue) named(name string) *Znode {
 	return nil
 }
 
-// leaveOut takes nodes out that are not contenders, and nothing strange either.
+// leaveOut removes nodes that are neither contenders nor unexpected.
 func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
 
-// prove grades the entries by the data of their nodes. If a node shows that another library made
-// it, the unproven entries of its recipe become plain sequential ones. It returns the prefixes of the
-// names of which sessions own some.
+// prove grades the entries by their nodes' data. If a node shows that another library made it, the
+// unproven entries of its recipe become plain sequential ones. It returns the name prefixes of
+// entries that sessions own.
 func (q *queue) prove() (owned map[string]bool) {
 	var strange []string // recipes
 	repeated := false    // numbers
@@ -170,7 +172,7 @@ func (q *queue) prove() (owned map[string]bool) {
 	return owned
 }
 
-// ownedPrefixes are the prefixes of the entries that sessions own.
+// ownedPrefixes returns the name prefixes of entries that sessions own.
 func (q *queue) ownedPrefixes() map[string]bool {
 	owned := map[string]bool{}
 	for i := range q.entries {
@@ -181,14 +183,14 @@ func (q *queue) ownedPrefixes() map[string]bool {
 	return owned
 }
 
-// prefix of an entry's name, before its number.
+// prefix is the part of an entry's name before its number.
 func prefix(e recipe.Entry) string {
 	before, _, _ := recipe.SplitSequence(e.Name)
 	return before
 }
 
-// numbered reports whether the server can have given an entry its number, after so many creations; zero is
-// unknown. It counts on below zero after the largest int32.
+// numbered reports whether the server can have given an entry its number after that many
+// creations; zero means unknown. Numbers turn negative after the largest int32.
 func numbered(e recipe.Entry, created int64) bool {
 	switch {
 	case e.Unnumbered || created == 0:
@@ -199,8 +201,8 @@ func numbered(e recipe.Entry, created int64) bool {
 	return int64(e.Sequence) < created
 }
 
-// disordered reports whether nodes that nothing but their names takes for contenders were not created in the
-// order of their numbers, so that no server gave these.
+// disordered reports whether nodes that only their names mark as contenders were not created in
+// the order of their numbers. Then no server gave the numbers.
 func (q *queue) disordered() bool {
 	var before recipe.Entry
 	newest := int64(0)
@@ -217,15 +219,15 @@ func (q *queue) disordered() bool {
 	return false
 }
 
-// proven reports whether there is a contender for sure: by its name, or by its session.
+// proven reports whether at least one contender is certain, by its name or its session.
 func (q *queue) proven() bool {
 	return slices.ContainsFunc(q.entries, func(e recipe.Entry) bool {
 		return e.Confidence == recipe.Certain || e.Session != 0 || q.unread(e)
 	})
 }
 
-// unread reports whether only the data of an entry, which may not be read, can prove it: Hive's explicit
-// locks have no session.
+// unread reports whether an entry could be proven only by its data, which may not be read. Hive's
+// explicit locks have no session.
 func (q *queue) unread(e recipe.Entry) bool {
 	return q.node(&e).Sealed && e.Recipe == "hive"
 }
@@ -280,7 +282,7 @@ func queueLock(id ID, q queue) *Lock {
 	return l
 }
 
-// lock starts a lock with what its contenders have in common.
+// lock starts a lock with the facts that its contenders share.
 func (q *queue) lock(id ID) *Lock {
 	l := &Lock{ID: id, Kind: KindMutex, Recipe: q.writer.Name, Confidence: recipe.Possible}
 	candidates := 0
@@ -315,8 +317,8 @@ func mayQueueForPermits(id ID, recipeName string) bool {
 	return recipeName == "curator" && path.Base(id.Path) == recipe.CuratorLocks
 }
 
-// keptLock makes a lock of numbered nodes that no session owns, if their names or the directory's say that they
-// lock something. Nothing shows who of them holds it. Nil for other directories.
+// keptLock makes a lock of numbered nodes that no session owns, if their names or the directory's
+// name suggest a lock. Nothing shows which of them holds it. It returns nil for other directories.
 func (d *Directory) keptLock(id ID, own queue, readAt time.Time) *Lock {
 	named := recipe.NamesLock(path.Base(id.Path))
 	for i := range own.nodes {
@@ -329,9 +331,9 @@ func (d *Directory) keptLock(id ID, own queue, readAt time.Time) *Lock {
 	return nil
 }
 
-// Vacant is the lock of a directory without contenders. It is free where it is empty, and where it is known as a
-// lock of some library. Who holds it is unknown where it has children that are not contenders of a known
-// library, or a kazoo lease. was, the lock as it was last seen, may be nil.
+// Vacant makes the lock of a directory without contenders. It is free if the directory is empty,
+// or is known as a lock of some library. Its holder is unknown if it has children that are not
+// contenders of a known library, or a kazoo lease. was, the lock as last seen, may be nil.
 func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
 	l := FreeDirectory(id, was, readAt)
 	leased := slices.ContainsFunc(d.Children, func(z Znode) bool { return z.Name == recipe.LeaseNode })
@@ -348,8 +350,8 @@ func (d *Directory) Vacant(id ID, was *Lock, readAt time.Time) *Lock {
 	return l
 }
 
-// FreeDirectory is the lock of a directory without contenders that had some when it was last seen,
-// or that a user named. was may be nil.
+// FreeDirectory makes the lock of a directory without contenders that had some when last seen, or
+// that a user named. was may be nil.
 func FreeDirectory(id ID, was *Lock, readAt time.Time) *Lock {
 	l := &Lock{ID: id, Kind: KindUnknown, Confidence: recipe.Possible, State: StateFree, ReadAt: readAt}
 	if was != nil {
@@ -370,8 +372,8 @@ func queueState(l *Lock) State {
 	}
 }
 
-// aliens are the children that no recipe takes for contenders, the first few by name; those in a part with its place
-// before it.
+// aliens returns the children that no recipe takes for contenders, the first few by name. Those in
+// a part have its place before their name.
 func aliens(queues ...queue) []Untrusted {
 	var names []Untrusted
 	for _, q := range queues {
@@ -420,16 +422,17 @@ func (q *queue) contender(e recipe.Entry) Contender {
 // Node is the path of a contender's znode.
 func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
-// Watched reports whether the servers' tables of watches can hold anything about the lock. Without
-// waiters they can if its library checks that the previous node exists: that leaves a watch even if
-// it does not.
+// Watched reports whether the servers' watch tables can hold anything about the lock. Without
+// waiters they can if its library checks that the previous node exists: that leaves a watch even
+// if it does not.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
 		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")
 	})
 }
 
-// Predecessor is the path of the znode that a waiter should watch; meaningful when Watches is not empty.
+// Predecessor is the path of the znode that a waiter should watch, meaningful if Watches is not
+// empty.
 func (l *Lock) Predecessor(c *Contender) string {
 	return path.Join(l.ID.Path, c.Place, c.Watches.Raw())
 }
