@@ -14,10 +14,11 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// acting is what keys do, on any screen, to the lock or contender under the cursor, or to the locks that are marked.
+// acting has the actions on the lock or contender under the cursor, or on the marked locks.
 type acting struct{ *world }
 
-// actingKey is the key for a verb. Its help is about one contender, its open about several locks.
+// actingKey is the key for a verb. help is its help text for one contender, open opens it for
+// several locks.
 type actingKey struct {
 	verb            inspect.Verb
 	key, hint, help string
@@ -33,7 +34,7 @@ func actingKeys() []actingKey {
 	}
 }
 
-// actions are all of these, with the reason where one cannot be done.
+// actions returns all acting keys, with the reason for each one that is disabled.
 func (a acting) actions() []screen.Action {
 	var list []screen.Action
 	marked := a.marked()
@@ -69,8 +70,8 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
-// hint is the one of these actions that the footer offers: on a chain the release, on a finding its
-// mildest step. A group has no hint, since each of its findings has different steps.
+// hint is the action that the footer offers: release on a chain, or the mildest step of a
+// finding. A group has no hint, since each of its findings has different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
 		for _, k := range actingKeys() {
@@ -98,7 +99,7 @@ func (a acting) hint() []screen.Action {
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
 
-// muteHint is the key that mutes, or unmutes what is muted, where findings are listed.
+// muteHint is the key that mutes or unmutes, on screens that list findings.
 func (a acting) muteHint() []screen.Action {
 	if a.inFront != screen.Findings || a.options.Mutes == nil {
 		return nil
@@ -112,7 +113,7 @@ func (a acting) muteHint() []screen.Action {
 	}}
 }
 
-// stepHint is the key of the mildest step that the finding under the cursor advises.
+// stepHint is the key for the mildest step that the selected finding advises.
 func (a acting) stepHint(offer func(inspect.Verb, string) []screen.Action) []screen.Action {
 	found, ok := a.finding()
 	if !ok || a.MayAct() != "" {
@@ -129,7 +130,7 @@ func (a acting) stepHint(offer func(inspect.Verb, string) []screen.Action) []scr
 	return nil
 }
 
-// finding is the one under the cursor of a screen of findings.
+// finding is the selected finding; false if the screen lists none.
 func (a acting) finding() (*inspect.Finding, bool) {
 	if s, ok := a.front().(screen.Diagnosing); ok {
 		found, ok := s.Finding()
@@ -138,10 +139,10 @@ func (a acting) finding() (*inspect.Finding, bool) {
 	return nil, false
 }
 
-// aim finds the subject of a verb. For a finding it is the contender of its step for this verb, or
-// else of its mildest step. That contender may be in another lock than the finding's: a deadlock
-// has a cheapest hold. Elsewhere it is the selected contender. why is the reason if there is none,
-// or the action is not allowed.
+// aim finds the subject of a verb. For a finding, it is the contender of its step for this verb,
+// or else of its mildest step. That contender may be on another lock, as in a deadlock, where it
+// is the cheapest hold. Elsewhere it is the selected contender. why is the reason if there is
+// none, or if the action is not allowed.
 func (a acting) aim(verb inspect.Verb) (about release.Subject, why string) {
 	if found, ok := a.finding(); ok {
 		about, why = a.stepOf(found, verb)
@@ -166,7 +167,7 @@ func (a acting) stepOf(f *inspect.Finding, verb inspect.Verb) (about release.Sub
 	return about, "its advice names no contender: enter opens the chain, choose there"
 }
 
-// targetOf is the contender or the vote that a step acts on. Without one, why is the reason.
+// targetOf is the contender or the vote that a step acts on. If there is none, why is the reason.
 func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) {
 	l := a.snapshot.Lock(step.Lock)
 	if l == nil || step.Owner == "" {
@@ -197,9 +198,9 @@ func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) 
 
 const stepIsOver = "the contender that the advice names is gone"
 
-// selected is the contender under the cursor or, if a lock is selected, its only holder. On a
-// finding it is only the finding's contender: once that is gone, the lock's present holder may be
-// well.
+// selected is the contender under the cursor or, if a lock is selected, its only holder. For a
+// finding, it is only the finding's contender. Once that is gone, the lock's present holder may
+// be healthy.
 func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	pointing, points := a.front().(screen.Pointing)
 	if points {
@@ -229,7 +230,7 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	return l, nil, why
 }
 
-// marked are the locks that the screen in front has chosen for an action.
+// marked are the locks chosen for an action on the current screen.
 func (a acting) marked() []inspect.ID {
 	if s, ok := a.front().(screen.Marking); ok {
 		return s.Marked()
@@ -295,7 +296,7 @@ func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	return list
 }
 
-// choiceOf is the lock and the contender of a finding's step; without them, Why is the reason.
+// choiceOf is the lock and contender of a finding's step. If there is none, Why is the reason.
 func (a acting) choiceOf(found screen.FoundOn, verb inspect.Verb) release.Choice {
 	step, ok := found.Finding.Step(verb)
 	if !ok {
@@ -346,7 +347,8 @@ func (a acting) end() tea.Cmd {
 	return d.Start()
 }
 
-// aimed are the findings that a mute is about: those under the cursor or, of a lock, its own. Each is named once.
+// aimed are the findings to mute: those under the cursor or, for a lock, its own. Each is listed
+// once.
 func (a acting) aimed(muted bool) []inspect.Mute {
 	var found []screen.FoundOn
 	add := func(id inspect.ID) {

@@ -13,7 +13,7 @@ import (
 const bellPause = 3 * time.Second
 
 // ring rings the terminal's bell for new findings of the configured severity or worse. It ignores
-// findings from a backend's first pass, and muted ones.
+// muted findings and those from a backend's first pass.
 func (m *Model) ring(s *inspect.Snapshot) {
 	if m.options.Bell == "" {
 		return

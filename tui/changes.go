@@ -5,18 +5,19 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// changesKept bounds the changed locks remembered for hidden screens. One that missed more looks at everything again.
+// changesKept bounds the changed locks remembered for hidden screens. A screen that missed more
+// looks at everything again.
 const changesKept = 4 * screen.AtOnce
 
-// changes are the locks that changed, snapshot by snapshot, for screens that were hidden meanwhile. A
-// snapshot costs the same however many screens there are.
+// changes has the locks that changed in each snapshot, for screens that were hidden meanwhile. A
+// snapshot costs the same regardless of the number of screens.
 type changes struct {
 	lists [][]inspect.ID
 	first int // the number of the first list
 	ids   int // in all lists
 }
 
-// add records the locks that changed with another snapshot; all: any lock may have changed.
+// add records the locks that changed in a new snapshot. With all, any lock may have changed.
 func (c *changes) add(ids []inspect.ID, all bool) {
 	if all {
 		c.forget(len(c.lists))
@@ -40,10 +41,10 @@ func (c *changes) forget(n int) {
 	c.lists, c.first = c.lists[n:], c.first+n
 }
 
-// next is the number of the list that comes next: a screen that has heard of everything has heard up to there.
+// next is the number of the next list, and so the position of a screen that is up to date.
 func (c *changes) next() int { return c.first + len(c.lists) }
 
-// since are the locks that changed from a list on, each once.
+// since returns the locks that changed from a given list on, each once.
 func (c *changes) since(number int) screen.SnapshotMsg {
 	if number < c.first {
 		return screen.SnapshotMsg{All: true}

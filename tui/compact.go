@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// The least window with room for everything. Below it, down to minWidth x minHeight, the screens
-// are compact and only show: an action must be seen whole.
+// The smallest window with room for everything. In a smaller one, down to minWidth x minHeight,
+// the screens are compact and read-only, since an action must be visible in full.
 const (
 	roomyWidth  = 80
 	roomyHeight = 24
@@ -16,7 +16,7 @@ const (
 // compact reports whether the window is too small to act in.
 func (m *Model) compact() bool { return m.width < roomyWidth || m.height < roomyHeight }
 
-// small reports whether nothing of the screen or dialog in front can be shown.
+// small reports whether nothing of the current screen or dialog fits.
 func (m *Model) small() bool {
 	if m.width < minWidth || m.height < minHeight {
 		return true
@@ -24,13 +24,14 @@ func (m *Model) small() bool {
 	return m.escapable()
 }
 
-// escapable reports whether something is in front that a compact window has no room for, and that esc closes.
+// escapable reports whether something open does not fit into a compact window, and can be closed
+// with esc.
 func (m *Model) escapable() bool {
 	return m.width >= minWidth && m.height >= minHeight && m.compact() &&
 		(m.inFront == screen.Lab || m.HasDialog() && !shrinks(m.top()))
 }
 
-// shrinks reports whether a dialog shows what matters in a compact window too.
+// shrinks reports whether a dialog also shows what matters in a compact window.
 func shrinks(d screen.Dialog) bool {
 	switch d.(type) {
 	case *help, *palette, *screen.Copying, *screen.Ticket, *lossBox:
@@ -40,7 +41,7 @@ func shrinks(d screen.Dialog) bool {
 	}
 }
 
-// cramped is the reason why a key does nothing in a compact window; empty if it works.
+// cramped is the reason why a key is disabled in a compact window; empty if it works.
 func (m *Model) cramped(key string) string {
 	if m.compact() && slices.Contains([]string{"x", "X", "a", "A", "K", "m", "L", "8"}, key) {
 		return "window too small: it needs 80x24"

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// changesOf is the time that is compared where no moment of the past is drawn.
+// changesOf is the time span to compare while no moment of the past is drawn.
 const changesOf = 2 * time.Minute
 
 // changesAction opens the comparison of two moments.
@@ -28,8 +28,8 @@ func changesAction(m *Model, none func() string) screen.Action {
 	}
 }
 
-// compare opens the comparison of the moment that is drawn with now or, where that is now or in a recording, of the
-// last minutes with it.
+// compare opens the comparison of the drawn moment with now. At the present or in a recording, it
+// compares the last minutes with the drawn moment.
 func compare(m *Model) tea.Cmd {
 	at, to := m.playhead.at, m.present()
 	if !m.inPast() || m.filmed() {
@@ -63,14 +63,14 @@ func compare(m *Model) tea.Cmd {
 	})
 }
 
-// comparedMsg has what changed, for the dialog of that generation.
+// comparedMsg carries the changes to the dialog of its generation.
 type comparedMsg struct {
 	generation int
 	head       string
 	lines      []string
 }
 
-// comparing shows what became of the locks from one moment to another.
+// comparing shows how the locks changed from one moment to another.
 type comparing struct {
 	*world
 	from, to   time.Time
@@ -128,7 +128,7 @@ func (d *comparing) SetSize(width, height int) {
 	d.scroll(0)
 }
 
-// laid is a line in full, the rest of one that is too long below its beginning.
+// laid wraps a line: the rest of a long one goes below its beginning.
 func (d *comparing) laid(line string) []widget.Line {
 	t := d.theme
 	line = t.Glyphs.Translate(line)
@@ -148,7 +148,7 @@ func (d *comparing) laid(line string) []widget.Line {
 	return lines
 }
 
-// View is what changed, and from when to when.
+// View shows the changes, and the two moments.
 func (d *comparing) View(_, height int) string {
 	t, now := d.theme, d.Clock().Local()
 	head := widget.Line{{"Comparing" + t.Glyphs.Ellipsis, t.Muted}}

@@ -21,12 +21,12 @@ type snapshotArrivedMsg struct {
 	err      error
 }
 
-// tickedMsg is a beat of the clock; one of an older generation is dropped.
+// tickedMsg is a beat of the clock. Beats of an older generation are dropped.
 type tickedMsg struct{ generation int }
 
-// snapshotBeat is the minimum time between two snapshots that are drawn. After a quiet time the first is drawn
-// at once; of what changes all the time a reader sees no more than 20 states a second, and keys wait for
-// fewer of them.
+// snapshotBeat is the minimum time between two drawn snapshots. After a quiet time, the first is
+// drawn at once. Readers cannot follow more than 20 states a second, and drawing fewer keeps keys
+// responsive.
 const snapshotBeat = 50 * time.Millisecond
 
 func (m *Model) nextSnapshot() tea.Cmd {
@@ -44,7 +44,7 @@ func (m *Model) nextSnapshot() tea.Cmd {
 	})
 }
 
-// elapse waits for a time; false: ctx ended before.
+// elapse waits for d; false if ctx ended first.
 func elapse(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -56,7 +56,7 @@ func elapse(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// receive shows a snapshot, or keeps it back while paused, and waits for the next.
+// receive shows a snapshot, or keeps it back while paused, and then waits for the next one.
 func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	switch {
 	case errors.Is(msg.err, context.Canceled):
@@ -88,7 +88,7 @@ func (m *Model) receive(msg snapshotArrivedMsg) tea.Cmd {
 	return m.nextSnapshot()
 }
 
-// ownEvents are events that keep only their contenders in memory, not the whole queues of these.
+// ownEvents copies events so that they keep only their contenders in memory, not whole queues.
 func ownEvents(events []inspect.Event) []inspect.Event {
 	own := slices.Clone(events)
 	for i := range own {

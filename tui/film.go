@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Film hands out the snapshots of a recording while it is read, some at a time, the oldest first; io.EOF
+// Film returns the snapshots of a recording in batches while it is read, the oldest first; io.EOF
 // after the last.
 type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
@@ -26,26 +26,26 @@ type Film interface {
 	End() time.Time
 }
 
-// How much of a recording is kept: more than of a live feed, as the user can look at all of it. It
-// takes up to four times as much in the heap.
+// How much of a recording is kept: more than of a live feed, since the user can look at all of
+// it. It takes up to four times as much of the heap.
 const (
 	filmBudget = 4 * inspect.PastBudget
 	filmEvents = 40 * screen.EventsKept
 )
 
-// filmedMsg are the next snapshots of the film, or why there are none.
+// filmedMsg carries the next snapshots of the film, or the reason why there are none.
 type filmedMsg struct {
 	snapshots []*inspect.Snapshot
 	err       error
 }
 
-// momentMsg is the moment that was sought, before the film is read up to it.
+// momentMsg carries the requested moment before the film is read that far.
 type momentMsg struct {
 	sought   time.Time
 	snapshot *inspect.Snapshot
 }
 
-// lookAhead seeks a moment, instead of the one sought before. The result is drawn until the film
+// lookAhead looks up a moment, instead of any earlier request. The result is drawn until the film
 // has been read that far.
 func (m *Model) lookAhead(to time.Time) tea.Cmd {
 	m.playhead.seekNothing()
@@ -65,7 +65,8 @@ func (m *Model) lookAhead(to time.Time) tea.Cmd {
 	})
 }
 
-// receiveMoment draws the moment that is sought, unless that is read by now or another is sought.
+// receiveMoment draws the requested moment, unless the film has reached it or the user asked for
+// another.
 func (m *Model) receiveMoment(msg momentMsg) tea.Cmd {
 	if msg.snapshot == nil || !msg.sought.Equal(m.playhead.sought) {
 		return nil
@@ -118,14 +119,14 @@ func (m *Model) receiveFilmed(msg filmedMsg) tea.Cmd {
 // filmed reports whether a recording is played instead of a feed.
 func (m *Model) filmed() bool { return m.options.Film != nil }
 
-// reading reports whether a recording is played that is not read to its end yet.
+// reading reports whether a recording is playing that has not been read to its end.
 func (m *Model) reading() bool { return m.filmed() && !m.filmRead }
 
-// filmEnd is sought where the end of the recording is, whenever that was.
+// filmEnd is the requested moment for the end of the recording, whenever that is.
 var filmEnd = time.Unix(1<<40, 0)
 
-// reachSought draws the moment that was sought while it was not read, once it is; the end where the recording
-// ends before it.
+// reachSought draws the requested moment once the film has reached it, or the end if the
+// recording ends earlier.
 func (m *Model) reachSought() tea.Cmd {
 	switch to := m.playhead.sought; {
 	case to.IsZero():
@@ -138,7 +139,8 @@ func (m *Model) reachSought() tea.Cmd {
 	return nil
 }
 
-// newest is the end of what can be drawn: now, or the end of the recording as far as it is read.
+// newest is the last moment that can be drawn: now, or the end of the recording as far as it was
+// read.
 func (m *Model) newest() time.Time {
 	if m.filmed() {
 		return m.past.To()
@@ -155,8 +157,8 @@ func (m *Model) atEnd() tea.Cmd {
 	return m.draw(m.past.To(), true)
 }
 
-// filmLength is the time from the first to the last moment of the recording, or as far as it is read; known:
-// it is all of it.
+// filmLength is the length of the recording, or of the part read so far. known reports that it is
+// the full length.
 func (f frame) filmLength() (length time.Duration, known bool) {
 	if end := f.options.Film.End(); f.reading() && !end.IsZero() {
 		return end.Sub(f.past.From()), true
@@ -164,7 +166,8 @@ func (f frame) filmLength() (length time.Duration, known bool) {
 	return f.past.To().Sub(f.past.From()), f.filmRead
 }
 
-// filmWords has the playhead's position in the recording and its motion, as in "3:20 of 10:00", "plays 4×".
+// filmWords describes the playhead's position in the recording and its motion, as in "3:20 of
+// 10:00" and "plays 4×".
 func (f frame) filmWords() (where, doing string) {
 	p := &f.playhead
 	length, known := f.filmLength()
@@ -191,7 +194,7 @@ func (f frame) filmWords() (where, doing string) {
 	}
 }
 
-// position is a time since the beginning, as players write it.
+// position formats the time since the beginning as players do.
 func position(d time.Duration) string {
 	seconds := int(d.Seconds())
 	if seconds < 3600 {

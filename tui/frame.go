@@ -72,7 +72,8 @@ func (f frame) tooSmall() string {
 	return lipgloss.Place(f.width, f.height, lipgloss.Center, lipgloss.Center, f.notice(need, words))
 }
 
-// notice is a text of lines that fits into the window, however small that is: the need then is "too small".
+// notice is a text that fits into any window, however small. If need does not fit, it is "too
+// small".
 func (f frame) notice(need []string, more string) string {
 	wrapped := func(lines []string) (out []string) {
 		for _, line := range lines {
@@ -101,7 +102,7 @@ func (f frame) rule() string {
 	return f.theme.Faint.Render(strings.Repeat(f.theme.Glyphs.Rule, f.width))
 }
 
-// inRule is a rule with words at its start, and others at the end if there is room for both.
+// inRule is a rule with words at its start, and with end at its end if both fit.
 func (f frame) inRule(words widget.Line, end string) string {
 	t, rule, tail := f.theme, f.theme.Glyphs.Rule, f.theme.Glyphs.Ellipsis
 	var last widget.Line
@@ -142,8 +143,8 @@ func (f frame) footRule() string {
 	return f.inRule(words, where)
 }
 
-// captionLines are the caption's title and text in at most two lines; always in two where scenes change, so
-// that nothing jumps.
+// captionLines are the caption's title and text, in at most two lines. With scenes there are
+// always two, so that nothing jumps.
 func (f frame) captionLines() []string {
 	t := f.theme
 	title, text := f.caption()
@@ -176,8 +177,8 @@ func (f frame) captionLines() []string {
 	return lines
 }
 
-// place is a breadcrumb without the program: home and the screen in front, and only this one where there is
-// no room for both.
+// place is the breadcrumb without the program: home and the current screen, or only the screen if
+// both do not fit.
 func (f frame) place(room int) widget.Line {
 	t, home := f.theme, f.backStack[0].Screen
 	here := widget.Line{{" " + t.Glyphs.Breadcrumb + " ", t.Muted}, {f.front().Title(), t.Strong}}
@@ -188,7 +189,7 @@ func (f frame) place(room int) widget.Line {
 	return here
 }
 
-// breadcrumb is the start of the title bar: the program, what it looks at, and the place, which is home and a screen.
+// breadcrumb is the start of the title bar: the program, its targets, and the place.
 func (f frame) breadcrumb() widget.Line {
 	t := f.theme
 	left := widget.Line{{" lockscope ", t.Title}}
@@ -215,7 +216,8 @@ func (f frame) breadcrumb() widget.Line {
 	return left
 }
 
-// widest is the width of the longest breadcrumb: the rest of the title is cut to it, so that it has one form per size.
+// widest is the width of the longest breadcrumb. The rest of the title is cut to fit it, so that
+// its form only depends on the window's size.
 func (f frame) widest(left widget.Line) int {
 	const longest = len("timeline")
 	if f.inFront == f.backStack[0].Screen {
@@ -224,7 +226,7 @@ func (f frame) widest(left widget.Line) int {
 	return left.Width() - ansi.StringWidth(f.front().Title()) + longest
 }
 
-// aboutPart is the lock that a screen is about, in what room there is.
+// aboutPart is the screen's lock, cut to the room.
 func (f frame) aboutPart(room int) widget.Line {
 	about := f.front().Selected().Lock.String()
 	if f.front().Selected().Lock.Path == "" || f.inFront != screen.Chain && f.inFront != screen.Timeline {
@@ -247,8 +249,8 @@ func (f frame) titleBar() string {
 	return l.Render(f.width, tail, nil)
 }
 
-// titleParts are the place, the backends' states with our cost to them, and badges (read-only, paused). What
-// does not fit is left out, the least important first.
+// titleParts are the place, the backends' states with our load on them, and badges (read-only,
+// paused). Parts that do not fit are left out, the least important first.
 func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 	left, badges = f.breadcrumb(), f.badges()
 	signs := f.backendSigns(signMode)
@@ -262,7 +264,7 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 		}
 	}
 	const least = 12 // cells of the place
-	// The first, PAUSED or PAST, stays the longest, then the last.
+	// PAUSED or PAST, the first badge, stays the longest, and then the last one.
 	for f.badgeLine(badges).Width()+least+widget.Gap > f.width && len(badges) > 1 {
 		at := max(1, len(badges)-2)
 		badges = slices.Delete(badges, at, at+1)
@@ -274,7 +276,8 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 	return left.Cut(room, f.theme.Glyphs.Ellipsis), nil, badges
 }
 
-// badge is a state that changes what the screen means and what keys may do, with what a click on it does.
+// badge is a state that changes the meaning of the screen or of keys, with the action for a
+// click.
 type badge struct {
 	widget.Span
 	click func() tea.Cmd
@@ -287,7 +290,7 @@ func (f frame) badgeLine(badges []badge) (l widget.Line) {
 	return l
 }
 
-// badges are the most important first.
+// badges returns the badges, the most important first.
 func (f frame) badges() (list []badge) {
 	t := f.theme
 	add := func(style lipgloss.Style, text string, click func() tea.Cmd) {
@@ -334,7 +337,7 @@ const (
 	signMode                    // and how changes reach us
 )
 
-// backendSigns has for each backend its name and state.
+// backendSigns shows each backend's name and state.
 func (f frame) backendSigns(detail signDetail) widget.Line {
 	t := f.theme
 	var l widget.Line
@@ -358,7 +361,7 @@ func (f frame) backendSigns(detail signDetail) widget.Line {
 	return l
 }
 
-// cost is our own load on all backends together.
+// cost is our total load on all backends.
 func (f frame) cost(watches bool) widget.Line {
 	if len(f.snapshot.Backends) == 0 {
 		return nil

@@ -13,24 +13,23 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// help lists the keys of a screen and those that work everywhere, from the same actions that they run, and
-// what the signs mean: side by side where the window is wide. It scrolls where the window is too low, and
-// searches.
+// help lists the keys of a screen, the keys that work everywhere, and the signs. It is made from
+// the actions that the keys run. It scrolls, and can be searched.
 type help struct {
 	*world
 	here, everywhere []screen.Action
 	title            string
 	text             widget.Scroller
-	// all are the lines as last laid out, for laid; rows of them are in sight.
+	// all are the lines laid out for laid; rows of them are visible.
 	all  []widget.Line
 	rows int
 	laid helpLayout
-	// field holds the searched text; typing: keys go there.
+	// field holds the search text. typing is set while keys go there.
 	field  widget.Field
 	typing bool
 }
 
-// helpLayout is all that the lines depend on.
+// helpLayout has everything that the lines depend on.
 type helpLayout struct {
 	width  int
 	theme  *theme.Theme
@@ -124,8 +123,8 @@ func (h *help) View(width, height int) string {
 	return widget.Box(t, lines, width, height, false)
 }
 
-// lines are the keys of the screen, those of all screens and the signs: in one column or, as high as each
-// other, in two.
+// lines are the screen's keys, the common keys and the signs, in one column or in two of equal
+// height.
 func (h *help) lines(width int) []widget.Line {
 	t, column, two := h.theme, width, width >= twoColumns
 	if two {
@@ -150,7 +149,8 @@ func (h *help) lines(width int) []widget.Line {
 	return append(sought, columns(entries, column, t.Glyphs.Ellipsis)...)
 }
 
-// everywhereHead explains the mark of keys that write, where there are any.
+// everywhereHead is the heading of the common keys. It explains the mark of keys that write, if
+// there are any.
 func (h *help) everywhereHead() widget.Line {
 	l := widget.Line{{"Everywhere", h.theme.Strong}}
 	if slices.ContainsFunc(slices.Concat(h.here, h.everywhere), func(a screen.Action) bool { return a.Writes }) {
@@ -159,7 +159,8 @@ func (h *help) everywhereHead() widget.Line {
 	return l
 }
 
-// section has a heading, and a blank before it, in front of its first entry; none without entries.
+// section puts a heading, after a blank line, before its first entry; it is empty without
+// entries.
 func section(heading widget.Line, entries [][]widget.Line) [][]widget.Line {
 	if len(entries) > 0 {
 		entries[0] = append([]widget.Line{nil, heading}, entries[0]...)
@@ -167,7 +168,7 @@ func section(heading widget.Line, entries [][]widget.Line) [][]widget.Line {
 	return entries
 }
 
-// columns puts entries, none of them broken, into two columns of equal height.
+// columns puts entries into two columns of equal height, without splitting an entry.
 func columns(entries [][]widget.Line, width int, tail string) []widget.Line {
 	column := func(some [][]widget.Line) []widget.Line {
 		all := slices.Concat(some...)
@@ -200,12 +201,12 @@ func (h *help) matches(texts ...string) bool {
 		strings.ToLower(strings.TrimSpace(h.field.Value())))
 }
 
-// keysOf writes an action's keys as short as they are known.
+// keysOf returns an action's keys in their shortest known form.
 func (h *help) keysOf(a *screen.Action) string {
 	return strings.ReplaceAll(screen.KeysIn(h.theme, a.Shown), "ctrl-", "^")
 }
 
-// keysWidth is the width of the longest key, in cells. Where an action needs more, its keys are
+// keysWidth is the width of the longest key, in cells. If an action needs more, its keys are
 // below each other.
 func (h *help) keysWidth() int {
 	width := 0
@@ -251,7 +252,7 @@ func (h *help) actionEntries(actions []screen.Action, width int) [][]widget.Line
 	return entries
 }
 
-// signs are the entries of what the signs mean, as many in a line as fit.
+// signs explain the signs, as many in a line as fit.
 func (h *help) signs(width int) [][]widget.Line {
 	t, g := h.theme, h.theme.Glyphs
 	var entries [][]widget.Line

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// namedKeys are the keys with a name that a hint may use.
+// namedKeys maps the names of keys in hints to their codes.
 func namedKeys() map[string]rune {
 	return map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "space": tea.KeySpace, "up": tea.KeyUp,
@@ -30,7 +30,7 @@ func keyPress(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: r[0], Text: name}
 }
 
-// escapes splits a key that came with an escape before it. Terminal readers turn two escapes in a
+// escapes splits a key that came with a preceding escape. Terminal readers turn two escapes in a
 // row, or an escape and a letter, into one key with alt. Letters are split only while the user
 // types no text.
 func (m *Model) escapes(msg tea.Msg) (esc, rest tea.KeyPressMsg, ok bool) {
@@ -50,10 +50,10 @@ func (m *Model) escapes(msg tea.Msg) (esc, rest tea.KeyPressMsg, ok bool) {
 	return tea.KeyPressMsg{Code: tea.KeyEscape}, rest, true
 }
 
-// unicodeMax bounds the codes that are characters: those of other keys come after.
+// unicodeMax is the last code of a character; codes of other keys are larger.
 const unicodeMax = '\U0010FFFF'
 
-// atHome is the reason why home is nowhere to go to; empty: it is.
+// atHome is the reason why the home key is disabled; empty if it works.
 func (m *Model) atHome() string {
 	if len(m.backStack) == 1 {
 		return "already on the lock list"
@@ -61,15 +61,15 @@ func (m *Model) atHome() string {
 	return ""
 }
 
-// home goes to the first screen, and forgets the way back.
+// home goes to the first screen, and clears the back stack.
 func (m *Model) home() {
 	m.backStack = m.backStack[:1]
 	m.openedFrom = ""
 	m.Later(m.open(m.backStack[0]))
 }
 
-// commonActions are the keys that mean the same on every screen, for those that do not have them, with the
-// reason where they cannot be done.
+// commonActions are the keys with the same meaning on every screen, for screens that do not
+// define them. Disabled ones have a reason.
 func (m *Model) commonActions() []screen.Action {
 	about := m.front().Selected()
 	return append(acting{m.world}.actions(), []screen.Action{
@@ -109,14 +109,14 @@ func (w *world) noLock() string {
 	return ""
 }
 
-// unbound says so of a key that does nothing here, except for those with ctrl or alt.
+// unbound reports that a key does nothing here, except for keys with ctrl or alt.
 func (w *world) unbound(msg tea.KeyPressMsg) {
 	if name := msg.String(); msg.Text != "" || len(name) > 1 && name[0] == 'f' || namedKeys()[name] != 0 {
 		w.Flash(fmt.Sprintf("%s does nothing here: ? lists the keys", inspect.Escape(name)))
 	}
 }
 
-// hintKey is the key that a hint of the footer means; empty if it means several.
+// hintKey is the key of a hint in the footer; empty if the hint has several.
 func hintKey(a *screen.Action) string {
 	if len(a.Keys) > 0 {
 		return a.Keys[0]
@@ -128,7 +128,7 @@ func hintKey(a *screen.Action) string {
 	return ""
 }
 
-// shownHints are the hints of the footer, from the left.
+// shownHints are the hints in the footer, from the left.
 func (f frame) shownHints() []screen.Hint {
 	if f.HasDialog() {
 		return screen.Hints(f.theme, f.top().Actions(), f.width)
@@ -173,8 +173,8 @@ func (f frame) shownHints() []screen.Hint {
 // longHints is the width from which the footer has room for all hints in words.
 const longHints = 140
 
-// shortTimes makes the hints of the keys of time short. The one that goes to the selected moment is apart from the
-// rest: where moments are listed it comes first.
+// shortTimes shortens the hints of the time keys. It returns separately the hint that goes to the
+// selected moment, which comes first where moments are listed.
 func shortTimes(all []screen.Action) (there, rest []screen.Action) {
 	for _, a := range all {
 		switch {

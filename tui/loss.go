@@ -12,11 +12,12 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// ackDelay is the minimum time on the screen before a key acknowledges a loss: keys typed before it came were
-// meant for something else.
+// ackDelay is the minimum time on the screen before a key acknowledges a loss. Keys typed earlier
+// were meant for something else.
 const ackDelay = 500 * time.Millisecond
 
-// lossLine names the losses at the foot of the window while another dialog lies over it; nil if there are none.
+// lossLine lists the losses at the foot of the window while another dialog is open; nil if there
+// are none.
 func (w *world) lossLine() widget.Line {
 	if _, shown := w.top().(*lossBox); shown || len(w.losses) == 0 {
 		return nil
@@ -31,17 +32,17 @@ func (w *world) lossLine() widget.Line {
 	return l
 }
 
-// showLosses opens the box about them as soon as no other dialog is open.
+// showLosses opens the box of losses once no other dialog is open.
 func (w *world) showLosses() {
 	if !w.HasDialog() && len(w.losses) > 0 {
 		w.Push(&lossBox{w})
 	}
 }
 
-// lossBox lies over every screen until the losses of our own locks are acknowledged.
+// lossBox covers every screen until the losses of our own locks are acknowledged.
 type lossBox struct{ *world }
 
-// Update acknowledges all of them with a key that leaves something.
+// Update acknowledges all losses on any key that closes something.
 func (b *lossBox) Update(msg tea.Msg) (tea.Cmd, bool) {
 	if key, ok := msg.(tea.KeyPressMsg); ok && b.Clock().Sub(b.losses[len(b.losses)-1].At) >= ackDelay {
 		switch key.String() {

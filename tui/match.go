@@ -41,10 +41,11 @@ func matchText(text, typed string) int {
 	return noMatch
 }
 
-// mostFound bounds the locks that a search lists.
+// mostFound limits the locks that a search lists.
 const mostFound = 200
 
-// lockMatches are the locks that a search lists, the best matches first, and how many match in all.
+// lockMatches has the locks that a search lists, the best matches first, and the total number of
+// matches.
 type lockMatches struct {
 	locks []match
 	all   int
@@ -56,7 +57,7 @@ type match struct {
 	well int
 }
 
-// findLocks searches all locks. It takes a while among very many, and ends early with its context.
+// findLocks searches all locks. It may take a while, and stops early when ctx ends.
 func findLocks(ctx context.Context, s *inspect.Snapshot, typed string) lockMatches {
 	typed = strings.ToLower(typed)
 	var f lockMatches

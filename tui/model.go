@@ -40,14 +40,16 @@ type Model struct {
 	playhead playhead
 	filmRead bool // the whole film
 	focused  []inspect.ID
-	// rang: the last time of the bell; known: the backends that were read completely, by name.
+	// rang is when the bell last rang. known has the names of the backends that were read
+	// completely.
 	rang  time.Time
 	known map[string]bool
-	// recovered are backends that were not well, by name.
+	// recovered has the backends that have recovered, by name.
 	recovered recoveries
 }
 
-// New makes the program's model; ctx ends what it waits for. Run does the rest.
+// New makes the program's model. When ctx ends, so does everything that it waits for. Run does
+// the rest.
 func New(ctx context.Context, o Options) *Model {
 	w := &world{
 		options: o,
@@ -151,7 +153,7 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// toDialog gives keys, pastes and the wheel to the dialog on top; without one they are dropped.
+// toDialog sends keys, pastes and the wheel to the top dialog. Without one they are dropped.
 func (w *world) toDialog(msg tea.Msg) tea.Cmd {
 	if d := w.top(); d != nil {
 		return w.updateDialog(d, msg)
@@ -159,7 +161,7 @@ func (w *world) toDialog(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// toDialogs gives an answer to all dialogs: the one that asked may lie below another by now.
+// toDialogs sends an answer to all dialogs, since the one that asked may be below another by now.
 func (w *world) toDialogs(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, d := range slices.Backward(slices.Clone(w.dialogs)) {
@@ -176,7 +178,7 @@ func (w *world) updateDialog(d screen.Dialog, msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// answer gives a screen the result of its command, also while another screen is in front.
+// answer sends a screen the result of its command, even while another screen is in front.
 func (m *Model) answer(msg answeredMsg) tea.Cmd {
 	if s := m.screens[msg.to]; s != nil {
 		return s.Update(msg.Msg)
@@ -215,7 +217,8 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// keyUnseen handles a key in a window that is too small to show anything: nothing is done that cannot be seen.
+// keyUnseen handles a key in a window too small to show anything. Nothing that the user cannot
+// see is done.
 func (m *Model) keyUnseen(msg tea.KeyPressMsg) tea.Cmd {
 	held, waiting := m.inHand()
 	switch key := msg.String(); {
@@ -237,7 +240,8 @@ func (w *world) filter() *screen.FilterInput {
 	return nil
 }
 
-// paste gives pasted text to the dialog on top or to the filter that is typed; anywhere else it does nothing.
+// paste sends pasted text to the top dialog, or to the filter being typed. Elsewhere it does
+// nothing.
 func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	if f := m.filter(); !m.HasDialog() && !m.small() && f != nil {
 		f.Update(msg)
@@ -297,7 +301,7 @@ func (m *Model) goTo() {
 
 func (w *world) front() screen.Screen { return w.screens[w.backStack[len(w.backStack)-1].Screen] }
 
-// navigate goes where the screen in front asked for.
+// navigate carries out the front screen's request to go somewhere.
 func (m *Model) navigate() tea.Cmd {
 	n := m.next
 	m.next = navigation{}
@@ -317,7 +321,7 @@ func (m *Model) navigate() tea.Cmd {
 	return m.open(m.backStack[len(m.backStack)-1])
 }
 
-// open puts a screen in front. What changed since it was there it hears now, and only now.
+// open shows a screen. Only now does the screen learn what changed while it was hidden.
 func (m *Model) open(p screen.Place) tea.Cmd {
 	var cmd tea.Cmd
 	if p.Screen != m.inFront {
@@ -329,17 +333,19 @@ func (m *Model) open(p screen.Place) tea.Cmd {
 	return cmd
 }
 
-// news are the changes since the last snapshot that the screen in front got.
+// news has the changes since the last snapshot that the screen in front received.
 func (m *Model) news() screen.SnapshotMsg {
 	number := m.heard[m.inFront]
 	m.heard[m.inFront] = m.changes.next()
 	return m.changes.since(number)
 }
 
-// longestBackStack bounds the places that one can go back; those after the first are forgotten first.
+// longestBackStack limits the back stack. The first place stays, and those after it are forgotten
+// first.
 const longestBackStack = 16
 
-// walk is the back stack after going to a place: one that is on it is gone back to.
+// walk returns the back stack after going to a place. If the place is already on the stack, it
+// goes back to it.
 func walk(stack []screen.Place, to screen.Place) []screen.Place {
 	if at := slices.Index(stack, to); at >= 0 {
 		return stack[:at+1]
@@ -378,7 +384,7 @@ func (m *Model) goToActions() []screen.Action {
 	return list
 }
 
-// refocus names to the sources the locks in sight, when they are others than before.
+// refocus reports the visible locks to the sources when they have changed.
 func (m *Model) refocus() {
 	if m.options.Focus == nil {
 		return
@@ -389,8 +395,8 @@ func (m *Model) refocus() {
 	}
 }
 
-// resize has the screen in front lay itself out in what the frame leaves it, and the dialog on top in the
-// window. It is the last thing that follows a message, so that drawing changes nothing.
+// resize lays out the screen in front within the frame, and the top dialog within the window. It
+// runs last after each message, so that drawing changes nothing.
 func (m *Model) resize() {
 	if m.small() {
 		return // nothing of it is drawn
@@ -402,10 +408,10 @@ func (m *Model) resize() {
 	}
 }
 
-// footLines are those below a dialog: the last message, and the keys.
+// footLines are the lines below a dialog: the last message, and the keys.
 const footLines = 2
 
-// dialogSize leaves some of the screen in sight around a dialog.
+// dialogSize leaves some of the screen visible around a dialog.
 func (f frame) dialogSize() (width, height int) { return f.width - 4, f.height - footLines }
 
 // pause freezes the drawing, including its time, or shows the newest snapshot again.

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// mouse gives mouse messages to the screen, counted from its own corner.
+// mouse sends mouse messages to the screen, with coordinates relative to its corner.
 func (f frame) mouse(msg tea.MouseMsg) tea.Cmd {
 	if _, turned := msg.(tea.MouseWheelMsg); f.HasDialog() && turned {
 		return f.toDialog(msg)
@@ -71,8 +71,8 @@ func (f frame) clickFoot(x int) tea.Cmd {
 	return nil
 }
 
-// clickHead goes where the part of the title bar leads that was clicked: home, or to the backends; a badge
-// explains itself.
+// clickHead handles a click on the title bar: it goes home or to the backends, or explains a
+// badge.
 func (f frame) clickHead(x int) tea.Cmd {
 	left, backends, badges := f.titleParts()
 	at := f.width - f.badgeLine(badges).Width()
@@ -97,7 +97,7 @@ func (f frame) clickHead(x int) tea.Cmd {
 	return nil
 }
 
-// here is the cell of a place where the name of the screen in front begins.
+// here is the column where the front screen's name begins in a breadcrumb.
 func here(place widget.Line, title string) int {
 	for i := range slices.Backward(place) {
 		if strings.TrimSpace(place[i].Text) == title {

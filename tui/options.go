@@ -20,16 +20,17 @@ type Feed interface {
 	Next(ctx context.Context) (*inspect.Snapshot, error)
 }
 
-// Options of the program. Only Feed or Film is required; each of the many others is a flag or a seam for tests.
+// Options of the program. Only Feed or Film is required. The others are flags, or replacements
+// for tests.
 type Options struct {
 	Feed Feed
-	// Film is a recording, which is played instead of a feed. Speed is its initial speed; 0: the
+	// Film is a recording to play instead of a feed. Speed is its initial speed; 0 means the
 	// original speed.
 	Film  Film
 	Speed float64
-	// Past has the snapshots before the feed's first; nil: there were none.
+	// Past has the snapshots before the feed's first; nil if there were none.
 	Past *inspect.Past
-	// Focus gets the locks that are on the screen, as inspect.Observer.Focus is. It must not block.
+	// Focus receives the visible locks, like inspect.Observer.Focus. It must not block.
 	Focus func(ids ...inspect.ID)
 	// Release finds the Releaser of a backend; false: it has none. Without it there are no previews
 	// either.
@@ -46,9 +47,9 @@ type Options struct {
 	Lab lab.Driver
 	// Faults are the sandbox's faults, for the lab; nil elsewhere.
 	Faults lab.Faults
-	// Arm allows writing in a running program, or forbids it again; it may block. Armed: it is
-	// allowed from the start. Without Arm it is allowed where Release and Lab are set, and nothing
-	// is ReadOnly.
+	// Arm allows or forbids writing in a running program; it may block. Armed is set if writing
+	// is allowed from the start. Without Arm, writing is allowed if Release and Lab are set, and
+	// ReadOnly is unused.
 	Arm   func(on bool) error
 	Armed bool
 	// ReadOnly is the reason why writing is not allowed, unless that is just a missing flag.
@@ -58,27 +59,29 @@ type Options struct {
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty if it may have one.
 	NoClipboard string
-	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
-	// may block. nil: no files are written.
+	// Save writes text to a new file named after its subject, and returns the file's path. It may
+	// block; nil writes no files.
 	Save func(ctx context.Context, about, extension, text string) (path string, err error)
-	// SavePast writes the kept past to a new file, as a recording, and returns the file's path; it may block.
-	// nil: it is not offered.
+	// SavePast writes the kept past to a new file, as a recording, and returns its path. It may
+	// block; nil disables it.
 	SavePast func(ctx context.Context, past *inspect.Past) (path string, err error)
 	// Title is the name of a profile or a scenario.
 	Title string
-	// Environment is production, staging, dev or empty, and shown as a badge.
+	// Environment is production, staging, dev or empty. It is shown as a badge.
 	Environment string
-	// Sandbox labels the screen as one of embedded servers.
+	// Sandbox labels the screen as showing embedded servers.
 	Sandbox bool
-	// Replay labels the screen as one of a recording.
+	// Replay labels the screen as showing a recording.
 	Replay bool
-	// Scenes of a demonstration: the first at the start, others with the arrow keys.
+	// Scenes of a demonstration: it starts with the first, and the arrow keys change scenes.
 	Scenes []Scene
-	// Caption is a line about the present scene, for demonstrations; nil or an empty answer: none.
+	// Caption is a line about the current scene, for demonstrations; nil or an empty result for
+	// none.
 	Caption func(now time.Time) string
 	// Look has the user's own filters, views, columns and keys; CheckLook checks them.
 	Look
-	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are found out from the terminal.
+	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are detected from the
+	// terminal.
 	Theme theme.Options
 	// Bell is the lowest severity of a new finding that rings the terminal's bell; empty: none does.
 	Bell inspect.Severity

@@ -10,15 +10,16 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Look has the part of a configuration that users make the screen their own by.
+// Look is the part of a configuration that customises the screen.
 type Look struct {
-	// Filters and Views of the list of locks, by name; Columns are those of its table (none: the usual ones).
+	// Filters and Views of the list of locks, by name. Columns are those of its table; empty
+	// means the usual ones.
 	Filters map[string]string
 	Views   map[string]locks.View
 	Columns []string
 }
 
-// CheckLook finds what cannot be used of a look.
+// CheckLook reports the invalid parts of a look.
 func CheckLook(look Look) error {
 	for _, name := range slices.Sorted(maps.Keys(look.Filters)) {
 		if problem := screen.NewFilter(look.Filters[name]).Problem(); problem != "" {
@@ -33,7 +34,7 @@ func CheckLook(look Look) error {
 	return locks.View{Columns: look.Columns}.Check()
 }
 
-// offered are those actions that a key is left for: of two that have a key the first is done by it.
+// offered drops keys that an earlier action has, and actions without any key left.
 func offered(list []screen.Action) []screen.Action {
 	taken := make(map[string]bool)
 	list = slices.Clone(list)
@@ -48,7 +49,7 @@ func offered(list []screen.Action) []screen.Action {
 	return slices.DeleteFunc(list, func(a screen.Action) bool { return a.Shown == "" })
 }
 
-// viewActions are the saved filters and views of the list of locks, for the palette.
+// viewActions are the saved filters and views, for the palette.
 func (m *Model) viewActions() []screen.Action {
 	show := func(name, help string, what func(*locks.Screen)) screen.Action {
 		return screen.Action{Shown: "/", Hint: strings.ToLower(name), Help: help, Run: screen.Do(func() {

@@ -17,22 +17,22 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// locksFoundMsg has the result of a palette's search, by its generation.
+// locksFoundMsg carries the result of a palette's search, with its generation.
 type locksFoundMsg struct {
 	generation int
 	found      lockMatches
 }
 
-// choice is one thing that the palette offers.
+// choice is one entry of the palette.
 type choice struct {
 	name, key, about string
-	// disabled returns the reason why it cannot be done; nil or empty: it can.
+	// disabled returns the reason why it is disabled; nil or empty if it is not.
 	disabled func() string
 	well     int
 	run      func() tea.Cmd
 }
 
-// why is the reason why it cannot be done now; empty: it can.
+// why is the reason why it is disabled; empty if it is not.
 func (c choice) why() string {
 	if c.disabled == nil {
 		return ""
@@ -40,7 +40,7 @@ func (c choice) why() string {
 	return c.disabled()
 }
 
-// palette goes anywhere by name: to a screen, to a lock, or to what a key of the screen does.
+// palette goes by name to a screen or lock, or runs the action of a key.
 type palette struct {
 	*world
 	fixed   []choice // screens and actions
@@ -48,15 +48,16 @@ type palette struct {
 	field   widget.Field
 	choices []choice // those that match
 	list    widget.Scroller
-	// generation is the number of the last search among the locks, other than those of palettes before; all
-	// counts what it found.
+	// generation is the number of the last search among the locks, unique across palettes. all
+	// counts its matches.
 	generation int
 	cancel     context.CancelFunc
 	searching  bool
 	all        int
 }
 
-// newPalette offers all screens, with the present selection, these actions and, to seek, times of day.
+// newPalette offers all screens with the current selection, the given actions and, with seek,
+// times of day.
 func newPalette(w *world, at screen.Subject, actions []screen.Action, seek func(time.Time) tea.Cmd) *palette {
 	p := &palette{world: w, seek: seek}
 	for _, e := range screenList() {
@@ -79,7 +80,7 @@ func newPalette(w *world, at screen.Subject, actions []screen.Action, seek func(
 	return p
 }
 
-// nameOf is the name to type for an action; empty for one that is better done with its key.
+// nameOf is an action's name in the palette; empty for an action that only makes sense as a key.
 func nameOf(a *screen.Action) string {
 	switch {
 	case a.Moves || a.Run == nil:
@@ -91,10 +92,10 @@ func nameOf(a *screen.Action) string {
 	}
 }
 
-// typed is the search text, in lower case as the names it is compared with.
+// typed is the search text in lower case, like the names it is compared with.
 func (p *palette) typed() string { return strings.ToLower(strings.TrimSpace(p.field.Value())) }
 
-// search looks again after the text changed: at once where there are few locks.
+// search runs again after the text changed. It runs at once if there are few locks.
 func (p *palette) search() tea.Cmd {
 	p.generation = p.Number()
 	p.list.At = 0
@@ -119,7 +120,7 @@ func (p *palette) search() tea.Cmd {
 	return nil
 }
 
-// stop ends the search that is under way.
+// stop cancels the current search.
 func (p *palette) stop() {
 	if p.cancel != nil {
 		p.cancel()
@@ -159,7 +160,8 @@ func (p *palette) choose(f lockMatches) {
 	p.move(0)
 }
 
-// timeOfDay is the last time, before the one that is drawn, that a clock showed as typed: 22:43 or 22:43:10.
+// timeOfDay is the last occurrence of the typed time, such as 22:43 or 22:43:10, before the drawn
+// moment.
 func (p *palette) timeOfDay(typed string) (time.Time, bool) {
 	clock, err := time.Parse(time.TimeOnly, typed)
 	if err != nil {
@@ -180,7 +182,7 @@ func (p *palette) timeOfDay(typed string) (time.Time, bool) {
 	return at, true
 }
 
-// lockWords are a lock's state in a word or two.
+// lockWords describe a lock's state in a word or two.
 func (p *palette) lockWords(id inspect.ID) string {
 	l := p.snapshot.Lock(id)
 	if l == nil {
@@ -193,7 +195,7 @@ func (p *palette) lockWords(id inspect.ID) string {
 	return words
 }
 
-// Update types, completes, chooses and goes.
+// Update handles typing, completion, the cursor and the choice.
 func (p *palette) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case locksFoundMsg:
@@ -273,7 +275,7 @@ func (p *palette) Actions() []screen.Action {
 	}
 }
 
-// paletteRows bounds the matches in sight.
+// paletteRows limits the visible matches.
 const paletteRows = 12
 
 func (p *palette) View(width, height int) string {
@@ -309,7 +311,7 @@ func (p *palette) nothing() string {
 	return "no match: no screen, no key of this screen, no lock, no time such as 22:43"
 }
 
-// count is the footer about matches that are not in sight.
+// count is the footer about hidden matches.
 func (p *palette) count(below int) string {
 	switch {
 	case p.searching:

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details are the facts about the selected server and then about its backend.
+// details describe the selected server and then its backend.
 func (s *Screen) details(width int) []widget.Line {
 	r, ok := s.Row()
 	if !ok {
@@ -39,7 +39,7 @@ type backendFacts struct {
 // names is the width of the facts' names, in cells.
 const names = 13
 
-// fact adds a name and a text over as many lines as it needs.
+// fact adds a name and its text, wrapped.
 func (d *backendFacts) fact(name, text string, style lipgloss.Style) {
 	if text == "" {
 		return
@@ -64,10 +64,10 @@ func (d *backendFacts) head(mark widget.Span, text, about string) {
 	}
 }
 
-// nearLimit is the part of a limit at which a bar warns.
+// nearLimit is the fraction of a limit at which a bar warns.
 const nearLimit = 0.9
 
-// gauge adds a bar of the used part of a limit.
+// gauge adds a bar for the used fraction of a limit.
 func (d *backendFacts) gauge(name string, used, limit float64, text string) {
 	t := d.Theme()
 	full, rest := t.Gauge(used/max(1, limit), 16)

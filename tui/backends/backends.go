@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists the backends with their servers, and all that is known of the selected one.
+// Screen lists the backends with their servers, and the details of the selected one.
 type Screen struct {
 	screen.Context
 	width, height int
@@ -29,7 +29,7 @@ type serverRow struct {
 	Server  *inspect.Server // nil for the backend itself
 }
 
-// ServerKey identifies a row from one snapshot to the next. A server may be named twice in a target.
+// ServerKey identifies a row across snapshots. A target may name a server twice.
 type ServerKey struct {
 	Backend string
 	Server  int // -1 for the backend itself
@@ -89,7 +89,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// refresh takes over the backends from the snapshot.
+// refresh copies the backends from the snapshot.
 func (s *Screen) refresh() {
 	s.rows = nil
 	for _, b := range s.Snapshot().Backends {
@@ -149,7 +149,7 @@ func (s *Screen) moveTo(at int) {
 	s.scroll(0)
 }
 
-// scroll moves the details as far as there are any.
+// scroll moves the details, but not past their end.
 func (s *Screen) scroll(by int) {
 	g := s.layout()
 	s.text.Scroll(by, len(s.details(g.paneWidth)), g.paneRows)
@@ -220,7 +220,7 @@ func (s *Screen) copyAddress() tea.Cmd {
 	return screen.ToClipboard(s, text, "copied "+text)
 }
 
-// Focus is on no lock.
+// Focus returns nil: this screen shows no locks.
 func (s *Screen) Focus() []inspect.ID { return nil }
 
 // NeedsFastTick: ages are shown in whole seconds.

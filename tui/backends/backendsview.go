@@ -124,7 +124,7 @@ func (s *Screen) emptyLines() []widget.Line {
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
 
-// columns leave the note the width that the servers' names do not need.
+// columns give the note all width that the server names do not need.
 func (s *Screen) columns() []widget.Column {
 	need := 0
 	for _, r := range s.rows {
@@ -250,7 +250,7 @@ func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
 	return t.Text
 }
 
-// clockMark precedes an offset worth a warning, for users who cannot see colours.
+// clockMark precedes an offset that needs a warning, for users who cannot see colours.
 func clockMark(t *theme.Theme, d time.Duration) string {
 	if d.Abs() > skewed {
 		return t.Glyphs.Warning

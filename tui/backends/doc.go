@@ -1,2 +1,3 @@
-// Package backends is the screen of the servers and masters: how they are, how they are read, and what that costs them.
+// Package backends is the screen of ZooKeeper servers and Redis masters: their health, how they
+// are read, and the load that causes.
 package backends

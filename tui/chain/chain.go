@@ -39,7 +39,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	return s.seekRoot()
 }
 
-// wantPossible requests the connections that may be those of contenders without a known client.
+// wantPossible asks which connections may belong to contenders without a known client.
 func (s *Screen) wantPossible() {
 	if l := s.Snapshot().Lock(s.Pane.id); l != nil {
 		s.WantPossible(l)
@@ -48,7 +48,7 @@ func (s *Screen) wantPossible() {
 
 func (s *Screen) Selected() screen.Subject { return s.Pane.Selected() }
 
-// Contender is the one under the cursor.
+// Contender returns the selected contender and its lock.
 func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
 	l := s.Snapshot().Lock(s.Pane.id)
 	if l == nil || s.Pane.onGroup() {
@@ -137,14 +137,14 @@ func (s *Screen) enterHint() string {
 	}
 }
 
-// leave closes the group that the cursor is in, or goes back.
+// leave closes the group around the cursor, or goes back.
 func (s *Screen) leave() {
 	if !s.Pane.closeGroup() {
 		s.Back()
 	}
 }
 
-// copy offers what there is of the lock and of the selected contender.
+// copy offers texts about the lock and the selected contender.
 func (s *Screen) copy() tea.Cmd {
 	l := s.Snapshot().Lock(s.Pane.id)
 	if l == nil {
@@ -157,7 +157,7 @@ func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }
 
 func (s *Screen) NeedsFastTick() bool { return s.Pane.NeedsFastTick() }
 
-// View is the pane. The search, while there is one, is in the place of its header.
+// View is the pane. A search replaces its header.
 func (s *Screen) View() string {
 	search := s.searchLine(s.Pane.width)
 	if search == nil {

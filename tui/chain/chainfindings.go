@@ -14,8 +14,8 @@ import (
 // Up to mostFindings are listed; if there are more, only listedFindings of them.
 const mostFindings, listedFindings = 3, 2
 
-// findings are those of a lock, the worst first, with what to do. A low window has room for the worst one's
-// advice only.
+// findings lists a lock's findings, the worst first, with advice. A low window only has room for
+// the worst one's advice.
 func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	found := slices.Clone(l.Findings)

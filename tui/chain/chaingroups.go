@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// grouped readers or more, one after another, are shown as one row, unless it is opened.
+// grouped is the number of consecutive readers from which they collapse into one row.
 const grouped = 4
 
 // group is a row for several contenders.
@@ -22,8 +22,8 @@ type group struct {
 	open    bool
 }
 
-// fold puts consecutive readers in the same state behind one row. opened are the groups whose
-// members are shown as well.
+// fold collapses consecutive readers in the same state into one row. The groups in opened also
+// show their members.
 func fold(rows []chainRow, opened map[string]bool) []chainRow {
 	var out []chainRow
 	behind := ""
@@ -55,7 +55,7 @@ func fold(rows []chainRow, opened map[string]bool) []chainRow {
 	return out
 }
 
-// readersFrom counts the readers in one state that rows start with.
+// readersFrom counts the readers in the same state at the start of rows.
 func readersFrom(rows []chainRow) int {
 	for i, r := range rows {
 		if r.contender == nil || r.contender.Mode != recipe.Shared || r.contender.State != rows[0].contender.State {
@@ -65,7 +65,7 @@ func readersFrom(rows []chainRow) int {
 	return len(rows)
 }
 
-// selectedGroup is the group that the cursor is on or in; nil if it is on or in none.
+// selectedGroup is the group at the cursor, or around it; nil if there is none.
 func (p *Pane) selectedGroup() *group {
 	switch {
 	case p.list.At >= len(p.rows):
@@ -81,7 +81,7 @@ func (p *Pane) onGroup() bool {
 	return p.list.At < len(p.rows) && p.rows[p.list.At].group != nil
 }
 
-// toggle opens or closes the group that the cursor is on; false if it is on none.
+// toggle opens or closes the group at the cursor; false if there is none.
 func (p *Pane) toggle() bool {
 	if !p.onGroup() {
 		return false
@@ -92,7 +92,8 @@ func (p *Pane) toggle() bool {
 	return true
 }
 
-// closeGroup closes the group that the cursor is on or in, and puts the cursor on it; false if none is open there.
+// closeGroup closes the group at or around the cursor, and selects it; false if none is open
+// there.
 func (p *Pane) closeGroup() bool {
 	g := p.selectedGroup()
 	if g == nil || !g.open {
@@ -104,7 +105,8 @@ func (p *Pane) closeGroup() bool {
 	return true
 }
 
-// find is the row of a key, or the group that it is in now; -1 when there is neither.
+// find returns the index of a row by its key, or that of the group it is in now; -1 without
+// either.
 func (p *Pane) find(key string) int {
 	if at := slices.IndexFunc(p.rows, func(r chainRow) bool { return r.key() == key }); at >= 0 {
 		return at
@@ -125,7 +127,7 @@ func (p *Pane) groupTitle(g *group) widget.Line {
 	return widget.Line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
 }
 
-// oldest is how long the first of a group is in the queue; false if unknown.
+// oldest is how long the group's first member has been in the queue; false if unknown.
 func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	oldest := g.members[0]
 	for _, c := range g.members {
@@ -167,7 +169,7 @@ func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	}
 }
 
-// groupWatch is the watch of a group's members; one that is missing comes before all that are set.
+// groupWatch summarises the watches of a group's members. A missing watch takes precedence.
 func (p *Pane) groupWatch(l *inspect.Lock, g *group) widget.Line {
 	t := p.Theme()
 	missing, same := 0, true
@@ -187,7 +189,7 @@ func (p *Pane) groupWatch(l *inspect.Lock, g *group) widget.Line {
 	}
 }
 
-// redisGroup is a group of the holders or waiters of a Redis lock.
+// redisGroup draws a group of holders or waiters of a Redis lock.
 func (p *Pane) redisGroup(r chainRow) widget.Line {
 	t := p.Theme()
 	mark, word := screen.ContenderSign(t, r.group.members[0])

@@ -16,41 +16,42 @@ import (
 // the selected row, and the last grants.
 type Pane struct {
 	screen.Context
-	// Unfocused: the keys move in another pane; drawn by the next SetSize.
+	// Unfocused is set while the keys move in another pane. The next SetSize draws it.
 	Unfocused     bool
 	id            inspect.ID
 	width, height int
 	drawn         string
 	rows          []chainRow
 	list          widget.Scroller
-	// selected is the key of the cursor's row, person its contender; nil: it is about none. Once the user has moved
-	// the cursor it follows the person, until then it is on the first row.
+	// selected is the key of the cursor's row. person is its contender; nil if the row has none.
+	// The cursor stays on the first row until the user moves it, and then follows the person.
 	selected string
 	person   *inspect.Contender
 	moved    bool
-	// kept is the row of the holder that is shown as selected, since keptFrom.
+	// kept is the holder's row that has been shown as selected since keptFrom.
 	kept     chainRow
 	keptFrom time.Time
 	widths   widths
 	// heights keep the lines below the parts of the pane in place.
 	heights heights
-	// ListTop is the line of the view where the rows start, room how many there is room for.
+	// ListTop is the line of the view where the rows start. room is the number of rows that fit.
 	ListTop, room int
-	// lanes are in the strip below the rows; length is the time that it shows.
+	// lanes feed the strip below the rows. length is the time that the strip shows.
 	lanes  lanes.Source
 	length time.Duration
-	// opened are the groups of rows whose members are shown, by their key.
+	// opened has the keys of the groups whose members are shown.
 	opened map[string]bool
-	// root is the root blocker, on another lock; nil if the holder waits for nothing that we know.
+	// root is the root blocker, on another lock; nil if the holder waits for nothing that we know
+	// of.
 	root *inspect.Entry
 }
 
-// widths are those of columns, in cells: the contenders' names, those of them that are labels, their clients and
-// their watches and sessions. Of a Redis lock, names are the values.
+// widths are column widths, in cells: names, names that are labels, clients, and watches or
+// sessions. For a Redis lock, names are the values.
 type widths struct{ names, labels, clients, watches, sessions widget.Widest }
 
-// heights are those of the parts of the pane, in lines: the head with its findings, the rows, the lanes and the
-// details.
+// heights are the heights of the pane's parts, in lines: the head with its findings, the rows,
+// the lanes and the details.
 type heights struct{ head, rows, lanes, details widget.Widest }
 
 // chainRow is a selectable row: a master's vote, a contender or a group of them.
@@ -63,7 +64,7 @@ type chainRow struct {
 	prefix    string // of the tree
 }
 
-// key identifies a row from one snapshot to the next.
+// key identifies a row across snapshots.
 func (r chainRow) key() string {
 	switch {
 	case r.vote != nil:
@@ -78,7 +79,7 @@ func NewPane(host screen.Context) *Pane {
 	return &Pane{Context: host, lanes: lanes.NewSource(host), opened: make(map[string]bool)}
 }
 
-// Show turns to a lock.
+// Show switches to a lock.
 func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
 		p.id, p.list, p.length, p.root = id, widget.Scroller{}, 0, nil
@@ -90,7 +91,7 @@ func (p *Pane) Show(id inspect.ID) {
 	p.refresh()
 }
 
-// seek moves the cursor to a contender, or to an owner's place in the queue, if it has one that is not in a
+// seek moves the cursor to a contender, or to an owner's place in the queue unless that is in a
 // closed group.
 func (p *Pane) seek(about screen.Subject) {
 	at := slices.IndexFunc(p.rows, func(r chainRow) bool {
@@ -108,10 +109,10 @@ func (p *Pane) seek(about screen.Subject) {
 	}
 }
 
-// Hide lets go of the snapshot that was drawn last.
+// Hide releases the last drawn snapshot.
 func (p *Pane) Hide() { p.lanes.Forget() }
 
-// SetSize lays the pane out and draws it, as everything is by now.
+// SetSize lays out and draws the pane.
 func (p *Pane) SetSize(width, height int) {
 	if width != p.width || height != p.height {
 		p.heights = heights{}
@@ -121,7 +122,7 @@ func (p *Pane) SetSize(width, height int) {
 	p.drawn = p.draw()
 }
 
-// refresh takes over the lock from the snapshot.
+// refresh copies the lock from the snapshot.
 func (p *Pane) refresh() {
 	l := p.Snapshot().Lock(p.id)
 	p.rows = nil
@@ -151,7 +152,7 @@ func (p *Pane) Click(y int) bool {
 	return again
 }
 
-// ages words ages as of the time up to which the lock is known.
+// ages formats ages as of the time up to which the lock is known.
 func (p *Pane) ages(l *inspect.Lock) describe.View {
 	v, _ := screen.AgesOf(p, l)
 	return v
@@ -171,7 +172,8 @@ func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	return nil
 }
 
-// Selected is the lock and the owner of the selected contender, or of the holder when a master is selected.
+// Selected is the lock, and the owner of the selected contender, or of the holder if a master is
+// selected.
 func (p *Pane) Selected() screen.Subject {
 	about := screen.Subject{Lock: p.id}
 	if l := p.Snapshot().Lock(p.id); l != nil {
@@ -232,7 +234,7 @@ func (p *Pane) draw() string {
 // leastRows of the list stay when the window is low.
 const leastRows = 4
 
-// finish draws the lines of the pane; those of the list are drawn already.
+// finish draws the pane around its list, whose lines are already drawn.
 func (p *Pane) finish(lines []widget.Line) string {
 	out := make([]string, 0, p.height)
 	for _, l := range lines[:min(len(lines), p.height)] {
@@ -317,7 +319,7 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 // that there are some.
 const lowPane = 11
 
-// grants are the last handoffs of the lock that we saw, as many as there is room for.
+// grants lists the lock's last handoffs that we saw, as many as fit.
 func (p *Pane) grants(room int) []widget.Line {
 	t, list := p.Theme(), p.Grants(p.id)
 	if room < 3 || len(list) == 0 {
@@ -345,14 +347,15 @@ func (p *Pane) grants(room int) []widget.Line {
 
 func (p *Pane) section(name string) widget.Line { return widget.Section(p.Theme(), p.width, name) }
 
-// stripFrom is the height from which the last minutes are drawn below the rows, and what room they leave for the last
-// grants where there is much.
+// stripFrom is the height from which the last minutes are drawn below the rows. roomForGrants is
+// the room they leave for the last grants in a high window.
 const stripFrom, roomForGrants = 25, 7
 
-// leastStrip is the shortest time that the strip shows: at the slow beat it moves by a cell or two.
+// leastStrip is the shortest time that the strip shows. At the slow beat it then moves by a cell
+// or two.
 const leastStrip = time.Minute
 
-// strip is the timeline of the last minutes, as many lanes as there is room for.
+// strip is the timeline of the last minutes, with as many lanes as fit.
 func (p *Pane) strip(room int) []widget.Line {
 	const frame = 3 // a blank, the name, the axis
 	if p.height < stripFrom || room < frame+2 {

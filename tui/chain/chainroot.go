@@ -12,7 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// rootEvery is the minimum time between two searches for the root blocker, each over all contenders of all locks.
+// rootEvery is the minimum time between two searches for the root blocker. Each search goes
+// through all contenders of all locks.
 const rootEvery = time.Second
 
 // rootFoundMsg has the root blocker of a lock.
@@ -21,7 +22,8 @@ type rootFoundMsg struct {
 	entry *inspect.Entry // nil: its own holder, or none
 }
 
-// rootCause seeks the root blocker of the chain's lock, when its holder itself waits for another.
+// rootCause finds the root blocker of the chain's lock if the lock's holder waits for another
+// lock.
 type rootCause struct {
 	seeking bool
 	lock    inspect.ID
@@ -29,7 +31,7 @@ type rootCause struct {
 	entry   *inspect.Entry
 }
 
-// seekRoot asks for it, where that is worth it.
+// seekRoot starts a search for the root blocker if it is worth one.
 func (s *Screen) seekRoot() tea.Cmd {
 	r, l := &s.root, s.Snapshot().Lock(s.Pane.id)
 	if r.seeking || l == nil {
@@ -55,7 +57,7 @@ func (s *Screen) seekRoot() tea.Cmd {
 
 func (r *rootCause) found(msg rootFoundMsg) { r.seeking, r.lock, r.entry = false, msg.lock, msg.entry }
 
-// of is the root of a lock; nil if it is not that one's.
+// of returns the root blocker of a lock; nil if the last search was for another lock.
 func (r *rootCause) of(id inspect.ID) *inspect.Entry {
 	if r.lock != id {
 		return nil
@@ -63,7 +65,7 @@ func (r *rootCause) of(id inspect.ID) *inspect.Entry {
 	return r.entry
 }
 
-// rootLines name the root blocker where the holder itself waits; none once it is not so any more.
+// rootLines name the root blocker while the holder itself waits; none once it no longer does.
 func (p *Pane) rootLines() []widget.Line {
 	if p.root == nil {
 		return nil

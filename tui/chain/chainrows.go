@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// tree makes the rows of a queue in its order, each behind the one that it waits for.
+// tree makes the rows of a queue in order, each after its predecessor.
 func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []chainRow {
 	rows := make([]chainRow, 0, len(holders)+len(waiters))
 	depth := make(map[inspect.Untrusted]int, cap(rows))
@@ -41,7 +41,7 @@ func tree(holders, waiters []inspect.Contender, branch, lastBranch string) []cha
 	return rows
 }
 
-// table has the columns that this lock's rows need, and what makes a row.
+// table returns the columns for this lock's rows, and the function that draws a row.
 func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Line) {
 	columns := p.queueColumns(l)
 	if len(l.Masters) > 0 {
@@ -67,10 +67,10 @@ func (p *Pane) table(l *inspect.Lock) ([]widget.Column, func(chainRow) widget.Li
 	}
 }
 
-// leftWords are about a contender that is no longer there.
+// leftWords describes a contender that is gone.
 const leftWords = "has left the queue"
 
-// rowLines draws the rows in sight, with how many there are above and below them.
+// rowLines draws the visible rows, and counts those above and below.
 func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room int) []widget.Line {
 	t := p.Theme()
 	p.list.To(p.list.At, len(p.rows), room)
@@ -109,7 +109,8 @@ func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgl
 	return nil
 }
 
-// measured bounds the names, from the queue's head, that may widen their column: a queue may be very long.
+// measured limits how many names at the head of the queue may widen their column, since a queue
+// may be very long.
 const measured = 200
 
 func contenderName(c *inspect.Contender) string {
@@ -119,7 +120,7 @@ func contenderName(c *inspect.Contender) string {
 	return c.Name.String()
 }
 
-// nameCell has a contender's name, and marks our own.
+// nameCell is a contender's name, with a mark for our own.
 func nameCell(t *theme.Theme, c *inspect.Contender) widget.Line {
 	return append(widget.Line{{contenderName(c), t.Text}}, screen.You(t, &c.Owner)...)
 }
@@ -193,7 +194,7 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	}
 }
 
-// ageCell is an age, marked where its clock was not compared with ours.
+// ageCell is an age, with a mark if its clock was never compared with ours.
 func ageCell(t *theme.Theme, d inspect.Age) widget.Line {
 	return widget.Line{{describe.SignOf(d), t.Muted}, {describe.Age(d.Duration), t.Text}}
 }
@@ -204,7 +205,8 @@ func (p *Pane) stateCell(r chainRow) widget.Line {
 	return widget.Line{{r.prefix, t.Faint}, s, {" " + word, s.Style}}
 }
 
-// watchCell is a waiter's predecessor, marked where the server's own watch table confirms or denies the watch.
+// watchCell is a waiter's predecessor, with a mark if the server's watch table confirms or denies
+// the watch.
 func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	t := p.Theme()
 	watches, behind := c.Watches, watchesBehind(l, c)
@@ -230,7 +232,8 @@ func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	}
 }
 
-// watchesBehind is the waiter that the first in line watches, by a finding; nil without one.
+// watchesBehind is the later waiter that the first in line watches, according to a finding; nil
+// without one.
 func watchesBehind(l *inspect.Lock, c *inspect.Contender) *inspect.Contender {
 	for _, f := range l.Findings {
 		name, ok := f.Evidence["instead"].(string)
@@ -242,10 +245,10 @@ func watchesBehind(l *inspect.Lock, c *inspect.Contender) *inspect.Contender {
 	return nil
 }
 
-// ttlOfMaster is the place of TTL in the masters' columns.
+// ttlOfMaster is the index of TTL in the masters' columns.
 const ttlOfMaster = 3
 
-// masterColumns leaves out what no master reports.
+// masterColumns omits columns that no master reports.
 func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
 		{Title: "MASTER", Width: 15, Grow: 2, Most: 24},
@@ -302,8 +305,9 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// restart is the finding that a master lost the key in a restart; nil without one. The time of the
-// restart alone proves nothing: the key may have been written elsewhere since, or be deleted.
+// restart is the finding that a master lost the key in a restart; nil without one. The time of
+// the restart alone proves nothing. The key may have been written elsewhere since, or been
+// deleted.
 func restart(l *inspect.Lock, v *inspect.Vote) *inspect.Finding {
 	i := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "master-restarted" && f.Subject.Server == inspect.Untrusted(v.Addr)
@@ -369,7 +373,8 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), l.LongestTTL(), ttlWidth-7, v.Agrees)
 }
 
-// absence is the sign of a master without the key, one that lost it, or may have, apart.
+// absence is the sign of a master without the key. A master that lost it, or may have, gets a
+// different sign.
 func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	t := p.Theme()
 	switch f := restart(l, v); {
@@ -390,7 +395,8 @@ func noAnswer(v *inspect.Vote) string {
 	return describe.Cause(v.Error, v.Addr)
 }
 
-// redisContender is a holder or waiter of a Redis lock, below the masters: their columns are not its own.
+// redisContender draws a holder or waiter of a Redis lock below the masters, with columns of its
+// own.
 func (p *Pane) redisContender(l *inspect.Lock, r chainRow) widget.Line {
 	t, c := p.Theme(), r.contender
 	var notes []string

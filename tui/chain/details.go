@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details is a strip with the details of the selected row, after a blank line.
+// details describe the selected row, after a blank line.
 func (p *Pane) details(l *inspect.Lock) []widget.Line {
 	if p.list.At >= len(p.rows) || p.height < 14 {
 		return nil
@@ -30,7 +30,7 @@ func (p *Pane) details(l *inspect.Lock) []widget.Line {
 	return append(lines, p.contenderDetails(l, r.contender)...)
 }
 
-// facts puts the parts that are not empty in a row, or in more where they do not fit into one.
+// facts puts the parts that are not empty in one row, or in several if they do not fit.
 func (p *Pane) facts(lead widget.Span, parts ...string) []widget.Line {
 	return widget.Facts(p.Theme(), p.width, lead, parts...)
 }
@@ -67,7 +67,7 @@ func (p *Pane) contenderDetails(l *inspect.Lock, c *inspect.Contender) []widget.
 	return append(lines, p.long("name ", c.Name.String())...)
 }
 
-// possible are the connections that may be a contender's, where they were asked for.
+// possible lists the connections that may be a contender's, if they were requested.
 func (p *Pane) possible(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 	var lines []widget.Line
 	for _, text := range screen.PossibleWords(p.Context, l, c) {
@@ -100,7 +100,7 @@ func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	return words
 }
 
-// long is text of any length behind a name.
+// long wraps text of any length after a name.
 func (p *Pane) long(name, text string) []widget.Line {
 	t := p.Theme()
 	var lines []widget.Line
@@ -127,8 +127,9 @@ func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line
 	return p.facts(widget.Span{"session ", t.Muted}, inspect.SessionID(c.Owner.Session), timeout, contact, established)
 }
 
-// contactWords are the session's last contact as its server counts it. That is as of a reading which grows
-// old: past the session's timeout it does not prove that the client is gone, and the words are empty.
+// contactWords formats the time since the session's last contact, as its server counts it. The
+// reading itself ages: past the session's timeout it no longer proves that the client is gone, so
+// the words are empty.
 func contactWords(d time.Duration, known bool, timeout time.Duration) string {
 	switch {
 	case !known:

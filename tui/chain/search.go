@@ -10,7 +10,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// newSearch moves the cursor to the rows with the typed words. It hides none: a queue is read as a whole.
+// newSearch moves the cursor to the rows with the typed words. It hides none, since a queue is
+// read as a whole.
 func newSearch(s *Screen) screen.FilterInput {
 	i := screen.NewFilterInput(screen.NewWords)
 	i.Move, i.Changed = s.toMatch, func() { s.toMatch(0) }
@@ -20,7 +21,8 @@ func newSearch(s *Screen) screen.FilterInput {
 // Input is the search in the queue.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
-// toMatch moves the cursor to the next match or the one before; by 0: to the first, unless it is on one.
+// toMatch moves the cursor to the next or previous match. With 0, it goes to the first match,
+// unless it is already on one.
 func (s *Screen) toMatch(by int) {
 	matches := s.matches()
 	if len(matches) == 0 {
@@ -38,7 +40,7 @@ func (s *Screen) toMatch(by int) {
 	s.Pane.Move(matches[(i+len(matches))%len(matches)] - s.Pane.list.At)
 }
 
-// matches are the indexes of the rows that have the words.
+// matches returns the indexes of the rows that contain the words.
 func (s *Screen) matches() (at []int) {
 	for i, r := range s.Pane.rows {
 		if s.input.MatchText(r.words()...) {
@@ -48,7 +50,7 @@ func (s *Screen) matches() (at []int) {
 	return at
 }
 
-// words are what a row is found by.
+// words are the texts that the search looks at.
 func (r chainRow) words() (words []string) {
 	switch {
 	case r.vote != nil:
@@ -66,7 +68,7 @@ func (r chainRow) words() (words []string) {
 	}
 }
 
-// searchLine is the search and the number of matches; nil without one.
+// searchLine shows the search and the number of matches; nil without a search.
 func (s *Screen) searchLine(width int) widget.Line {
 	t := s.Theme()
 	found := widget.Line{{fmt.Sprintf("%d of %d found", len(s.matches()), len(s.Pane.rows)), t.Strong}}

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// follow is the row of what is selected. A person who has left the queue has a row of its own: a key that is pressed
-// now was meant for that one.
+// follow returns the row of the selection. A person who has left the queue keeps a row, since a
+// key pressed now was meant for them.
 func (p *Pane) follow(l *inspect.Lock) int {
 	at := p.find(p.selected)
 	switch {
@@ -27,10 +27,10 @@ func (p *Pane) follow(l *inspect.Lock) int {
 	return at
 }
 
-// keptFor is how long a holder stays selected at least, so that a busy lock can be read.
+// keptFor is the minimum time that a holder stays selected, so that a busy lock can be read.
 const keptFor = 2 * time.Second
 
-// keep takes the row under the cursor for the selected one, unless that shows another holder since a moment ago.
+// keep selects the row under the cursor, unless it only just started to show another holder.
 func (p *Pane) keep() {
 	if p.moved || p.list.At >= len(p.rows) || p.rows[p.list.At].contender == nil {
 		p.kept = chainRow{}
@@ -57,7 +57,7 @@ func (p *Pane) current() chainRow {
 	}
 }
 
-// isOf reports whether a row is about the owner of a contender, perhaps by another entry.
+// isOf reports whether a row is about the owner of a contender, perhaps through another entry.
 func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
 	if r.contender == nil || r.contender.Owner.Label != c.Owner.Label {
 		return false
@@ -82,7 +82,7 @@ func (p *Pane) moveTo(at int) {
 	}
 }
 
-// followed is the heading of what is selected, with what the cursor follows.
+// followed is the heading of the selection, and says what the cursor follows.
 func (p *Pane) followed() string {
 	name, r := "selected", p.current()
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details are a client's counts, its owner and, as they come and go, last the signs of death and the like.
+// details are a client's counts, its owner, and finally facts that come and go, such as signs of
+// death.
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)
@@ -78,7 +79,7 @@ func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
 		expires, since)
 }
 
-// possible are the connections that may be those of a Redis client without a known connection.
+// possible lists the connections that may belong to a Redis client without a known connection.
 func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
 	if r.owner.Client != "" || r.idle() {
 		return nil
@@ -91,7 +92,7 @@ func (s *Screen) possible(r *clientRow, width int) (lines []widget.Line) {
 	return lines
 }
 
-// wantPossible has the connections listed that may be the selected client's, where none is known.
+// wantPossible asks which connections may be the selected client's, if none is known.
 func (s *Screen) wantPossible() {
 	if r := s.Row(); r != nil && !s.hidden && r.owner.Client == "" && len(r.entries) > 0 {
 		s.WantPossible(r.entries[0].Lock)

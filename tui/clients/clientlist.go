@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// clientRow is a session or process, and all that it holds and waits for.
+// clientRow is a session or process, with everything it holds and waits for.
 type clientRow struct {
 	who  inspect.Identity
 	Name string
@@ -25,10 +25,12 @@ type clientRow struct {
 	backends []string
 	session  inspect.Session
 	known    bool // the servers reported the session
-	// entries are its holds and waits in the order of their locks, which does not change with what it holds.
+	// entries are its holds and waits, in the order of their locks. That order does not depend on
+	// what it holds.
 	entries      []inspect.Entry
 	holds, waits int
-	// blocks are the contenders that it blocks over all its locks, through of them in locks of others that wait for it.
+	// blocks counts the contenders it blocks on all locks. through counts those on locks whose
+	// holders wait for it.
 	blocks, through int
 	// oldest is the start of its longest wait, by our clock; zero if it does not wait or the time
 	// is unknown.
@@ -37,7 +39,7 @@ type clientRow struct {
 	expires time.Time
 	dead    bool // the client is most likely gone
 	inCycle bool // it is in a wait-for cycle
-	// idleAt is when it was found to hold nothing and wait for nothing any more; zero: it does.
+	// idleAt is when we found that it no longer holds or waits for anything; zero if it does.
 	idleAt time.Time
 	text   string
 }
@@ -54,7 +56,7 @@ type clientList struct {
 // idle reports whether it no longer holds or waits for a lock.
 func (r *clientRow) idle() bool { return !r.idleAt.IsZero() }
 
-// resting is a client as it was, without what it held and waited for.
+// resting copies a client without its former holds and waits.
 func (r *clientRow) resting(now time.Time) *clientRow {
 	return &clientRow{
 		who: r.who, Name: r.Name, labels: r.labels, owner: r.owner, backends: r.backends, text: r.text,
@@ -62,12 +64,12 @@ func (r *clientRow) resting(now time.Time) *clientRow {
 	}
 }
 
-// indexOf is an owner's index among rows; -1 when it is not there.
+// indexOf is an owner's index among rows; -1 if absent.
 func indexOf(rows []*clientRow, who inspect.Identity) int {
 	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
 }
 
-// ListClients goes over all contenders of a snapshot. It takes a while where there are many.
+// ListClients goes through all contenders of a snapshot, which may take a while.
 func ListClients(s *inspect.Snapshot) *clientList { return listClients(s, order{}) }
 
 func listClients(s *inspect.Snapshot, o order) *clientList {
@@ -109,7 +111,7 @@ func listClients(s *inspect.Snapshot, o order) *clientList {
 	return list
 }
 
-// labelled are the contenders that are known only by a label, such as most Redis holders.
+// labelled returns the contenders known only by a label, such as most Redis holders.
 func labelled(s *inspect.Snapshot) map[inspect.Identity][]inspect.Entry {
 	all := make(map[inspect.Identity][]inspect.Entry)
 	for l := range s.Locks() {
@@ -126,7 +128,7 @@ func labelled(s *inspect.Snapshot) map[inspect.Identity][]inspect.Entry {
 	return all
 }
 
-// sooner orders instants with the unknown last.
+// sooner compares times; unknown ones come last.
 func sooner(a, b time.Time) int { return cmp.Compare(screen.Instant(a), screen.Instant(b)) }
 
 func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.Entry) *clientRow {
@@ -170,7 +172,7 @@ func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	r.learn(&c.Owner)
 }
 
-// worst is the place of the hold that blocks most; 0 without any.
+// worst is the index of the hold that blocks most; 0 without any.
 func (r *clientRow) worst() (at int) {
 	most := int32(-1)
 	for i, e := range r.entries {
@@ -209,8 +211,8 @@ func isGhost(e inspect.Entry) bool {
 	})
 }
 
-// labelsOf are the names that a client gives itself, that of its oldest entry first: one session may serve several
-// owners.
+// labelsOf are the names that a client gives itself, the oldest entry's first. One session may
+// serve several owners.
 func labelsOf(entries []inspect.Entry) []string {
 	since := make(map[inspect.Untrusted]time.Time)
 	for _, e := range entries {
@@ -225,7 +227,7 @@ func labelsOf(entries []inspect.Entry) []string {
 	return each.Of(labels, inspect.Untrusted.String)
 }
 
-// named is the name of a client with some labels.
+// named returns a name for a client with these labels.
 func named(labels []string) string {
 	if n := len(labels) - 1; n > 0 {
 		return labels[0] + " and " + strconv.Itoa(n) + " more"
@@ -233,7 +235,7 @@ func named(labels []string) string {
 	return labels[0]
 }
 
-// nameOf names a client as a person would.
+// nameOf returns a client's name as a person would say it.
 func nameOf(labels []string, entries []inspect.Entry) string {
 	if len(labels) > 0 {
 		return named(labels)
@@ -249,10 +251,10 @@ func nameOf(labels []string, entries []inspect.Entry) string {
 	return describe.Owner(entries[0].Contender)
 }
 
-// mostLabels bounds those that are remembered.
+// mostLabels limits the remembered labels.
 const mostLabels = 20
 
-// remember keeps the labels that the client had in the list before: its owners come and go.
+// remember keeps the client's labels from the previous list, since its owners come and go.
 func (r *clientRow) remember(before *clientRow) {
 	if max(len(before.labels), len(r.labels)) > mostLabels {
 		return
@@ -270,7 +272,7 @@ func (r *clientRow) remember(before *clientRow) {
 	r.text += "\n" + strings.ToLower(strings.Join(labels, "\n"))
 }
 
-// searched is in how many of its locks a client is sought by their names.
+// searched is the number of a client's locks whose names the filter searches.
 const searched = 64
 
 // words are the text that the filter searches.
@@ -298,8 +300,8 @@ func (r *clientRow) words() string {
 	return strings.ToLower(strings.Join(parts, "\n"))
 }
 
-// before is a waiter's blocker: its predecessor where its recipe has one, else the first holder; nil if that is
-// not known.
+// before is a waiter's blocker: its predecessor if the recipe has one, else the first holder; nil
+// if unknown.
 func before(e inspect.Entry) *inspect.Contender {
 	if c, ok := e.Lock.Contender(e.Contender.Watches); ok && e.Contender.Watches != "" {
 		return &c

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists sessions and processes with all that each holds and waits for, and draws the wait-for graph.
+// Screen lists sessions and processes with their holds and waits, and draws the wait-for graph.
 type Screen struct {
 	screen.Context
 	width, height int
@@ -22,35 +22,38 @@ type Screen struct {
 	input         screen.FilterInput
 	Table         widget.Scroller
 	selected      inspect.Identity
-	// moved: the user has moved the cursor; until then the first row stays selected.
+	// moved is set once the user moves the cursor. Until then the first row stays selected.
 	moved bool
 
-	// inEntries: the keys move in the selected client's holds and waits.
+	// inEntries is set while the keys move in the selected client's holds and waits.
 	inEntries bool
 	entries   widget.Scroller
 	entry     entryKey
-	// detailed is the height of the details of detailsOf, locks and blockers the widths of its entries' columns.
+	// detailed is the height of detailsOf's details. locks and blockers are column widths of its
+	// entries.
 	detailed, locks, blockers widget.Widest // blockers: without their domain
 	detailsOf                 inspect.Identity
-	// names, brief and addresses are the widths of the table's names, of these without their domain, and of its
-	// addresses. They only grow until it is sorted or resized.
+	// names, brief and addresses are column widths: the names, the names without their domain,
+	// and the addresses. They only grow until the table is sorted or resized.
 	names, brief, addresses int
 
 	graphing bool
 	graph    widget.Scroller
 	node     string // the selected row of the graph
 
-	// Making: a list is being made, or its maker rests; stale: there is a newer snapshot than that of the list.
+	// Making is set while a list is being made, or its maker rests. stale is set if the list's
+	// snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // that the newest list was made
-	// sorted is when the rows were put in order, which they keep; zero: the next list is to be sorted.
+	// sorted is when the rows were last sorted; they keep that order. Zero means that the next
+	// list is to be sorted.
 	sorted time.Time
-	// hidden: another screen is in front; hides counts how often one came.
+	// hidden is set while another screen is in front. hides counts how often that happened.
 	hidden bool
 	hides  int
 }
 
-// entryKey identifies a client's entry from one list to the next.
+// entryKey identifies a client's entry across lists.
 type entryKey struct {
 	lock inspect.ID
 	name inspect.Untrusted
@@ -88,7 +91,7 @@ func (s *Screen) toTop() {
 	s.filter()
 }
 
-// choose selects the owner of a place.
+// choose selects the owner of the given place.
 func (s *Screen) choose(p screen.Place) {
 	who := p.Owner
 	if who == (inspect.Identity{}) || who == s.selected && s.moved {
@@ -100,7 +103,7 @@ func (s *Screen) choose(p screen.Place) {
 	s.scrollUp()
 }
 
-// scrollUp scrolls the table no further down than its cursor needs.
+// scrollUp scrolls the table up as far as the cursor allows.
 func (s *Screen) scrollUp() {
 	s.Table.Top = 0
 	s.keepInSight()
@@ -180,7 +183,7 @@ func (s *Screen) filter() {
 		s.Table.Top += i - at // in the line of the window where it is
 		at = i
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
-		// It may come again in a moment: the cursor stays with it.
+		// The client may return in a moment, so the cursor stays with it.
 		at = min(at, len(s.shown))
 		s.shown = slices.Insert(s.shown, at, former.resting(s.Now()))
 		s.inEntries = false
@@ -301,7 +304,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// enter goes from the table to what the client holds and waits for, and from there to the lock's chain.
+// enter goes from the table to the client's holds and waits, and from there to the lock's chain.
 func (s *Screen) enter() {
 	switch {
 	case s.graphing, s.inEntries:
@@ -313,7 +316,7 @@ func (s *Screen) enter() {
 	}
 }
 
-// Selected is the client and, of what it holds and waits for, the lock the cursor is on.
+// Selected is the client, and the lock of its selected hold or wait.
 func (s *Screen) Selected() screen.Subject {
 	if s.graphing {
 		if rows, at := s.graphRows(); at >= 0 {
@@ -332,7 +335,7 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-// Contender is the selected client's, in the selected one of its locks.
+// Contender returns the selected client's contender on the selected lock.
 func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
 	r := s.Row()
 	if s.graphing || r == nil || s.entries.At >= len(r.entries) {
@@ -406,7 +409,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 
-// copyClient puts the client's address on the clipboard or, where it is not known, its session or name.
+// copyClient puts the client's address on the clipboard or, if unknown, its session or name.
 func (s *Screen) copyClient() tea.Cmd {
 	at := indexOf(s.shown, s.Selected().Owner)
 	if at < 0 {

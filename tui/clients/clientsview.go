@@ -95,11 +95,11 @@ func (s *Screen) header(columns []widget.Column, width int) widget.Line {
 		widget.Titles(columns, widget.Lay(columns, width-widget.Margin-1), t.Header)...)
 }
 
-// compactTable is the width below which the table only has the clients' names, holds, waits and
+// compactTable is the width below which the table only shows the clients' names, holds, waits and
 // blocks.
 const compactTable = 50
 
-// clientColumns are the columns of a table of some width.
+// clientColumns returns the columns of a table of the given width.
 func clientColumns(width int) []widget.Column {
 	session, server := 0, 0
 	if width < 116 {
@@ -124,7 +124,8 @@ func clientColumns(width int) []widget.Column {
 	}
 }
 
-// columns has the names in full before all about sessions and servers, and without the hosts' domain before addresses.
+// columns gives full names priority over sessions and servers, and names without the hosts'
+// domain priority over addresses.
 func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 	domain := describe.SharedDomain(s.Snapshot())
 	for _, r := range rows {
@@ -152,12 +153,12 @@ func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 	return list
 }
 
-// nameCell has a client's name, and marks our own.
+// nameCell is a client's name, with a mark for our own.
 func (s *Screen) nameCell(r *clientRow) widget.Line {
 	return append(widget.Line{{r.Name, s.Theme().Text}}, screen.You(s.Theme(), &r.owner)...)
 }
 
-// address is a client's where its name does not have it.
+// address is a client's address, if its name does not contain it.
 func (s *Screen) address(r *clientRow) string {
 	if at := screen.Ages(s).Client(&r.owner); at != r.Name {
 		return at
@@ -247,11 +248,12 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 }
 
-// timeout is the session's, as negotiated; 0 if unknown.
+// timeout is the negotiated session timeout; 0 if unknown.
 func (r *clientRow) timeout() time.Duration { return max(r.owner.SessionTimeout, r.session.Timeout) }
 
-// silence is the time since the session's server last heard of the client, as of a reading that grows old: past the
-// session's timeout it does not prove that the client is gone, and is unknown.
+// silence is the time since the session's server last heard from the client. The reading itself
+// ages: past the session's timeout it no longer proves that the client is gone, so the result is
+// unknown.
 func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	if !r.known || r.session.LastContact.IsZero() {
 		return 0, false
@@ -260,9 +262,9 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	return d, d < r.timeout() || r.dead
 }
 
-// expiresIn is how long the session lasts at least, or the time to the first expiry of
-// the process' keys. A session with less than a second left counts as unknown, since it would look
-// like an alarm without being one.
+// expiresIn is the minimum remaining lifetime of the session, or the time to the first expiry of
+// the process's keys. A session with less than a second left counts as unknown, since it would
+// look like an alarm without being one.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
 		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
@@ -321,7 +323,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.Spread(left, right, s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines are the reason for an empty list.
+// emptyLines explain why the list is empty.
 func (s *Screen) emptyLines() []widget.Line {
 	text, more := "Identifying clients"+s.Theme().Glyphs.Ellipsis, ""
 	scanned, busy := screen.Scanned(s)

@@ -1,3 +1,3 @@
-// Package clients is the screen of sessions and processes, with all that each holds and waits for, and of the
+// Package clients is the screen of sessions and processes with their holds and waits, and of the
 // wait-for graph.
 package clients

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// entryColumns are the columns of the locks that a client holds and waits for.
+// entryColumns returns the columns of a client's holds and waits.
 func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Column {
 	list := []widget.Column{
 		{Title: "STATE", Width: 9},
@@ -41,7 +41,7 @@ func (s *Screen) entryColumns(entries []inspect.Entry, width int) []widget.Colum
 	return list
 }
 
-// blocker is who a client's entry waits for.
+// blocker is the contender that a client's entry waits for.
 func (s *Screen) blocker(e inspect.Entry) widget.Line {
 	t := s.Theme()
 	switch b := before(e); {
@@ -89,7 +89,7 @@ func (s *Screen) entryRow(e inspect.Entry, columns []widget.Column, width int, s
 	return l
 }
 
-// Focus are the locks in sight, so that their queues are read in full.
+// Focus returns the visible locks, so that their queues are read in full.
 func (s *Screen) Focus() []inspect.ID {
 	var ids []inspect.ID
 	add := func(id inspect.ID) {

@@ -9,24 +9,24 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// ClientsListedMsg is a new list.
+// ClientsListedMsg carries a new list.
 type ClientsListedMsg struct{ List *clientList }
 
-// clientsDueMsg comes when a newer list may be made, clientsOldMsg when the screen was hidden for a while,
-// the hides-th time.
+// clientsDueMsg arrives when a newer list may be made. clientsOldMsg arrives when the screen has
+// been hidden for a while; hides says which time.
 type (
 	clientsDueMsg struct{}
 	clientsOldMsg struct{ hides int }
 )
 
-// clientsRest is the minimum time between the making of two lists. clientsKept is how long a hidden
-// list is kept, since it keeps a snapshot in memory.
+// clientsRest is the minimum time between making two lists. clientsKept is how long a hidden list
+// is kept, since it keeps a snapshot in memory.
 const (
 	clientsRest = time.Second
 	clientsKept = 10 * time.Second
 )
 
-// make makes a list of the newest snapshot if one is wanted.
+// make starts a list of the newest snapshot if one is wanted.
 func (s *Screen) make() tea.Cmd {
 	if s.hidden || s.Making || !s.stale || !s.Arrived() {
 		return nil
@@ -38,7 +38,7 @@ func (s *Screen) make() tea.Cmd {
 	})
 }
 
-// after is a message to the screen after a while.
+// after sends a message to the screen after a delay.
 func (s *Screen) after(d time.Duration, msg tea.Msg) tea.Cmd {
 	return s.Request(screen.Clients, 0, func(ctx context.Context) tea.Msg {
 		timer := time.NewTimer(d)

@@ -34,8 +34,8 @@ func (o order) String() string {
 	return sortings[o.by].name
 }
 
-// sort puts the rows in an order, those that are the same in it in a fixed one, so that nothing moves from
-// one list to the next.
+// sort sorts the rows. Ties are in a fixed order, so that nothing moves from one list to the
+// next.
 func (l *clientList) sort(o order) {
 	slices.SortFunc(l.rows, func(a, b *clientRow) int {
 		first := sortings[o.by].compare(a, b)
@@ -48,7 +48,7 @@ func (l *clientList) sort(o order) {
 	})
 }
 
-// byIdentity has the rows by their clients.
+// byIdentity maps clients to their rows.
 func (l *clientList) byIdentity() map[inspect.Identity]*clientRow {
 	listed := make(map[inspect.Identity]*clientRow, len(l.rows))
 	for _, r := range l.rows {
@@ -57,7 +57,7 @@ func (l *clientList) byIdentity() map[inspect.Identity]*clientRow {
 	return listed
 }
 
-// remember keeps the names that the clients had before.
+// remember keeps the clients' names from the previous list.
 func (l *clientList) remember(before []*clientRow) {
 	listed := l.byIdentity()
 	for _, r := range before {
@@ -67,11 +67,12 @@ func (l *clientList) remember(before []*clientRow) {
 	}
 }
 
-// idleKept is how long the row of a client is kept that has nothing any more, since it may come again in a moment.
+// idleKept is how long a client's row stays after its last hold or wait, since it may return in a
+// moment.
 const idleKept = 10 * time.Second
 
-// keepPlaces leaves the rows in the places that they had before. Clients that no longer hold or
-// wait stay in their places for a while, and new ones come last.
+// keepPlaces keeps the rows where they were. Clients that no longer hold or wait stay for a
+// while, and new ones come last.
 func (l *clientList) keepPlaces(before []*clientRow, now time.Time) {
 	rows, listed := make([]*clientRow, 0, len(l.rows)), l.byIdentity()
 	for _, r := range before {
@@ -90,12 +91,12 @@ func (l *clientList) keepPlaces(before []*clientRow, now time.Time) {
 	l.rows = rows
 }
 
-// awake are the rows of clients that hold or wait.
+// awake returns the rows of clients that hold or wait.
 func awake(rows []*clientRow) []*clientRow {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *clientRow) bool { return r.idle() })
 }
 
-// nextOrder sorts by the next one.
+// nextOrder switches to the next order.
 func (s *Screen) nextOrder() { s.sortBy(order{by: (s.order.by + 1) % len(sortings)}) }
 
 func (s *Screen) reverse() { s.sortBy(order{s.order.by, !s.order.reversed}) }

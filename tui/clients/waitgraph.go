@@ -12,43 +12,47 @@ import (
 type waitGraph struct {
 	cycles []cycle
 	trees  []blockingTree
-	// blind are the backends with unidentified contenders; a cycle through these does not show.
+	// blind lists the backends with unidentified contenders. A cycle through these stays
+	// invisible.
 	blind []blindSpot
 	// below counts for a lock the waiters in others that its first holder, or one of its waiters, holds.
 	below map[inspect.ID]int
 }
 
-// cycle is a wait-for cycle: each of its links waits for the next, and the last for the first.
+// cycle is a wait-for cycle: each link waits for the next, and the last for the first.
 type cycle struct {
 	links []link
-	// cheapest is the link whose hold costs the least to free; -1 if none of them holds anything.
+	// cheapest is the link whose hold costs the least to free; -1 if no link holds anything.
 	cheapest int
-	// behind are the contenders that wait in the cycle's locks, and in those that hang on them, without being
-	// part of it.
+	// behind counts the waiters in the cycle's locks, and in locks that depend on them, outside
+	// the cycle itself.
 	behind int
-	// tied has the evidence that a session and a client of Redis are one; possibly: they may as well be two.
+	// tied is the evidence that a session and a Redis client are the same client. possibly is set
+	// if they may be two.
 	tied     string
 	possibly bool
 }
 
-// link is one owner in a cycle: its hold of a lock that the one before it wants, and its own wait.
+// link is one owner in a cycle: its hold of a lock that the previous link wants, and its own
+// wait.
 type link struct {
-	// has may be a place in the queue rather than a hold.
+	// has may be a place in the queue instead of a hold.
 	has, wants inspect.Entry
 }
 
 func (l link) holds() bool { return l.has.Contender.State == inspect.Holding }
 
-// blockingTree are several locks that wait for one holder: a tree whose first lock is the culprit's.
+// blockingTree has several locks that wait for one holder. The first lock is the culprit's.
 type blockingTree struct {
 	rows []treeRow
-	// waiting are all that wait in these locks.
+	// waiting counts the waiters in these locks.
 	waiting int
-	// left out are the locks that do not fit.
+	// leftOut counts the locks that do not fit.
 	leftOut int
 }
 
-// treeRow is a lock whose first holder waits for the lock above it that is one less deep.
+// treeRow is a lock whose first holder waits for its parent, the nearest lock above with a depth
+// of one less.
 type treeRow struct {
 	lock  *inspect.Lock
 	depth int
@@ -60,14 +64,14 @@ type blindSpot struct {
 	unknown, of int
 }
 
-// Bounds of the drawing.
+// Limits of the drawing.
 const (
 	mostRings     = 20
 	mostTrees     = 30
 	rowsOfOneTree = 12
 )
 
-// buildWaitGraph looks through a snapshot.
+// buildWaitGraph finds the cycles and blocking trees in a snapshot.
 func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 	g := &waitGraph{}
 	children := dependents(s)
@@ -91,7 +95,7 @@ func buildWaitGraph(s *inspect.Snapshot) *waitGraph {
 	return g
 }
 
-// closeCycle finds the entries of a cycle again; false if the snapshot does not have them any more.
+// closeCycle looks up the entries of a cycle; false if the snapshot no longer has them.
 func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 	n := len(c.Owners)
 	r := cycle{cheapest: c.Cheapest.Owner, tied: c.TiedBy(), possibly: c.Certainty() == recipe.Possible}
@@ -114,7 +118,7 @@ func closeCycle(s *inspect.Snapshot, c inspect.Cycle) (cycle, bool) {
 	return r, n > 1
 }
 
-// countBehind counts the waiters behind a cycle without being in it.
+// countBehind counts the waiters behind a cycle that are not part of it.
 func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool) {
 	for _, l := range r.links {
 		walkDependents(l.wants.Lock, 0, children, circling, func(l *inspect.Lock, _ int) { r.behind += l.Waiting() })
@@ -122,7 +126,8 @@ func (r *cycle) countBehind(children map[inspect.ID][]*inspect.Lock, circling ma
 	r.behind = max(0, r.behind-len(r.links))
 }
 
-// dependents has for each lock the contended locks whose first holder waits for it, the most contended first.
+// dependents maps each lock to the contended locks whose first holder waits for it, the most
+// contended first.
 func dependents(s *inspect.Snapshot) map[inspect.ID][]*inspect.Lock {
 	children := make(map[inspect.ID][]*inspect.Lock)
 	for _, entries := range s.Owners() {
@@ -180,7 +185,8 @@ func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	return best, next
 }
 
-// walkDependents visits a lock and all its dependents, but for those in cycles, each behind the one that it depends on.
+// walkDependents visits a lock and all its dependents except those in cycles, each after its
+// parent.
 func walkDependents(
 	l *inspect.Lock, depth int, children map[inspect.ID][]*inspect.Lock, circling map[inspect.ID]bool,
 	visit func(*inspect.Lock, int),
@@ -201,7 +207,7 @@ func walkDependents(
 	}
 }
 
-// parentsOf has for each dependent the lock that it depends on.
+// parentsOf maps each dependent to the lock that it depends on.
 func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.ID {
 	parents := make(map[inspect.ID]inspect.ID)
 	for id, list := range children {
@@ -212,7 +218,7 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 	return parents
 }
 
-// countBelow counts for each lock that others depend on the waiters in those.
+// countBelow counts, for each lock with dependents, the waiters in those.
 func countBelow(
 	children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool,
 ) map[inspect.ID]int {
@@ -234,7 +240,7 @@ func countBelow(
 	return below
 }
 
-// findBlockingTrees finds the culprits behind several locks, those that hold up the most first.
+// findBlockingTrees finds the culprits that block several locks, the worst first.
 func findBlockingTrees(
 	s *inspect.Snapshot, children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID,
 	circling map[inspect.ID]bool,

@@ -16,17 +16,18 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// graphRow is a line of the drawn graph. One that is about a lock can be selected.
+// graphRow is a line of the drawn graph. A line about a lock can be selected.
 type graphRow struct {
 	widget.Line
 	about screen.Subject
 	key   string
 }
 
-// graphHeight is the graph's lines in sight, below the summary.
+// graphHeight is the number of visible lines of the graph, below the summary.
 func (s *Screen) graphHeight() int { return max(1, s.height-1) }
 
-// graphRows are the drawn graph and the selected row; -1 if there is none to select.
+// graphRows returns the drawn graph and the index of the selected row; -1 if none can be
+// selected.
 func (s *Screen) graphRows() ([]graphRow, int) {
 	if s.list == nil {
 		return nil, -1
@@ -39,7 +40,7 @@ func (s *Screen) graphRows() ([]graphRow, int) {
 	return rows, at
 }
 
-// followGraph keeps the selected row in sight, and the lines above the first one.
+// followGraph keeps the selected row visible, and the lines above the first one.
 func (s *Screen) followGraph() {
 	if !s.graphing {
 		return
@@ -54,7 +55,7 @@ func (s *Screen) followGraph() {
 	s.graph.To(at, len(rows), s.graphHeight())
 }
 
-// moveInGraph moves the cursor by so many rows that can be selected.
+// moveInGraph moves the cursor by a number of selectable rows.
 func (s *Screen) moveInGraph(by int) {
 	rows, at := s.graphRows()
 	step := 1
@@ -111,7 +112,7 @@ func (s *Screen) graphView() string {
 	return widget.Sheet(t, lines, s.width, s.height)
 }
 
-// drawGraph draws deadlocks, what they mean, then chains over several locks, then what cannot be seen.
+// drawGraph draws deadlocks and their meaning, then chains over several locks, then blind spots.
 func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 	t := s.Theme()
 	d := drawing{Screen: s, width: width}
@@ -161,7 +162,7 @@ type drawing struct {
 
 func (d *drawing) add(l widget.Line) { d.rows = append(d.rows, graphRow{Line: l}) }
 
-// words adds text over as many lines as it needs, behind a lead.
+// words adds wrapped text after a lead.
 func (d *drawing) words(lead widget.Line, text string, style lipgloss.Style) {
 	for _, part := range widget.Wrap(text, d.width-lead.Width()-1, 4, d.Theme().Glyphs.Ellipsis) {
 		d.add(append(lead[:len(lead):len(lead)], widget.Span{part, style}))
@@ -186,7 +187,8 @@ func railOf(t *theme.Theme) rail {
 	return rail{b.TopLeft, b.Left, b.BottomLeft, b.Top}
 }
 
-// cycle draws a cycle: each owner with what it holds and what it waits for, and a rail from the last to the first.
+// cycle draws a cycle: each owner with its hold and its wait, and a rail from the last to the
+// first.
 func (d *drawing) cycle(r *cycle, number int) {
 	t, signs, n := d.Theme(), railOf(d.Theme()), len(r.links)
 	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock",
@@ -256,7 +258,7 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 	}
 }
 
-// client names an entry's client as the list does, where that has several owners; empty for others.
+// client is the client's name as in the list if it has several owners; empty for others.
 func (d *drawing) client(e inspect.Entry) string {
 	who, known := e.Contender.Identity(e.Lock.ID.Backend)
 	if at := indexOf(d.list.rows, who); known && at >= 0 && len(d.list.rows[at].labels) > 1 {
@@ -265,15 +267,15 @@ func (d *drawing) client(e inspect.Entry) string {
 	return ""
 }
 
-// short names a contender in half a line.
+// short is a contender's name, cut to half a line.
 func (d *drawing) short(c *inspect.Contender) string {
 	return screen.Short(d, describe.Owner(c), max(20, d.width/2))
 }
 
-// ringLead is the width of the rail, the sign and the verb before a path.
+// ringLead is the width of everything before a path: the rail, the sign and the verb.
 const ringLead = 23
 
-// path names a lock in the cells that a ring's row leaves it before the rest.
+// path is a lock's name, cut to the cells that a ring's row leaves before rest.
 func (d *drawing) path(e inspect.Entry, rest string) string {
 	return text.Middle(e.Lock.ID.String(), max(12, d.width-ringLead-ansi.StringWidth(rest)), d.Theme().Glyphs.Ellipsis)
 }
@@ -293,7 +295,7 @@ func (d *drawing) since(e inspect.Entry) string {
 	return ""
 }
 
-// advice is the way to break a cycle at the least cost.
+// advice says how to break a cycle at the least cost.
 func (d *drawing) advice(r *cycle) []string {
 	text := "None of them holds a lock that could be released: stop one of these clients."
 	if r.cheapest >= 0 {
@@ -319,7 +321,7 @@ func (d *drawing) advice(r *cycle) []string {
 	return out
 }
 
-// branch is the sign before a row: another one where more rows hang on the same lock.
+// branch is the sign before a row. It differs if more rows depend on the same lock.
 func (x *blockingTree) branch(i int, t *theme.Theme) string {
 	for _, below := range x.rows[i+1:] {
 		if below.depth <= x.rows[i].depth {

@@ -1,2 +1,2 @@
-// Package events is the screen of what happened while we looked.
+// Package events is the screen of the events since the program started to watch.
 package events

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// layOut has the columns of the table. A narrow one has signs for held and waited. Where the names need it, the
-// thousandths of a second and times of another day leave their room to them.
+// layOut returns the columns of the table. A narrow one has signs for held and waited. Times are
+// shorter if the names need the room.
 func (s *Screen) layOut() []widget.Column {
 	width, lasted := s.width-widget.Margin-1, 13
 	if width < wideEvents {
@@ -56,19 +56,20 @@ func (s *Screen) layOut() []widget.Column {
 	return columns
 }
 
-// narrowEvents is the table's width below which times are terse.
+// narrowEvents is the width of the table below which times are terse.
 const narrowEvents = 60
 
-// wideEvents is the table's width from which there is room for all words.
+// wideEvents is the width of the table from which all words fit.
 const wideEvents = 100
 
-// The places of LOCK, WHO and LASTED in the columns.
+// The indexes of the columns LOCK, WHO and LASTED.
 const eventLock, eventWho, eventLasted = 2, 3, 4
 
-// needs are the widths of the widest words, lock, owner and time that were in sight; brief: the owner without domain.
+// needs are the largest widths of word, lock, owner and time that were visible. brief is the
+// owner without its domain.
 type needs struct{ word, lock, owner, brief, lasted int }
 
-// measure finds out how much room the events in sight need.
+// measure computes the room that the visible events need.
 func (s *Screen) measure() {
 	domain := describe.SharedDomain(s.Snapshot())
 	for i := s.first(); i < min(s.first()+s.rows(), len(s.Shown)); i++ {
@@ -125,7 +126,7 @@ func (s *Screen) View() string {
 	return strings.Join(lines[:max(1, s.height)], "\n")
 }
 
-// eventCells are the cells of the i-th event shown.
+// eventCells returns the cells of the i-th shown event.
 func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths []int) []widget.Line {
 	t := s.Theme()
 	cells := []widget.Line{
@@ -160,7 +161,7 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 	return cells
 }
 
-// timeCell is the time by our clock, or the latest that it can have been. A day that is not today's is named instead.
+// timeCell is the time by our clock, or its upper bound. An earlier day is named instead.
 func (s *Screen) timeCell(e *inspect.Event) widget.Line {
 	t, at := s.Theme(), e.At
 	if e.Unseen() {
@@ -189,10 +190,10 @@ func (s *Screen) lockCell(e *inspect.Event) widget.Line {
 	return nil
 }
 
-// name is a client's name, in the same form in all rows.
+// name is a client's name, in the same form on all rows.
 func (s *Screen) name(of string) string { return text.WithoutDomain(of, s.domain) }
 
-// whoCell is the contender, finding or server that an event is about, in room cells at most.
+// whoCell is the contender, finding or server of an event, in at most room cells.
 func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget.Line {
 	t := s.Theme()
 	switch c := e.Contender; {

@@ -15,35 +15,35 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists the events, the newest at the bottom, and follows until the user moves up.
+// Screen lists the events, the newest last. It follows the newest until the user moves up.
 type Screen struct {
 	screen.Context
 	width, height int
-	// Shown are the numbers of matching events, and next is the first number that was not checked
-	// yet.
+	// Shown has the numbers of matching events. next is the first number not yet checked.
 	Shown []int
 	next  int
-	// dropped is the log's last known count.
+	// dropped is the log's last known count of dropped events.
 	dropped int
-	// Cursor and top are the numbers of the selected and the first visible event; seen is the
-	// newest one when following ended.
+	// Cursor and top are the numbers of the selected and the first visible event. seen is the
+	// newest event when following ended.
 	Cursor, top, seen int
 	Follow            bool
-	// Only is the lock whose events are shown; zero: all. from is the lock that was selected where this was opened,
-	// until the cursor is moved.
+	// Only is the lock whose events are shown; zero: all. from is the lock that was selected
+	// before this screen opened, until the cursor moves.
 	Only, from inspect.ID
 	input      screen.FilterInput
 	kinds      []string // named by the filter
 	// window is the maximum age of shown events; 0: all are shown.
 	window time.Duration
-	// columns have the room that the events in sight need, or needed.
+	// columns fit the events that are visible now, or were before.
 	columns []widget.Column
 	needs   needs
-	// domain is left out of all names; empty: these have room in full.
+	// domain is left out of all names; empty if full names fit.
 	domain string
-	// terse: the times leave their room to the names.
+	// terse is set if the times are shortened for the names.
 	terse bool
-	// groups are the events that stand for others of their lock and kind, while these are grouped; nil: they are not.
+	// groups are the events that represent others of the same lock and kind; nil unless grouping
+	// is on.
 	groups map[groupKey]*group
 }
 
@@ -52,7 +52,7 @@ type groupKey struct {
 	word string
 }
 
-// group is the newest of its events, and their number.
+// group has the newest of its events, and their number.
 type group struct{ newest, count int }
 
 func New(host screen.Context) screen.Screen {
@@ -86,10 +86,11 @@ func (s *Screen) SetSize(width, height int) {
 	s.columns = s.layOut()
 }
 
-// rows of events are in sight below the summary and the header.
+// rows is the number of events that fit below the summary and the header.
 func (s *Screen) rows() int { return max(1, s.height-2) }
 
-// ScrollPosition is empty while the newest are followed: the summary has the count then.
+// ScrollPosition has no position while following the newest events, since the summary then has
+// the count.
 func (s *Screen) ScrollPosition() (at, of, rows int) {
 	if s.Follow {
 		return 0, 0, s.rows()
@@ -113,7 +114,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// catchUp looks at the events that are new and forgets those that the log forgot.
+// catchUp checks the new events and drops those that the log has dropped.
 func (s *Screen) catchUp() {
 	if s.next > s.Log().End() { // an earlier moment is drawn
 		s.Shown, s.next = nil, 0
@@ -139,8 +140,8 @@ func (s *Screen) catchUp() {
 	s.keepInSight()
 }
 
-// again looks at all events, for another filter. The cursor stays where it was or, where that is not shown, goes on to
-// the next one that is.
+// again checks all events after the filter changed. The cursor stays, or moves on to the next
+// event that is shown.
 func (s *Screen) again() {
 	s.Shown, s.next = nil, 0
 	clear(s.groups)
@@ -151,7 +152,7 @@ func (s *Screen) recent(e *inspect.Event) bool {
 	return s.window == 0 || s.Now().Sub(e.At) <= s.window
 }
 
-// regroup replaces the event that represented those like this one by this one.
+// regroup makes e the representative of its group.
 func (s *Screen) regroup(e *inspect.Event, n int) {
 	if s.groups == nil {
 		return
@@ -173,7 +174,7 @@ func (s *Screen) regroup(e *inspect.Event, n int) {
 	g.newest, g.count = n, g.count+1
 }
 
-// counted is the number of events that one represents.
+// counted is the number of events that the given one represents.
 func (s *Screen) counted(n int) int {
 	for _, g := range s.groups {
 		if g.newest == n {
@@ -183,14 +184,14 @@ func (s *Screen) counted(n int) int {
 	return 1
 }
 
-// place is the selected event's place among those shown.
+// row is the index of the selected event among those shown.
 func (s *Screen) row() int { return min(screen.After(s.Shown, s.Cursor), len(s.Shown)-1) }
 
 func (s *Screen) first() int { return screen.After(s.Shown, s.top) }
 
 func (s *Screen) move(by int) { s.moveTo(s.row() + by) }
 
-// moveTo selects an event; on the last one it follows.
+// moveTo selects an event. On the last one, the screen follows.
 func (s *Screen) moveTo(at int) {
 	last := len(s.Shown) - 1
 	at = max(0, min(at, last))
@@ -218,7 +219,7 @@ func (s *Screen) keepInSight() {
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
-// fresh counts the events below the screen since following ended.
+// fresh counts the events below the window since following ended.
 func (s *Screen) fresh() int {
 	if s.Follow {
 		return 0
@@ -238,7 +239,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// Current is the event under the cursor; nil if there is none.
+// Current is the selected event; nil if there is none.
 func (s *Screen) Current() *inspect.Event {
 	if len(s.Shown) == 0 {
 		return nil
@@ -247,7 +248,7 @@ func (s *Screen) Current() *inspect.Event {
 	return e
 }
 
-// Moment is when the event under the cursor happened.
+// Moment is when the selected event happened.
 func (s *Screen) Moment() time.Time {
 	if e := s.Current(); e != nil {
 		return e.At
@@ -314,13 +315,13 @@ func (s *Screen) Actions() []screen.Action {
 	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
-// span is a choice of a window.
+// span is one choice of window length.
 type span struct {
 	length time.Duration
 	hint   string
 }
 
-// nextWindow is the one after the present.
+// nextWindow is the choice after the current one.
 func (s *Screen) nextWindow() span {
 	switch s.window {
 	case 0:
@@ -346,7 +347,7 @@ func (s *Screen) group() {
 	s.again()
 }
 
-// toggle shows one lock's events, or all.
+// toggle switches between one lock's events and all.
 func (s *Screen) toggle() {
 	if s.Only != (inspect.ID{}) {
 		s.Only = inspect.ID{}
@@ -364,7 +365,7 @@ func (s *Screen) search() {
 	s.again()
 }
 
-// copy offers the texts of the event's lock and contender.
+// copy offers texts about the event's lock and contender.
 func (s *Screen) copy() tea.Cmd {
 	e := s.Current()
 	if e == nil {
@@ -376,7 +377,8 @@ func (s *Screen) copy() tea.Cmd {
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
-// Focus is the lock that the events are restricted to: which ones the others are about changes too fast.
+// Focus is the lock that the events are limited to. Without a limit it is empty, since the
+// events' locks change too fast.
 func (s *Screen) Focus() []inspect.ID {
 	if s.Only == (inspect.ID{}) {
 		return nil

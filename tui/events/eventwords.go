@@ -32,13 +32,13 @@ func eventText(e *inspect.Event, n *screen.EventNote) string {
 	return n.Text
 }
 
-// kindField goes before the kinds that a filter asks for.
+// kindField precedes the kinds in a filter.
 const kindField = "kind="
 
-// trouble are the kinds that kind=trouble stands for.
+// trouble lists the kinds that kind=trouble stands for.
 var trouble = []string{"finding", "cleared", "expired", "ended", "forced", "blind"}
 
-// eventKinds are the kinds that a filter's text names: kind=expired,ended.
+// eventKinds returns the kinds in a filter's text, such as kind=expired,ended.
 func eventKinds(text string) []string {
 	var kinds []string
 	for _, word := range strings.Fields(strings.ToLower(text)) {
@@ -52,7 +52,7 @@ func eventKinds(text string) []string {
 	return kinds
 }
 
-// newEventWords are the words of a filter's text that name no kinds.
+// newEventWords returns the words in a filter's text other than kinds.
 func newEventWords(text string) screen.Filter {
 	words := screen.NewWords(strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
 		return strings.HasPrefix(strings.ToLower(word), kindField)
@@ -63,11 +63,11 @@ func newEventWords(text string) screen.Filter {
 	return words
 }
 
-// kindNames are what kind= may name, as the rows have them. The words of watch's JSON are understood, too.
+// kindNames lists the values of kind=, as the rows name them. The names in watch's JSON work too.
 const kindNames = "acquired handoff released expired ended forced waiting left lock appeared gone finding " +
 	"cleared backend blind changed"
 
-// kindProblem says which kinds there are, where a filter's text names another one; empty: it does not.
+// kindProblem lists the valid kinds if a filter's text has an invalid one; else it is empty.
 func kindProblem(text string) string {
 	for _, kind := range eventKinds(text) {
 		if !slices.ContainsFunc(strings.Fields(kindNames+" handover"), func(name string) bool {
@@ -79,8 +79,8 @@ func kindProblem(text string) string {
 	return ""
 }
 
-// matchesEvent reports whether an event has the words and one of the kinds. The start of a kind's name,
-// either of the two, will do.
+// matchesEvent reports whether an event has all the words and one of the kinds. A prefix of
+// either of a kind's names is enough.
 func matchesEvent(words screen.Filter, kinds []string, e *inspect.Event, n *screen.EventNote) bool {
 	if len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k string) bool {
 		return strings.HasPrefix(string(e.Kind), k) || strings.HasPrefix(screen.EventWord(e), k)

@@ -10,17 +10,17 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// clearedFor is as long as the past is kept (inspect.PastKept), so that the moment can be looked at.
+// clearedFor equals inspect.PastKept, so that the moment can still be viewed.
 const clearedFor = inspect.PastKept
 
-// cleared is a finding that is no more.
+// cleared is a finding that is gone.
 type cleared struct {
 	on *inspect.Event
-	// stood is the time from its appearance until then; 0: its appearance was not seen.
+	// stood is how long it lasted; 0 if we did not see it appear.
 	stood time.Duration
 }
 
-// clearedLately are the findings that have gone and not come back, those that went last first.
+// clearedLately returns the findings that cleared and have not returned, the most recent first.
 func (s *Screen) clearedLately() []cleared {
 	type finding struct {
 		on  inspect.ID
@@ -52,8 +52,8 @@ func (s *Screen) clearedLately() []cleared {
 	return list
 }
 
-// clearedLines are at most that many lines about recently cleared findings. There are none without
-// such findings, or for fewer than three lines.
+// clearedLines are at most lines lines about recently cleared findings. With fewer than three
+// lines, there are none.
 func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths []int) []widget.Line {
 	const head = 2 // a blank line and the title
 	list := s.clearedLately()

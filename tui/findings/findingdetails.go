@@ -13,11 +13,11 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// shownCycle bounds the locks named of a finding about several.
+// shownCycle limits the locks listed for a finding about several.
 const shownCycle = 12
 
-// detailLines are the selected finding in full: advice before cause, and cause before evidence. Of a group
-// it is the first one's.
+// detailLines describe the selected finding in full: advice before cause, and cause before
+// evidence. For a group, they describe its first finding.
 func (s *Screen) detailLines(width int) []widget.Line {
 	t := s.Theme()
 	f := s.Chosen
@@ -65,7 +65,7 @@ const (
 	many         = 1 << 20
 )
 
-// onLines name all locks that a finding is about.
+// onLines list all locks that a finding is about.
 func (s *Screen) onLines(f *found, width int) []widget.Line {
 	t := s.Theme()
 	if len(f.cycle) == 0 {
@@ -102,7 +102,7 @@ func (s *Screen) adviceLines(f *found, width int) []widget.Line {
 	return lines
 }
 
-// factLines are the evidence, a line or more for each.
+// factLines are the evidence, one or more lines for each fact.
 func (s *Screen) factLines(f *found, width int) []widget.Line {
 	t := s.Theme()
 	now, without := s.Now(), []string{"cause", "locks"}

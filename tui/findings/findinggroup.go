@@ -8,31 +8,31 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// foundGroup are the findings of one rule and severity.
+// foundGroup has the findings of one rule and severity.
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity
-	// all are sorted by what they are on; those that are shown are not shadows, and match.
+	// all are sorted by lock or backend. Shown are those that match and are not shadows.
 	all, Shown []*found
 	// count leaves shadows out.
 	count int
-	// open: its findings are listed below it.
+	// open is set while its findings are listed below it.
 	open bool
-	// fresh are to be added, and left to be dropped, when the group is settled; dirty: there is something to settle.
+	// settle adds fresh and drops left. dirty is set if there is something to settle.
 	fresh, left []*found
 	dirty       bool
-	// stood is the oldest of those shown, and places on how many locks these are; nil and
-	// 0: not yet counted.
+	// stood is the oldest finding shown, and places is the number of their locks; nil and 0 until
+	// counted.
 	stood  *found
 	places int
 }
 
-// foldedFrom is how many findings of one rule get a row that opens.
+// foldedFrom is the number of findings of one rule from which they share a row that opens.
 const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
 
-// muted counts the findings that an operator muted.
+// muted counts the findings muted by an operator.
 func (g *foundGroup) muted() (n int) {
 	for _, f := range g.all {
 		if f.Muted != nil && !f.shadow {
@@ -42,7 +42,7 @@ func (g *foundGroup) muted() (n int) {
 	return n
 }
 
-// rows counts the rows of the list that the group takes.
+// rows is the number of list rows that the group takes.
 func (g *foundGroup) rows() int {
 	switch {
 	case !g.folds():
@@ -54,7 +54,7 @@ func (g *foundGroup) rows() int {
 	}
 }
 
-// compareGroups puts the worst first, and what could not be seen last.
+// compareGroups sorts the worst first, and blind spots last.
 func compareGroups(a, b *foundGroup) int {
 	return cmp.Or(cmp.Compare(badness(a), badness(b)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.severity, b.severity))
 }
@@ -66,14 +66,14 @@ func badness(g *foundGroup) int {
 	return -g.severity.Rank()
 }
 
-// blindRule is the rule about what could not be seen, which is nothing wrong.
+// blindRule is the rule for blind spots, which are not problems.
 const blindRule = "blind"
 
 // fewChanges are applied one by one if everything is shown; more need a walk over the group.
 const fewChanges = 16
 
 // settle adds the fresh findings, drops those that are gone, and lists those that are shown.
-// shadows: there may be some.
+// shadows is set if there may be some.
 func (g *foundGroup) settle(everything, shadows bool) {
 	if everything && !shadows && g.count == len(g.all) && len(g.fresh)+len(g.left) <= fewChanges {
 		g.edit()
@@ -158,8 +158,8 @@ func (g *foundGroup) show(everything bool) {
 	}
 }
 
-// findingKey identifies the last of the findings on one lock among them: by its key, and by its number where
-// that is not enough.
+// findingKey identifies the last finding of list among those on the same lock. It is its key,
+// with a number if the key is not unique.
 func findingKey(list []inspect.Finding) string {
 	last := list[len(list)-1].Key()
 	number := 0
@@ -174,7 +174,7 @@ func findingKey(list []inspect.Finding) string {
 	return last
 }
 
-// cycleOf are the locks that a finding is about, where it is about several: it says the same on each of them.
+// cycleOf returns the locks of a finding about several, which appears on each of them.
 func cycleOf(f *inspect.Finding) []string {
 	if len(f.Subject.Locks) < 2 {
 		return nil

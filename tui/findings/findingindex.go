@@ -14,7 +14,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// found is a finding in the list. on is the lock that it is about; of a backend's finding only its name.
+// found is a finding in the list. on is its lock; for a backend's finding it only has the
+// backend's name.
 type found struct {
 	inspect.Finding
 	on inspect.ID
@@ -22,27 +23,27 @@ type found struct {
 	key string
 	// since is when it was first reported.
 	since time.Time
-	// cycle are all locks of a finding about several, such as a deadlock, which appears on each of
-	// them. shadow: it is listed on another of these locks instead.
+	// cycle has all locks of a finding about several, such as a deadlock, which appears on each
+	// of them. shadow is set if it is listed on another of these locks.
 	cycle  []string
 	shadow bool
 
 	group       *foundGroup
 	source      *inspect.Finding // in the snapshot that it was made of
 	match, gone bool
-	// searched is the search after which it matches or not.
+	// searched is the number of the search that the match result belongs to.
 	searched int
 	text     atomic.Pointer[foundText]
 }
 
-// aboutBackend reports whether it is about no lock.
+// aboutBackend reports whether it is about a backend instead of a lock.
 func (f *found) aboutBackend() bool { return f.on.Path == "" }
 
-// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. What changes costs
-// no more than a walk over the groups that it touches.
+// findingIndex keeps the findings of all locks and backends grouped, sorted and filtered. A
+// change only costs a walk over the groups that it touches.
 type findingIndex struct {
 	words screen.Filter
-	// searched numbers the words.
+	// searched numbers the searches.
 	searched      int
 	groups        []*foundGroup // the worst first
 	sorted        []*foundGroup // the same in the order of the list
@@ -62,8 +63,8 @@ func NewFindingIndex(foundAt func(inspect.ID, *inspect.Finding) (at time.Time, e
 	}
 }
 
-// Update takes over the findings of all backends and of the locks that changed, or of all locks. late: they
-// may have been there for a while, as snapshots were missed.
+// Update copies the findings of all backends and of the changed locks, or of all locks. late is
+// set if snapshots were missed, so that new findings may have existed for a while.
 func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg, late bool) {
 	late = late || msg.All
 	for _, b := range s.Backends {
@@ -83,7 +84,7 @@ func (x *findingIndex) Update(s *inspect.Snapshot, msg screen.SnapshotMsg, late 
 	x.settle()
 }
 
-// all takes over the findings of all locks.
+// all copies the findings of all locks.
 func (x *findingIndex) all(s *inspect.Snapshot) {
 	places := 0
 	for l := range s.Locks() {
@@ -107,7 +108,7 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 	}
 }
 
-// put takes over the findings on one lock or backend.
+// put copies the findings on one lock or backend.
 func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time, early bool) {
 	old := x.byID[on]
 	if len(old) == 0 && len(list) == 0 || x.same(old, list) {
@@ -140,7 +141,7 @@ func (x *findingIndex) put(on inspect.ID, list []inspect.Finding, now time.Time,
 	}
 }
 
-// same takes over findings that are the ones before, or say something else only.
+// same updates findings in place if they are the previous ones, even with new texts.
 func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 	if len(old) != len(list) {
 		return false
@@ -190,7 +191,7 @@ func (x *findingIndex) leaveCycle(f *found) {
 	x.changedCycles[name] = struct{}{}
 }
 
-// group finds the group of a rule, or puts a new one where it belongs.
+// group returns the group of a rule, and inserts a new one if needed.
 func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
 	g := &foundGroup{Rule: rule, severity: s}
 	at, ok := slices.BinarySearchFunc(x.groups, g, compareGroups)
@@ -200,7 +201,7 @@ func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
 	return x.groups[at]
 }
 
-// settle brings the groups up to date that were touched.
+// settle updates the groups that have changed.
 func (x *findingIndex) settle() {
 	for name := range x.changedCycles {
 		first := true
@@ -257,10 +258,11 @@ func (x *findingIndex) where() string {
 	return "on " + words
 }
 
-// fewRows is up to how many findings are measured for the width of their column.
+// fewRows is the number of findings up to which they are measured for their column's width.
 const fewRows = 500
 
-// needs are the widths, in cells, of the widest rule and place in the list; 0: of too many to measure.
+// needs are the widths, in cells, of the widest rule and place in the list; 0 if there are too
+// many to measure.
 func (x *findingIndex) needs() (rule, place int) {
 	n := 0
 	for _, g := range x.sorted {
@@ -306,8 +308,8 @@ func (x *findingIndex) Row(at int) (*foundGroup, *found) {
 	return nil, nil
 }
 
-// at is the row of a finding or, without one, of a group; that of its group where the finding is folded away; -1 when
-// neither is there.
+// at is the row of a finding or, without one, of a group. For a finding in a closed group, it is
+// the group's row; -1 if neither is listed.
 func (x *findingIndex) at(g *foundGroup, f *found) int {
 	n := 0
 	for _, other := range x.sorted {
@@ -335,7 +337,7 @@ func (x *findingIndex) at(g *foundGroup, f *found) int {
 	return -1
 }
 
-// newest is the finding that has replaced another; nil if it is gone.
+// newest is the current version of a finding; nil if it is gone.
 func (x *findingIndex) newest(f *found) *found {
 	for _, other := range x.byID[f.on] {
 		if other.key == f.key && !other.shadow {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen lists the problems of all locks and backends, the worst first, with all details of the
+// Screen lists the problems of all locks and backends, the worst first, with the details of the
 // selected one.
 type Screen struct {
 	screen.Context
@@ -22,12 +22,14 @@ type Screen struct {
 	width, height int
 	drawn         string
 	list          widget.Scroller
-	// group and Chosen are the selection, which the cursor follows. Chosen is nil on the row of a group.
+	// group and Chosen are the selection, which the cursor follows. Chosen is nil on a group's
+	// row.
 	group  *foundGroup
 	Chosen *found
-	// moved: the user has moved the cursor; until then the first row stays selected.
+	// moved is set once the user moves the cursor. Until then the first row stays selected.
 	moved bool
-	// inDetails: the keys move in the details; over counts the lines below the last one in sight.
+	// inDetails is set while the keys move in the details. over counts the lines below the last
+	// visible one.
 	inDetails bool
 	text      widget.Scroller
 	over      int
@@ -101,7 +103,8 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// follow moves the cursor to the selection after the rows changed; when it is gone the cursor stays.
+// follow moves the cursor to the selection after the rows changed. If the selection is gone, the
+// cursor stays.
 func (s *Screen) follow() {
 	if s.Chosen != nil {
 		if f := s.Index.newest(s.Chosen); f != nil {
@@ -158,7 +161,7 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-// contender is the one that the finding is about; nil if it is about none or that one is gone.
+// contender is the contender that the finding is about; nil if there is none or it is gone.
 func (s *Screen) contender() *inspect.Contender {
 	l := s.Snapshot().Lock(s.Chosen.on)
 	if name := s.Chosen.Subject.Contender; name != "" && l != nil {
@@ -169,7 +172,7 @@ func (s *Screen) contender() *inspect.Contender {
 	return nil
 }
 
-// Contender is the one that the selected finding is about.
+// Contender returns the contender that the selected finding is about.
 func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
 	if s.Chosen == nil {
 		return nil, nil
@@ -177,7 +180,7 @@ func (s *Screen) Contender() (*inspect.Lock, *inspect.Contender) {
 	return s.Snapshot().Lock(s.Chosen.on), s.contender()
 }
 
-// shown are the selected finding, or those of the selected group that the filter shows.
+// shown returns the selected finding, or those of the selected group that the filter shows.
 func (s *Screen) shown() []*found {
 	switch {
 	case s.Chosen != nil:
@@ -188,7 +191,7 @@ func (s *Screen) shown() []*found {
 	return nil
 }
 
-// Findings are those under the cursor.
+// Findings returns the findings under the cursor.
 func (s *Screen) Findings() []screen.FoundOn {
 	var list []screen.FoundOn
 	for _, f := range s.shown() {
@@ -197,7 +200,7 @@ func (s *Screen) Findings() []screen.FoundOn {
 	return list
 }
 
-// Finding is the one under the cursor.
+// Finding returns the finding under the cursor.
 func (s *Screen) Finding() (screen.FoundOn, bool) {
 	if s.Chosen == nil {
 		return screen.FoundOn{}, false
@@ -276,7 +279,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.move, s.rows)...)
 }
 
-// ticket is the one of the selected finding.
+// ticket is the ticket of the selected finding.
 func (s *Screen) ticket() (ticket.Ticket, bool) {
 	if s.Chosen == nil {
 		return ticket.Ticket{}, false
@@ -302,7 +305,7 @@ func (s *Screen) copy() tea.Cmd {
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
-// Focus are the locks of the selected finding, so that its evidence is as new as can be.
+// Focus returns the locks of the selected finding, so that its evidence stays current.
 func (s *Screen) Focus() []inspect.ID {
 	if s.Chosen == nil || s.Chosen.aboutBackend() {
 		return nil

@@ -16,8 +16,8 @@ type findingsSoughtMsg struct {
 	found  *findingSearch
 }
 
-// finder searches in findings, in a command if there are many. Until it answers, the previous
-// results stay.
+// finder searches the findings, in a command if there are many. The previous results stay until
+// it answers.
 type finder struct {
 	number int // of the newest search, so that a late one is dropped
 	cancel context.CancelFunc

@@ -29,7 +29,8 @@ func (s *Screen) columns(width int) []widget.Column {
 	return list
 }
 
-// sideBySide reports whether the details are next to the list: only if most messages still fit.
+// sideBySide reports whether the details are next to the list, which needs room for most
+// messages.
 func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
 // tableWidth is the room next to the details, which fit a command with Curator's longest names (58
@@ -53,7 +54,7 @@ func (s *Screen) rows() int {
 
 func (s *Screen) ScrollPosition() (at, of, rows int) { return s.list.At, s.Index.Rows(), s.rows() }
 
-// View is the screen as SetSize drew it.
+// View is the screen, as drawn by SetSize.
 func (s *Screen) View() string { return s.drawn }
 
 func (s *Screen) draw() string {
@@ -109,7 +110,7 @@ func findingSign(t *theme.Theme, g *foundGroup) widget.Span {
 	return screen.SeveritySign(t, g.severity)
 }
 
-// findingCells are the sign and the cells of a finding or, without one, of a group.
+// findingCells returns the sign and the cells of a finding or, without one, of a group.
 func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Line) {
 	t := s.Theme()
 	mark := findingSign(t, g)
@@ -187,7 +188,7 @@ func (s *Screen) onCell(f *found) widget.Line {
 	return l
 }
 
-// age is the time since a finding was first reported: what it is about may be older.
+// age is the time since a finding was first reported. The problem itself may be older.
 func (s *Screen) age(f *found) string { return describe.Seconds(s.Now().Sub(f.since)) }
 
 // severities counts the findings by severity and the muted ones, and marks a partial view.
@@ -249,7 +250,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
 }
 
-// emptyLines explain an empty list, including what could not be seen.
+// emptyLines explain an empty list, and name blind spots.
 func (s *Screen) emptyLines(width int) []widget.Line {
 	t := s.Theme()
 	say := func(style lipgloss.Style, texts ...string) []widget.Line {
@@ -289,7 +290,7 @@ func (s *Screen) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// details are all details of the selection, at most height lines.
+// details describe the selection in at most height lines.
 func (s *Screen) details(width, height int) []string {
 	t := s.Theme()
 	body := s.detailLines(width)

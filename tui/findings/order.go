@@ -50,7 +50,7 @@ func (g *foundGroup) newest() (at time.Time) {
 	return at
 }
 
-// sort puts the groups in the order of the list; those that are the same in it, the worst first.
+// sort sorts the groups in the order of the list, and ties by severity, the worst first.
 func (x *findingIndex) sort() {
 	if x.order == (order{}) {
 		x.sorted = x.groups
@@ -66,7 +66,7 @@ func (x *findingIndex) sort() {
 	})
 }
 
-// nextOrder sorts by the next one.
+// nextOrder switches to the next order.
 func (s *Screen) nextOrder() { s.sortBy(order{by: (s.Index.order.by + 1) % len(sortings)}) }
 
 func (s *Screen) reverse() { s.sortBy(order{s.Index.order.by, !s.Index.order.reversed}) }

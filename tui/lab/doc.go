@@ -1,3 +1,3 @@
-// Package lab is the screen where locks are taken by hand, where contenders compete for locks made for that,
-// and where a sandbox gets faults. What it needs for that it is given: a Driver and Faults.
+// Package lab is the screen for taking locks by hand, running contention on temporary locks, and
+// injecting faults into a sandbox. Its Driver and Faults come from the caller.
 package lab

@@ -23,8 +23,8 @@ const (
 
 func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
 
-// Screen has panes to take locks by hand, to let contenders compete for locks, and to give the sandbox's
-// servers and clients faults.
+// Screen has panes to take locks by hand, to run contention, and to inject faults into the
+// sandbox's servers and clients.
 type Screen struct {
 	screen.Context
 	about         screen.Subject // the lock, and the contender, that one came with
@@ -36,14 +36,14 @@ type Screen struct {
 	rects         [3]rect
 }
 
-// rect is a pane's place on the screen, in cells; width 0: it is not shown.
+// rect is a pane's place on the screen, in cells. A width of 0 means hidden.
 type rect struct{ x, y, width, height int }
 
 func (r rect) has(x, y int) bool {
 	return x >= r.x && x < r.x+r.width && y >= r.y && y < r.y+r.height
 }
 
-// The least size at which all panes are shown at once.
+// The smallest size at which all panes are shown at once.
 const (
 	LabWide = 120
 	labHigh = 28
@@ -63,21 +63,21 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	return s.changed()
 }
 
-// changed looks again at what the faults are about.
+// changed updates the faults after their targets may have changed.
 func (s *Screen) changed() tea.Cmd {
 	s.pinFaults()
 	s.Faults.recordLabel()
 	return s.Faults.look()
 }
 
-// pinFaults keeps the faults on their targets while they have the keys.
+// pinFaults keeps the faults on their targets while their pane has the focus.
 func (s *Screen) pinFaults() {
 	if s.Pane == PaneFaults {
 		s.Faults.pin()
 	}
 }
 
-// Choose gives the keys to a pane.
+// Choose focuses a pane.
 func (s *Screen) Choose(p LabPane) {
 	if s.Pane != p {
 		s.Pane = p
@@ -112,7 +112,8 @@ func (s *Screen) Panes() []LabPane {
 // wide reports whether there is room for all panes.
 func (s *Screen) wide() bool { return s.width >= LabWide && s.height >= labHigh }
 
-// headLines are above the panes: their names where only one is shown, and the lock that one came with.
+// headLines are above the panes. They have the panes' names if only one is shown, and the lock
+// that the screen was opened for.
 func (s *Screen) headLines() []widget.Line {
 	var lines []widget.Line
 	if !s.wide() {
@@ -177,7 +178,7 @@ func (s *Screen) Focus() []inspect.ID {
 	return ids
 }
 
-// NeedsFastTick is never so: the time that a contention run draws comes with its own beat.
+// NeedsFastTick is false: a contention run has its own beat.
 func (s *Screen) NeedsFastTick() bool { return false }
 
 // AcquireMsg asks for the form that takes a lock.
@@ -206,7 +207,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pick goes to the pane at some place.
+// pick goes to the pane at a position.
 func (s *Screen) pick(x, y int) {
 	for _, p := range s.Panes() {
 		if s.rects[p].has(x, y) {
@@ -237,7 +238,7 @@ func (s *Screen) move(by int) {
 	}
 }
 
-// turn goes to the next pane, or to the one before.
+// turn goes to the next or the previous pane.
 func (s *Screen) turn(by int) {
 	all := s.Panes()
 	s.Choose(all[(slices.Index(all, s.Pane)+by+len(all))%len(all)])
@@ -245,7 +246,7 @@ func (s *Screen) turn(by int) {
 
 func (s *Screen) page() int { return max(1, s.rects[s.Pane].height/2) }
 
-// paneActions are the keys of the chosen pane.
+// paneActions are the keys of the focused pane.
 func (s *Screen) paneActions() []screen.Action {
 	switch s.Pane {
 	case PaneRuns:
@@ -327,7 +328,7 @@ func (s *Screen) tabs() widget.Line {
 	return widget.Spread(l, right, s.width, "")
 }
 
-// paneView draws a pane, as high and wide as it is.
+// paneView draws a pane in its full size.
 func (s *Screen) paneView(p LabPane) []string {
 	t, r := s.Theme(), s.rects[p]
 	var body []widget.Line
@@ -351,7 +352,7 @@ func (s *Screen) paneView(p LabPane) []string {
 	return out
 }
 
-// PaneTitle is a rule with the pane's name and, where the keys are its own, those that do something now.
+// PaneTitle is a rule with the pane's name and, if it has the focus, its enabled keys.
 func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
 	t := s.Theme()
 	style := t.Muted
@@ -369,7 +370,7 @@ func (s *Screen) PaneTitle(p LabPane, width int) widget.Line {
 	return append(l, keys...)
 }
 
-// aboutLine is the lock that the keys are about, with its state.
+// aboutLine is the lock that the keys act on, with its state.
 func (s *Screen) aboutLine(width int) widget.Line {
 	t, id := s.Theme(), s.Selected().Lock
 	if id == (inspect.ID{}) {

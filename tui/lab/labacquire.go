@@ -55,10 +55,10 @@ func (s *Screen) handActions() []screen.Action {
 	}
 }
 
-// noneSelected is why enter stays in the Lab: it opens only what is selected here.
+// noneSelected is why enter stays in the Lab: it only opens a lock selected here.
 const noneSelected = "none of your locks is selected"
 
-// acquireHere is the action of every pane that takes a lock.
+// acquireHere is the action that takes a lock, in every pane.
 func (s *Screen) acquireHere() screen.Action {
 	return screen.Action{
 		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another", Writes: true,
@@ -88,7 +88,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	}
 }
 
-// acquire opens the form that takes a lock. It offers none that we hold or wait for already.
+// acquire opens the form that takes a lock. It proposes no lock that we already hold or wait for.
 func (s *Screen) acquire() {
 	s.Choose(PaneHand)
 	id := s.about.Lock
@@ -107,7 +107,7 @@ const (
 	acquireWait
 )
 
-// waits are the choices of a time limit for Acquire; 0: try once, or no limit.
+// waits are the choices of a time limit for Acquire. 0 means one try, or no limit.
 func waits() (names []string, times []time.Duration) {
 	return []string{"try once", "10 s", "30 s", "2 min", "no limit"}, []time.Duration{
 		0, 10 * time.Second, 30 * time.Second, 2 * time.Minute, 0,
@@ -121,7 +121,7 @@ func lives() (names []string, times []time.Duration) {
 	}
 }
 
-// acquireForm asks how a lock is to be taken.
+// acquireForm asks how to take a lock.
 type acquireForm struct {
 	screen.Context
 	widget.Form
@@ -152,7 +152,7 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	return d
 }
 
-// Suit makes the choices fit the lock that was typed.
+// Suit adapts the choices to the typed lock.
 func (d *acquireForm) Suit() {
 	kind, queue, ttl := &d.Rows[AcquireKind], &d.Rows[AcquireRecipe], &d.Rows[acquireTTL]
 	text := d.Rows[acquireLock].Typed.Value()
@@ -179,13 +179,14 @@ func (d *acquireForm) Suit() {
 	}
 }
 
-// suitKind offers the recipes of the chosen kind, of them the wanted one or else the usual one.
+// suitKind offers the recipes of the chosen kind. It selects the wanted recipe, or else the usual
+// one.
 func (d *acquireForm) suitKind(wanted string) {
 	d.kind = d.Rows[AcquireKind].Choice()
 	d.Rows[AcquireRecipe].Offer(d.recipes[d.kind], wanted)
 }
 
-// backend is the backend of the typed lock; without one, why is the reason.
+// backend is the backend of the typed lock. If there is none, why is the reason.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	typed := d.Rows[acquireLock].Typed.Value()
 	id, err := inspect.ParseID(typed)

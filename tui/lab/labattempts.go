@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/lanes"
 )
 
-// attempt is one time that a contender of a run asked for the lock.
+// attempt is one request for the lock by a contender of a run.
 type attempt struct {
 	contender              int
 	queued, granted, ended time.Time
@@ -17,7 +17,7 @@ type attempt struct {
 	left                   bool // it left without a grant
 }
 
-// attemptsKept bounds how many are remembered.
+// attemptsKept limits the remembered attempts.
 const attemptsKept = 4096
 
 // recordAttempts records the events of a run. If the end of an attempt is missing, it ends where
@@ -53,13 +53,13 @@ func recordAttempts(attempts []attempt, events []contend.Event) []attempt {
 	return attempts
 }
 
-// forgetAttempts drops those that ended before some time.
+// forgetAttempts drops the attempts that ended before a given time.
 func forgetAttempts(attempts []attempt, before time.Time) []attempt {
 	return slices.DeleteFunc(attempts, func(v attempt) bool { return !v.ended.IsZero() && v.ended.Before(before) })
 }
 
-// lanesOfAttempts are the lanes of attempts, in the order of attempts. An overtaking is marked only where the
-// run, which knows the servers' own order, says that there was one.
+// lanesOfAttempts makes the lanes of attempts, in the same order. An overtaking is marked only if
+// the run reports one, since it knows the servers' order.
 func lanesOfAttempts(attempts []attempt) []lanes.Lane {
 	list := make([]lanes.Lane, len(attempts))
 	for i, v := range attempts {

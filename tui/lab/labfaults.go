@@ -14,23 +14,23 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// fault is one that can be done to the sandbox.
+// fault is something to inject into the sandbox.
 type fault struct {
-	// label names it, shows announces the effect.
+	// label is its name, shows is its expected effect.
 	label, shows string
-	// off is the reason why it cannot be done; empty: it can.
+	// off is the reason why it is disabled; empty if it is not.
 	off string
 	do  func(Faults) error
 }
 
-// faultTarget is a lock, and one of its contenders, for the faults that hit one.
+// faultTarget is a lock, and one of its contenders for the faults that hit a contender.
 type faultTarget struct {
 	lock      *inspect.Lock // nil if there is none
 	contender *inspect.Contender
 	left      bool // the contender is not in the lock now
 	frozen    bool
 	masters   []Master
-	// ours reports whether a contender's name is one of those taken by hand.
+	// ours reports whether a contender was taken by hand.
 	ours func(name inspect.Untrusted) bool
 }
 
@@ -40,7 +40,7 @@ type Master struct {
 	Stopped bool
 }
 
-// faultsOf lists the faults, those that cannot be done with their reason.
+// faultsOf lists the faults. Disabled ones have a reason.
 func faultsOf(f faultTarget) []fault {
 	list := []fault{freezing(f)}
 	list = append(list, sessionFaults(f)...)
@@ -81,7 +81,7 @@ func freezing(f faultTarget) fault {
 	}
 }
 
-// sessionFaults are about the session of the contender.
+// sessionFaults are the faults on the contender's session.
 func sessionFaults(f faultTarget) []fault {
 	expire, cut := fault{label: "expire a session"}, fault{label: "cut a connection"}
 	switch {
@@ -132,7 +132,7 @@ func masterFault(m Master) fault {
 	}
 }
 
-// faults is the pane that gives faults to the sandbox, and shows their effects.
+// faults is the pane that injects faults into the sandbox and shows their effects.
 type faults struct {
 	screen.Context
 	sandbox Faults // nil if there is none
@@ -143,10 +143,12 @@ type faults struct {
 	looking bool
 	looked  time.Time
 	list    widget.Scroller
-	// label of the selected fault when last drawn; changed is the time when it became that without a key.
+	// label is that of the selected fault when last drawn. changed is when it became that without
+	// a key.
 	label   string
 	changed time.Time
-	// done is the last fault's label, done at at; first is the number of the first event after it.
+	// done is the last fault's label, injected at at. first is the number of the first event
+	// after it.
 	done  string
 	at    time.Time
 	first int
@@ -158,7 +160,7 @@ func newFaults(host screen.Context, sandbox Faults, ours func(inspect.Untrusted)
 	return &faults{Context: host, sandbox: sandbox, ours: ours}
 }
 
-// faultDoneMsg has the outcome of a fault, faultsSeenMsg the sandbox's state.
+// faultDoneMsg carries the outcome of a fault, faultsSeenMsg the sandbox's state.
 type (
 	faultDoneMsg struct {
 		label string
@@ -177,7 +179,7 @@ const relabelGuard = time.Second
 // faultLimit bounds a fault: stopping and starting servers takes seconds.
 const faultLimit = 10 * time.Second
 
-// show turns to another lock and contender.
+// show switches to another lock and contender.
 func (f *faults) show(about screen.Subject) {
 	f.about, f.chosen = about.Lock, nil
 	defer f.read()
@@ -193,13 +195,13 @@ func (f *faults) show(about screen.Subject) {
 	}
 }
 
-// keep keeps the faults on a contender until another is chosen.
+// keep targets a contender until another is chosen.
 func (f *faults) keep(c *inspect.Contender) {
 	alone := *c // not the whole queue
 	f.chosen = &alone
 }
 
-// pin chooses a contender where none is chosen.
+// pin chooses a contender if none is chosen.
 func (f *faults) pin() {
 	if t := f.target(); f.chosen == nil && t.contender != nil {
 		f.keep(t.contender)
@@ -207,7 +209,7 @@ func (f *faults) pin() {
 	}
 }
 
-// repin chooses another contender where the chosen one has left.
+// repin chooses another contender if the chosen one has left.
 func (f *faults) repin() {
 	if f.target().left {
 		f.chosen = nil
@@ -215,10 +217,10 @@ func (f *faults) repin() {
 	}
 }
 
-// read marks the label of the selected fault as read: the user has just chosen it.
+// read marks the selected fault's label as read, since the user has just chosen it.
 func (f *faults) read() { f.label, f.changed = f.selected().label, time.Time{} }
 
-// recordLabel records when the label of the selected fault changes.
+// recordLabel records when the selected fault's label changes.
 func (f *faults) recordLabel() {
 	if label := f.selected().label; label != f.label {
 		f.label, f.changed = label, f.Clock()
@@ -242,7 +244,8 @@ func ContendersOf(l *inspect.Lock) []*inspect.Contender {
 	return list
 }
 
-// again finds a contender that has moved in its queue, or asked again with the same session; nil: it is not there.
+// again finds a contender that has moved in its queue, or that queued again with the same
+// session; nil if it is gone.
 func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender {
 	for _, same := range []func(c *inspect.Contender) bool{
 		func(c *inspect.Contender) bool { return c.Name == was.Name },
@@ -255,7 +258,7 @@ func again(all []*inspect.Contender, was *inspect.Contender) *inspect.Contender 
 	return nil
 }
 
-// target is made of the newest snapshot: locks change hands meanwhile.
+// target comes from the newest snapshot, since locks change hands meanwhile.
 func (f *faults) target() faultTarget {
 	t := faultTarget{lock: f.Snapshot().Lock(f.about), frozen: f.frozen, masters: f.Masters, ours: f.ours}
 	if t.lock == nil {
@@ -285,7 +288,7 @@ func (f *faults) nextWho() {
 	}
 }
 
-// look asks how the sandbox is, twice a second at most.
+// look reads the sandbox's state, at most twice a second.
 func (f *faults) look() tea.Cmd {
 	now := f.Clock()
 	if f.sandbox == nil || f.looking || now.Sub(f.looked) < screen.SlowBeat/2 {
@@ -323,7 +326,7 @@ func (f *faults) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// inject does the selected fault, unless it became another one only just now.
+// inject injects the selected fault, unless its label has only just changed.
 func (f *faults) inject() tea.Cmd {
 	f.recordLabel()
 	chosen := f.selected()

@@ -9,21 +9,21 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// below is the lines kept for the selected fault's effect.
+// below is the number of lines kept for the selected fault's effect.
 const below = 3
 
-// room is the number of faults in sight.
+// room is the number of visible faults.
 func (f *faults) room(width, height int) int {
 	return max(2, min(len(faultsOf(f.target())), height-below-len(f.afterLines(width, max(2, height/3)))))
 }
 
-// setSize keeps the cursor in sight.
+// setSize keeps the cursor visible.
 func (f *faults) setSize(width, height int) {
 	f.list.To(f.list.At, len(faultsOf(f.target())), f.room(width, height))
 }
 
-// lines draws the faults, the expected effect of the selected one, and the result of the last one,
-// in at most height lines. chosen: the keys are for this pane.
+// lines draws the faults, the expected effect of the selected one, and the result of the last
+// one, in at most height lines. chosen is set if the pane has the focus.
 func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	t := f.Theme()
 	list := faultsOf(f.target())
@@ -48,7 +48,7 @@ func (f *faults) lines(width, height int, chosen bool) []widget.Line {
 	return append(append(lines, nil), after...)
 }
 
-// need is the height at which everything is in sight, with room for a fault's outcome.
+// need is the height that shows everything, with room for a fault's outcome.
 func (f *faults) need() int {
 	const shows, after = 4, 7
 	return paneHead + len(faultsOf(f.target())) + shows + after
@@ -69,7 +69,7 @@ func (f *faults) row(x fault, selected bool) widget.Line {
 	return append(l, widget.Span{x.label, style})
 }
 
-// afterLines are the events since the last fault of its lock and that lock's backend.
+// afterLines are the events on the fault's lock and its backend since the last fault.
 func (f *faults) afterLines(width, room int) []widget.Line {
 	t := f.Theme()
 	if f.done == "" {

@@ -294,7 +294,8 @@ func (h *hand) Done(msg TakeDoneMsg) tea.Cmd {
 		}))
 }
 
-// ended reports a loss, over every screen. A take that is being released ends by its own message.
+// ended reports a loss on top of every screen. A take that is being released ends with its own
+// message.
 func (h *hand) ended(msg TakeEndedMsg) {
 	k := h.find(msg.Id)
 	if k == nil || k.state != takeHolds {
@@ -330,7 +331,7 @@ func (h *hand) released(msg takeReleasedMsg) {
 	}
 }
 
-// releasedWords are the outcome of a hold's release.
+// releasedWords describe the outcome of a hold's release.
 func (h *hand) releasedWords(k *Take) string {
 	holds, name := 0, k.Order.Lock.String()
 	for _, o := range h.Takes {

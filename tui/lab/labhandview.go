@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// gaugeCells is the width of a hold's bar with its time.
+// gaugeCells is the width of a hold's bar and its time.
 const gaugeCells = 15
 
-// lines draws the takes, and the details of the selected one, in at most height lines. chosen: the
-// pane has the focus.
+// lines draws the takes, and the details of the selected one, in at most height lines. chosen is
+// set if the pane has the focus.
 func (h *hand) lines(width, height int, chosen bool) []widget.Line {
 	if len(h.Takes) == 0 {
 		return h.emptyLines(width)
@@ -36,7 +36,7 @@ func (h *hand) room(width, height int) int {
 	return max(1, min(len(h.Takes), height-len(h.detailLines(h.selected(), width))-1))
 }
 
-// setSize keeps the cursor in sight.
+// setSize keeps the cursor visible.
 func (h *hand) setSize(width, height int) {
 	h.list.At = max(0, min(h.list.At, len(h.Takes)-1))
 	h.list.To(h.list.At, len(h.Takes), h.room(width, height))
@@ -139,7 +139,7 @@ func (h *hand) countdown(k *Take, left time.Duration) widget.Line {
 	return widget.Line{{full, style}, {rest, t.Faint}, {fmt.Sprintf("%5s", describe.Seconds(left)), t.Text}}
 }
 
-// detailLines are a take's name, token and times, as far as known.
+// detailLines are a take's name, token and times, if known.
 func (h *hand) detailLines(k *Take, width int) []widget.Line {
 	t := h.Theme()
 	label := func(name, words string) widget.Line {

@@ -13,7 +13,7 @@ func isLoss(err error) bool { return errors.Is(err, lockops.ErrLost) }
 // isOthers reports that another client has the lock, so that nothing of ours is left.
 func isOthers(err error) bool { return errors.Is(err, lockops.ErrUnknownRelease) }
 
-// lossWords are the cause of a loss, safe to print.
+// lossWords describe the cause of a loss, safe to print.
 func lossWords(cause error) string {
 	if cause == nil {
 		return "reason unknown"

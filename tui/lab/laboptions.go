@@ -13,11 +13,11 @@ import (
 type Driver interface {
 	// Backends are those on which locks can be taken.
 	Backends() []Backend
-	// Acquire takes a lock, waiting for it until ctx ends unless it only tries. waiting is called with the
-	// name under which it waits, again when that changes; it must not block.
+	// Acquire takes a lock. It waits until ctx ends, or only tries once. waiting gets the name
+	// under which it waits, again whenever that changes, and must not block.
 	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
-	// Contend starts a contention run on a temporary lock, which is removed at the end. It ends
-	// with ctx at the latest.
+	// Contend starts a contention run on a temporary lock, which is removed at the end. The run
+	// ends with ctx at the latest.
 	Contend(ctx context.Context, c RunOptions) (Run, error)
 }
 
@@ -58,7 +58,7 @@ type Held interface {
 	// Token may wait for the server.
 	Token() (uint64, bool)
 	Name() string
-	// Reenter takes the lock again inside of this hold.
+	// Reenter takes the lock again within this hold.
 	Reenter(ctx context.Context) (Held, error)
 }
 

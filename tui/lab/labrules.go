@@ -51,7 +51,7 @@ func queuePrefix(l *inspect.Lock) string {
 	return ""
 }
 
-// takingRefused explains why a lock cannot be taken that way; empty if it can be tried.
+// takingRefused explains why a lock cannot be taken that way; empty if it may be tried.
 func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	switch {
 	case b.ZooKeeper && o.Lock.Path == "/":

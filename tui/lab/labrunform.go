@@ -18,8 +18,8 @@ func (a target) String() string {
 	return describe.Printable(a.backend) + ": " + describe.Printable(a.name)
 }
 
-// targetsOf are all targets; left and right are the most instructive pair: a queue of ZooKeeper's and a
-// lock of Redis' where there are both. right is -1 when there is but one.
+// targetsOf returns all targets. left and right are the most instructive pair: a ZooKeeper queue
+// and a Redis lock if there are both. right is -1 if there is only one target.
 func targetsOf(backends []Backend) (all []target, left, right int) {
 	left, right = -1, -1
 	for _, b := range backends {
@@ -61,7 +61,7 @@ const (
 	runSeed
 )
 
-// runForm asks what a contention run is to be.
+// runForm asks for the options of a contention run.
 type runForm struct {
 	screen.Context
 	widget.Form
@@ -69,7 +69,7 @@ type runForm struct {
 	targets []target
 }
 
-// form opens the form, with the choices of the last time.
+// form opens the form with the previous choices.
 func (c *runs) form() {
 	if c.last == nil {
 		c.last = newRunForm(c)
@@ -102,7 +102,7 @@ func newRunForm(c *runs) *runForm {
 	return d
 }
 
-// orders are the runs that are asked for, or why they cannot be had.
+// orders are the requested runs. If they are not possible, why is the reason.
 func (d *runForm) orders() (orders []RunOptions, why string) {
 	if len(d.targets) == 0 {
 		return nil, "There is no backend on which locks can be acquired."
@@ -128,7 +128,7 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 	return orders, ""
 }
 
-// Update takes keys.
+// Update handles keys.
 func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case tea.PasteMsg:

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Side is one of the two contention runs next to each other.
+// Side is one of the two contention runs.
 type Side struct {
 	Order    RunOptions
 	run      Run // nil before it has begun
@@ -26,7 +26,7 @@ type Side struct {
 	err      error
 }
 
-// runs is two contention runs at once, each of another kind of lock, with the same times.
+// runs has two simultaneous contention runs on different kinds of lock, with the same times.
 type runs struct {
 	screen.Context
 	lab        Driver // nil if nothing may be written
@@ -37,14 +37,14 @@ type runs struct {
 
 func newRuns(host screen.Context, lab Driver) *runs { return &runs{Context: host, lab: lab} }
 
-// runStartedMsg has a run that has begun, or the error.
+// runStartedMsg carries a run that has begun, or the error.
 type runStartedMsg struct {
 	generation, side int
 	run              Run
 	err              error
 }
 
-// RunTickMsg has a run's report of so far, and the events since the last one.
+// RunTickMsg carries a run's report so far, and the events since the last one.
 type RunTickMsg struct {
 	Generation, Side int
 	At               time.Time
@@ -126,7 +126,8 @@ func (c *runs) run(generation, side int) *Side {
 	return c.List[side]
 }
 
-// Beat looks at a run four times a second, and waits for its end when it has come or the program ends.
+// Beat reports on a run four times a second, or its result once it is done. When the program
+// ends, it stops the run and waits for it.
 func (c *runs) Beat(side int, b *Side) tea.Cmd {
 	run, generation := b.run, c.Generation
 	return c.Request(screen.Lab, 0, func(ctx context.Context) tea.Msg {
@@ -149,7 +150,7 @@ func (c *runs) Beat(side int, b *Side) tea.Cmd {
 	})
 }
 
-// Drain takes the events that are there.
+// Drain returns the events that are ready.
 func Drain(from <-chan contend.Event) (events []contend.Event) {
 	for {
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// length is the time that the lanes of a run show: long enough to see turns taken.
+// length is the time that a run's lanes show. It is long enough to show taking turns.
 func (b *Side) length() time.Duration {
 	return max(2*time.Second, min(30*time.Second, 30*b.Order.Hold))
 }
@@ -49,7 +49,7 @@ func (c *runs) lines(width, height int) []widget.Line {
 	return lines
 }
 
-// fairer says which of two runs that are over was fairer; empty where that does not follow.
+// fairer says which of two finished runs was fairer; empty if that is unclear.
 func fairer(a, b *Side) string {
 	for _, s := range []*Side{a, b} {
 		if !s.Over || s.report.Grants == 0 || s.report.Overlaps > 0 {
@@ -86,7 +86,7 @@ func (c *runs) emptyLines(width int) []widget.Line {
 	return lines
 }
 
-// sharedOptions are the options that both runs share.
+// sharedOptions are the options of both runs.
 func sharedOptions(o *RunOptions) string {
 	text := fmt.Sprintf("%s, hold ~%v, pause ~%v, seed %d", describe.Count(o.Contenders, "worker"), o.Hold, o.Think,
 		o.Seed)
@@ -96,7 +96,7 @@ func sharedOptions(o *RunOptions) string {
 	return text + ", for " + describe.Exact(o.For)
 }
 
-// short writes a time with three digits at most: 0.85ms, 1.25ms, 12.4ms, 340ms, 2.1s.
+// short formats a time with at most three digits: 0.85ms, 1.25ms, 12.4ms, 340ms, 2.1s.
 func short(d time.Duration) string {
 	ms := float64(d) / float64(time.Millisecond)
 	switch {
@@ -111,7 +111,7 @@ func short(d time.Duration) string {
 	}
 }
 
-// runLines draws one run: what it is, a lane a contender, its figures.
+// runLines draws one run: its options, a lane per contender, and its figures.
 func (c *runs) runLines(b *Side, width, height int) []widget.Line {
 	t := c.Theme()
 	title := widget.Line{
@@ -144,7 +144,7 @@ func (c *runs) stage(b *Side) widget.Line {
 	}
 }
 
-// laneLines are the lanes of as many contenders as there is room for.
+// laneLines are the lanes of as many contenders as fit.
 func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	t := c.Theme()
 	hasAxis := n != room && room > 2
@@ -191,7 +191,7 @@ func (c *runs) stateSign(s contend.State) widget.Span {
 	}
 }
 
-// figureLines are a run's figures, so far while it runs.
+// figureLines are a run's figures so far.
 func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	t, r := c.Theme(), &b.report
 	var lines []widget.Line
@@ -224,7 +224,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	return lines
 }
 
-// fairnessWords is the evenness of the grants, once each contender may have had a turn.
+// fairnessWords describes how evenly grants were spread, once each contender may have had a turn.
 func fairnessWords(r *contend.Report) string {
 	without := func(c contend.Contender) bool { return c.Grants == 0 }
 	if !r.Ended && r.Duration < 5*time.Second && slices.ContainsFunc(r.Contenders, without) {
@@ -254,7 +254,7 @@ func overtookWords(r *contend.Report) string {
 	return fmt.Sprintf("%d of %s", r.Inversions, describe.Count(int(r.Grants), "time"))
 }
 
-// verdictOf is the fairness of a run in words.
+// verdictOf describes the fairness of a run.
 func verdictOf(r *contend.Report) string {
 	share := overtookShare(r)
 	switch {

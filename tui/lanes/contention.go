@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Contention counts who waited for a lock, and who held it, in each cell of a window: the mean over the
-// cell's time. It is negative where that is not known.
+// Contention has the mean number of waiters and holders in each cell of a window; negative if
+// unknown.
 type Contention struct{ Waiting, Holding []float64 }
 
-// Contention of the lanes of a lock. Nothing is known of the time before known, nor after now.
+// Contention of the lanes of a lock. Times before known and after now are unknown.
 func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
 	c := Contention{make([]float64, w.Cells), make([]float64, w.Cells)}
 	for _, l := range lanes {
@@ -51,7 +51,7 @@ func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
 	return c
 }
 
-// spread adds to each cell the part of its time that lies between two instants; from is not before least.
+// spread adds to each cell the part of its time between two instants. from is not before least.
 func (w Window) spread(cells []float64, from, to, least time.Time) {
 	if least.Before(w.From) {
 		least = w.From
@@ -73,7 +73,8 @@ func (w Window) spread(cells []float64, from, to, least time.Time) {
 	}
 }
 
-// Summary is the largest mean, and the part of the known time with any waiters; 0 if nothing is known.
+// Summary is the largest mean, and the fraction of the known time with any waiters; 0 if nothing
+// is known.
 func Summary(cells []float64) (most, share float64) {
 	known := 0
 	for _, v := range cells {
@@ -85,8 +86,8 @@ func Summary(cells []float64) (most, share float64) {
 	return most, share / float64(max(1, known))
 }
 
-// Ended are the lengths of the waits that ended with a grant, and of the holds that have ended, as far as
-// both of their ends are known; the shortest first. The history of the lock counts the same ones.
+// Ended returns the lengths of waits that ended with a grant, and of finished holds, the shortest
+// first. It only includes those with two known ends, as the lock's history does.
 func Ended(lanes []*Lane, now time.Time) (waits, holds []time.Duration) {
 	for _, l := range lanes {
 		if d, ok := l.waited(now); ok && !l.Waits() && !l.Left {
@@ -101,15 +102,15 @@ func Ended(lanes []*Lane, now time.Time) (waits, holds []time.Duration) {
 	return waits, holds
 }
 
-// Histogram counts durations in classes that grow.
+// Histogram counts durations in classes of growing width.
 type Histogram struct {
-	// From is the least duration of each class, Counts how many are in it.
+	// From is the minimum duration of each class, Counts the number of durations in it.
 	From   []time.Duration
 	Counts []int
 }
 
-// NewHistogram has at most so many classes; where there are more, all that is shorter is in the first, which
-// begins at 0. The classes in kept stay, even if they are empty.
+// NewHistogram has at most most classes. If there are more, the first starts at 0 and takes all
+// shorter durations. The classes in kept stay, even if they are empty.
 func NewHistogram(sorted, kept []time.Duration, most int) Histogram {
 	ends := slices.Concat(kept, sorted)
 	if len(ends) == 0 {
@@ -134,7 +135,8 @@ func NewHistogram(sorted, kept []time.Duration, most int) Histogram {
 	return h
 }
 
-// classes of durations, as people count: 1, 2 and 5 of a decade, and of a clock's units from a minute on.
+// classes of durations, as people count: 1, 2 and 5 of each decade, and round clock units from a
+// minute on.
 var classes = []time.Duration{
 	0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
 	50 * time.Millisecond,
@@ -146,7 +148,7 @@ var classes = []time.Duration{
 	5 * time.Hour, 24 * time.Hour,
 }
 
-// class is the one that a duration is in, after the next one.
+// class is the start of the class that contains d.
 func class(d time.Duration) time.Duration {
 	at, found := slices.BinarySearch(classes, d)
 	if !found {

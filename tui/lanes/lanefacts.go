@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Legend has the signs of the lanes, in shorter words where there is no room for all.
+// Legend explains the signs of the lanes, in shorter words if necessary.
 func (v *View) Legend(width int) widget.Line {
 	if l := v.legend("left without the lock"); l.Width() <= width {
 		return l
@@ -69,7 +69,7 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	return append(lines, known...)
 }
 
-// story is a lane in words.
+// story describes a lane.
 func (v *View) story(l *Lane) []string {
 	clock := func(what string, at time.Time) string {
 		if at.IsZero() {
@@ -111,7 +111,7 @@ func (v *View) story(l *Lane) []string {
 	return words
 }
 
-// ending is the end of a lane in words.
+// ending describes how a lane ended.
 func (v *View) ending(l *Lane) string {
 	at := " " + describe.When(l.Ended, v.Now().Local())
 	switch {

@@ -11,16 +11,16 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// leftKept bounds the remembered contenders that have left a lock.
+// leftKept limits the remembered contenders that have left a lock.
 const leftKept = 400
 
-// laneMemory remembers the contenders that have left one lock, from the log of what happened while we looked.
+// laneMemory remembers the contenders that have left one lock, as seen in the event log.
 type laneMemory struct {
 	lock   inspect.ID
 	next   int // the first event not read yet, counted from the very first one
 	ended  []inspect.Event
 	joined map[Key]time.Time
-	// from is the beginning of the remembered time; zero: the start of our watching.
+	// from is the start of the remembered time; zero means since we began to watch.
 	from time.Time
 }
 
@@ -65,19 +65,19 @@ func (m *laneMemory) record(e inspect.Event) {
 	}
 }
 
-// Source has the lanes of a lock. They are rebuilt only for another snapshot, lock or time.
+// Source provides the lanes of a lock. They are rebuilt only for another snapshot, lock or time.
 type Source struct {
 	screen.Context
 	memory laneMemory
-	// Started is the program's start: nothing was seen before.
+	// Started is when the program started; nothing was seen before.
 	Started time.Time
 	from    *inspect.Snapshot
 	at      time.Time
 	lanes   []Lane
-	// names is the room for the names of namesOf's contenders.
+	// names is the room for the names of the contenders in namesOf.
 	names   widget.Widest
 	namesOf inspect.ID
-	// places are the clients' places in the last drawn list, in the window placesOf.
+	// places are the clients' positions in the last drawn list, for the window placesOf.
 	places   map[client]int
 	placesOf window
 }
@@ -88,15 +88,16 @@ type client struct {
 	label, name inspect.Untrusted // name: of a contender without an identity
 }
 
-// window is what one looks at.
+// window is the lock and the time span on view.
 type window struct {
 	lock   inspect.ID
 	length time.Duration
 	end    time.Time // zero: now
 }
 
-// Folded merges the attempts of each client into one lane, and keeps the lanes where they were when they were drawn
-// last, so that they can be read: new ones come last. In another window they are in the order of arrival.
+// Folded merges each client's attempts into one lane. Lanes keep the places where they were last
+// drawn, so that they can be read, and new ones come last. In another window they are in order of
+// arrival.
 func (s *Source) Folded(v *View, list []*Lane) []*Lane {
 	folded := Fold(list, v.id.Backend)
 	if v.Window.Cells <= 0 {
@@ -135,7 +136,7 @@ func (s *Source) Folded(v *View, list []*Lane) []*Lane {
 
 func NewSource(host screen.Context) Source { return Source{Context: host, Started: host.Now()} }
 
-// Of are the lanes of a lock, in the order of arrival.
+// Of returns the lanes of a lock, in order of arrival.
 func (s *Source) Of(id inspect.ID) []Lane {
 	if s.from == s.Snapshot() && s.at.Equal(s.Now()) && s.memory.lock == id {
 		return s.lanes
@@ -156,7 +157,7 @@ func (s *Source) Of(id inspect.ID) []Lane {
 // Forget releases the snapshot that the lanes were made of; contenders that have left stay remembered.
 func (s *Source) Forget() { s.from, s.lanes = nil, nil }
 
-// Looked is since when a lock was watched.
+// Looked is when we began to watch a lock.
 func (s *Source) Looked(id inspect.ID) time.Time {
 	if h := s.Snapshot().History(id); h != nil {
 		return h.Since
@@ -164,7 +165,7 @@ func (s *Source) Looked(id inspect.ID) time.Time {
 	return s.Started
 }
 
-// Known is since when everybody who waited for a lock or held it is remembered.
+// Known is the time since which all waiters and holders of a lock are remembered.
 func (s *Source) Known(id inspect.ID) time.Time {
 	if looked := s.Looked(id); s.memory.lock != id || !s.memory.from.After(looked) {
 		return looked

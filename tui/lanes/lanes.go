@@ -16,19 +16,19 @@ type Lane struct {
 	Contender *inspect.Contender
 	// Queued, Granted and Ended are zero if unknown, or if that has not happened yet.
 	Queued, Granted, Ended time.Time
-	// seen is when we first saw it in its state; zero: when we began to look.
+	// seen is when we first saw it in its state; zero means when we began to watch.
 	seen time.Time
-	// Present: it is in the lock now. early: it already held the lock when we began to look, or
-	// could look again. Left: it left without a grant. unseenEnd: it ended while we could not look,
-	// by Ended at the latest. near: its grant was not seen, but its entry is hardly older than our
-	// first sight of it. That is good enough to draw, but no figure counts it, since it may have
-	// waited for most of that time.
+	// Present: it is in the lock now. early: it already held the lock when we began to watch, or
+	// could watch again. Left: it left without a grant. unseenEnd: it ended while we could not
+	// watch, at Ended or earlier. near: we did not see its grant, but its entry is hardly older
+	// than our first sight of it. That is good enough to draw. No figure counts it, since it may
+	// have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty if unknown.
 	how inspect.EventKind
-	// Earlier are the attempts of the same client before this one, where they are folded into one lane.
+	// Earlier are the client's previous attempts, if they are folded into this lane.
 	Earlier []*Lane
-	// Overtaken are the grants to contenders that came later, while it waited.
+	// Overtaken are the grants to later arrivals while it waited.
 	Overtaken []time.Time
 }
 
@@ -71,7 +71,7 @@ func (l *Lane) overlaps(later *Lane) bool {
 	return l.Present || later.Arrival().Add(betweenLooks).Before(l.Ended)
 }
 
-// Is reports whether an attempt of the lane has this key.
+// Is reports whether this key belongs to an attempt of the lane.
 func (l *Lane) Is(k Key) bool {
 	return KeyOf(l.Contender) == k || slices.ContainsFunc(l.Earlier, func(e *Lane) bool {
 		return KeyOf(e.Contender) == k
@@ -254,7 +254,7 @@ func (l *Lane) claim() fairness.Claim {
 	return fairness.Claim{Place: l.Queued.UnixNano(), Shared: l.Contender.Mode == recipe.Shared}
 }
 
-// overtakings marks in each lane the grants to those that came after it and got the lock while it waited.
+// overtakings marks, in each lane, the grants to later arrivals while it waited.
 func overtakings(lanes []Lane, now time.Time) {
 	var granted []*Lane // the others overtake no one, and may be thousands
 	for i := range lanes {

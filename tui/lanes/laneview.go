@@ -20,13 +20,14 @@ type View struct {
 	screen.Context
 	id     inspect.ID
 	Window Window
-	// Length is the time that it shows at least.
+	// Length is the minimum time that it shows.
 	Length time.Duration
 	Looked time.Time
 	// Live: the window ends now.
 	Live bool
 	kind inspect.Kind
-	// label is the width of the names, in cells; times: there is room for the columns of waits and holds.
+	// label is the width of the names, in cells. times is set if the columns of waits and holds
+	// fit.
 	label int
 	times bool
 }
@@ -34,7 +35,7 @@ type View struct {
 // timesWidth is the width of the two columns of times with the gaps before them, in cells.
 const timesWidth = 2 * (7 + widget.Gap)
 
-// NewView lays out a window of that length which ends at some time; zero: now.
+// NewView lays out a window of the given length and end; a zero end means now.
 func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, width int) View {
 	v := View{
 		Context: s.Context, id: id, Looked: s.Looked(id), Length: length, Live: end.IsZero(), label: 20,
@@ -67,7 +68,8 @@ func NewView(s *Source, id inspect.ID, end time.Time, length time.Duration, widt
 // marks is the room for a lane's sign, its mode and its marks, in cells.
 const marks = 8
 
-// longest is the room that the names of the lock's contenders need. The queue's head is enough for that.
+// longest is the width of the longest name among the lock's contenders. It only measures the
+// queue's head.
 func (v *View) longest() (cells int) {
 	l := v.Snapshot().Lock(v.id)
 	if l == nil {
@@ -81,7 +83,7 @@ func (v *View) longest() (cells int) {
 	return cells
 }
 
-// In are the lanes with something in the window.
+// In returns the lanes that have something in the window.
 func (v *View) In(lanes []Lane) []*Lane {
 	var shown []*Lane
 	for i := range lanes {
@@ -92,7 +94,7 @@ func (v *View) In(lanes []Lane) []*Lane {
 	return shown
 }
 
-// Present is the first lane whose contender holds, else one that waits, else the last one.
+// Present is the first lane that holds, else one that waits, else the last one.
 func Present(lanes []*Lane) int {
 	for _, state := range []inspect.ContenderState{inspect.Holding, inspect.Pending, inspect.Waiting} {
 		if i := slices.IndexFunc(lanes, func(l *Lane) bool { return l.Present && l.Contender.State == state }); i >= 0 {
@@ -134,7 +136,8 @@ func (v *View) row(l *Lane, selected bool, shared map[string]bool) widget.Line {
 	return out
 }
 
-// Strip is a row of the lanes' table with a plot in the cells of the window; most is the largest value that has room.
+// Strip is a row of the lanes' table with a plot in the window's cells. most is the value at full
+// height.
 func (v *View) Strip(label widget.Line, values []float64, most float64, style lipgloss.Style) widget.Line {
 	t := v.Theme()
 	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
@@ -179,7 +182,7 @@ func (v *View) Strips(label widget.Line, values []float64, most float64, rows in
 	return lines
 }
 
-// cellsOf are the cells of a lane and of the attempts that are folded into it.
+// cellsOf returns the cells of a lane and of the attempts folded into it.
 func (v *View) cellsOf(l *Lane) []Cell {
 	row := v.Window.Draw(l, v.Looked, v.Now())
 	for _, e := range l.Earlier {
@@ -190,7 +193,8 @@ func (v *View) cellsOf(l *Lane) []Cell {
 	return row
 }
 
-// time writes how long something took, to the tenth once it is over or below a second: what runs on must not flicker.
+// time formats a duration. It shows tenths below a second or once it is over, since a running
+// time must not flicker.
 func (v *View) time(d time.Duration, over bool) string {
 	if over || d < time.Second {
 		return describe.Age(d)
@@ -198,7 +202,7 @@ func (v *View) time(d time.Duration, over bool) string {
 	return describe.Seconds(d)
 }
 
-// waitTime is the length of a lane's wait, or so far.
+// waitTime is how long a lane waited, or has waited so far.
 func (v *View) waitTime(l *Lane) string {
 	d, known := l.waited(v.Now())
 	if !known {
@@ -207,7 +211,8 @@ func (v *View) waitTime(l *Lane) string {
 	return v.time(d, !l.Waits())
 }
 
-// heldTime is the length of a lane's hold; of one that began before we looked, a lower bound: the time that we saw.
+// heldTime is the length of a lane's hold. If it began before we watched, it is the time that we
+// saw, a lower bound.
 func (v *View) heldTime(l *Lane) string {
 	switch lock := v.Snapshot().Lock(v.id); {
 	case l.early && l.Present && lock != nil: // as everywhere
@@ -224,7 +229,7 @@ func (v *View) heldTime(l *Lane) string {
 	return v.most(l) + v.time(d, !l.Present)
 }
 
-// most is the sign of a bound before the length of a hold that is over, where it may have been shorter.
+// most is the sign of an upper bound, for finished holds that may have been shorter.
 func (v *View) most(l *Lane) string {
 	if l.near && !l.Present {
 		return v.Theme().Glyphs.AtMost
@@ -232,8 +237,8 @@ func (v *View) most(l *Lane) string {
 	return ""
 }
 
-// name is the lane's owner, with its number in the queue where another lane has the same name, and how often
-// it was overtaken.
+// name is the lane's owner, with the number of overtakings. If another lane has the same name,
+// its number in the queue is added.
 func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 	t := v.Theme()
 	s, style := laneSign(v, l), t.Text
@@ -263,7 +268,8 @@ func (v *View) name(l *Lane, shared map[string]bool) widget.Line {
 	return append(append(widget.Line{s, {" " + mode, t.Muted}}, name...), note...)
 }
 
-// Overtaken counts grants to later comers while a lane waited: those drawn, or those that the observer counted if more.
+// Overtaken counts grants to later arrivals while a lane waited: those drawn, or those counted by
+// the observer if there are more.
 func (v *View) Overtaken(l *Lane) int {
 	n := len(l.Overtaken)
 	for _, e := range l.Earlier {
@@ -288,7 +294,7 @@ func laneSign(v *View, l *Lane) widget.Span {
 	}
 }
 
-// Cells draws the cells of a lane, those of one kind together.
+// Cells draws the cells of a lane, grouped by kind.
 func (v *View) Cells(row []Cell) widget.Line {
 	var out widget.Line
 	for i := 0; i < len(row); {
@@ -326,7 +332,7 @@ func (v *View) glyph(c Cell) (string, lipgloss.Style) {
 	}
 }
 
-// List draws the lanes in sight. A cursor that is on none of them is not drawn.
+// List draws the visible lanes. A cursor outside of them is not drawn.
 func (v *View) List(lanes []*Lane, list widget.Scroller, room int) []widget.Line {
 	var lines []widget.Line
 	from, to := list.Visible(len(lanes), room)
@@ -337,7 +343,7 @@ func (v *View) List(lanes []*Lane, list widget.Scroller, room int) []widget.Line
 	return lines
 }
 
-// namesakes are the names that more than one lane has.
+// namesakes are the names shared by several lanes.
 func namesakes(lanes []*Lane) map[string]bool {
 	shared := make(map[string]bool, len(lanes))
 	for _, l := range lanes {

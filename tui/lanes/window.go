@@ -9,7 +9,7 @@ import (
 // Cell is the sign in one cell of a lane.
 type Cell uint8
 
-// The cells; a later one goes over an earlier one.
+// The cells; a later one replaces an earlier one.
 const (
 	cellEmpty Cell = iota
 	cellStart
@@ -21,21 +21,21 @@ const (
 	cellOpen
 )
 
-// Window is a piece of time that is drawn in cells of the same length.
+// Window is a time span drawn in cells of equal length.
 type Window struct {
 	From  time.Time
 	Step  time.Duration
 	Cells int
 }
 
-// WindowTo is the window of about that length which ends with the cell that an instant is in. Its cells begin at
-// multiples of their length, so that a picture that continues moves by whole cells.
+// WindowTo is the window of about that length that ends with the cell of the given instant. Its
+// cells begin at multiples of their length, so that a running picture moves by whole cells.
 func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	step := max(time.Millisecond, length/time.Duration(max(1, cells)))
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}
 }
 
-// at is the cell that an instant is in; it may be outside.
+// at is the cell of an instant; it may be outside the window.
 func (w Window) at(t time.Time) int {
 	d := t.Sub(w.From)
 	if d < 0 {
@@ -46,7 +46,7 @@ func (w Window) at(t time.Time) int {
 
 func (w Window) End() time.Time { return w.From.Add(w.Step * time.Duration(w.Cells)) }
 
-// Shows reports whether some of a lane is in the window.
+// Shows reports whether part of a lane is in the window.
 func (w Window) Shows(l *Lane) bool {
 	from := l.Arrival()
 	if !from.IsZero() && !from.Before(w.End()) {
@@ -55,7 +55,7 @@ func (w Window) Shows(l *Lane) bool {
 	return l.Present || !l.Ended.Before(w.From)
 }
 
-// Draw makes the cells of a lane. looked is the beginning of our watching.
+// Draw makes the cells of a lane. looked is when we began to watch.
 func (w Window) Draw(l *Lane, looked, now time.Time) []Cell {
 	row := make([]Cell, w.Cells)
 	put := func(from, to int, c Cell) {
@@ -100,8 +100,8 @@ func (w Window) Draw(l *Lane, looked, now time.Time) []Cell {
 	return row
 }
 
-// drawEarly draws one that held already when we saw it first: when it was granted is not known, only that it was in the
-// queue before. Its left end is open.
+// drawEarly draws a lane that already held when we first saw it. Its grant is unknown; we only
+// know that it queued before. Its left end is open.
 func (w Window) drawEarly(l *Lane, looked time.Time, end int, put func(from, to int, c Cell)) {
 	seen := max(0, w.at(looked))
 	from := max(0, seen-1)
@@ -116,7 +116,7 @@ func (w Window) drawEarly(l *Lane, looked time.Time, end int, put func(from, to 
 	put(from, from+1, cellOpen)
 }
 
-// Lengths are the windows that one can choose from.
+// Lengths are the window lengths that users can choose.
 func Lengths() []time.Duration {
 	return []time.Duration{
 		10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 3 * time.Minute,
@@ -125,8 +125,8 @@ func Lengths() []time.Duration {
 	}
 }
 
-// Fitting is the shortest length that shows all present contenders and the last few that have left.
-// It is least, or a longer one of those to choose from.
+// Fitting is the shortest length that shows all present contenders and the last few that left. It
+// is least, or a longer one of Lengths.
 func Fitting(lanes []Lane, now time.Time, least time.Duration) time.Duration {
 	const former = 6
 	var oldest time.Time
@@ -153,7 +153,7 @@ func Fitting(lanes []Lane, now time.Time, least time.Duration) time.Duration {
 	return d
 }
 
-// tick is the distance of the marks of a time axis, a round time: at least so many cells.
+// tick is the distance between marks on a time axis: a round time of at least that many cells.
 func (w Window) tick(cells int) time.Duration {
 	for _, seconds := range []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800} {
 		if d := time.Duration(seconds) * time.Second; d >= w.Step*time.Duration(cells) {
@@ -163,7 +163,8 @@ func (w Window) tick(cells int) time.Duration {
 	return time.Hour
 }
 
-// Axis is a line of marks with their times, up to now, which is marked; a zero now is outside of the window.
+// Axis is a line of marks with their times. It ends at now, which is marked; a zero now is
+// outside the window.
 func (w Window) Axis(mark string, now time.Time) string {
 	out := []rune(widget.Blanks(w.Cells))
 	put := func(at int, text string) {

@@ -57,7 +57,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.move, s.rows)...)
 }
 
-// tableActions are the keys of the table, with the reasons why there is nothing that they could be about.
+// tableActions are the keys of the table. Disabled ones have a reason.
 func (s *Screen) tableActions(none, noLock func() string) []screen.Action {
 	return []screen.Action{
 		{

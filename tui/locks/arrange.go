@@ -10,34 +10,34 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// The greatest age of matches by time: where few locks are arranged, and where many.
+// The maximum age of matches that depend on time: for few locks, and for many.
 const (
 	agedFew  = time.Second
 	agedMany = 5 * time.Second
 )
 
-// arrangedMsg is a new index that was made meanwhile.
+// arrangedMsg carries a new index that was made in the background.
 type arrangedMsg struct {
 	generation int
 	index      *Index
 }
 
-// arranger has the locks in some arrangement, and makes another when that is wanted. Until it is there the
-// old one stays and continues to follow the locks.
+// arranger has the locks in an arrangement, and makes a new one on request. Until that is ready,
+// the old one stays and keeps following the locks.
 type arranger struct {
 	screen.Context
 	Index *Index
 	Want  arrangement
-	// generation numbers the indexes being made, so that a late one is dropped.
+	// generation numbers the indexes, so that a late one is dropped.
 	generation int
 	Busy       bool
-	// asked: the index being made has an order or a filter that the user asked for.
+	// asked is set if the user asked for the order or filter of the index being made.
 	asked  bool
 	cancel context.CancelFunc
-	// meanwhile are the locks that have changed since the making of an index began, at arrangedAt.
+	// meanwhile has the locks that changed since arrangedAt, when the making of an index began.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
-	// settledAt dates the last move of rows to other places; settles counts them.
+	// settledAt is when rows last moved to other places; settles counts these moves.
 	settledAt time.Time
 	settles   int
 }
@@ -61,8 +61,8 @@ func (a *arranger) apply(msg screen.SnapshotMsg) {
 	}
 }
 
-// review looks at all locks again, since any may have changed. Where they are few their order stays until
-// it is settled.
+// review looks at all locks again, since any may have changed. If they are few, their order stays
+// until it is settled.
 func (a *arranger) review() {
 	if a.Busy || max(a.Snapshot().Len(), len(a.Index.Rows)) > screen.AtOnce {
 		a.make()
@@ -81,7 +81,7 @@ func (a *arranger) review() {
 	a.Index.update(a.Snapshot(), ids, a.Now())
 }
 
-// settle lets the rows that changed move to their places, if the last time was long enough ago or at once.
+// settle moves the changed rows to their places, at once or if the last time was long enough ago.
 func (a *arranger) settle(atOnce bool) {
 	switch {
 	case a.Busy || !atOnce && a.Now().Sub(a.settledAt) < a.patience() || a.Index.settled():
@@ -104,7 +104,7 @@ func (a *arranger) patience() time.Duration {
 	return settleEvery
 }
 
-// arrange makes what the user wants, of all locks.
+// arrange makes the arrangement that the user wants, with all locks.
 func (a *arranger) arrange() {
 	a.asked = true
 	a.make()
@@ -149,7 +149,7 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 	return true
 }
 
-// aged looks at the locks again where the filter asks for times and these went by.
+// aged looks at the locks again if the filter depends on times that have passed.
 func (a *arranger) aged() {
 	limit := agedFew
 	if a.Snapshot().Len() > screen.AtOnce {

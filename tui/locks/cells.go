@@ -18,7 +18,7 @@ import (
 // minutes, and a TTL with its gauge.
 const queueBar, queueWidth, trendWidth, gaugeTTL = 5, 8, 15, 11
 
-// trendCells of 30 s are drawn before a queue's length, below trendTitle.
+// trendCells of 30 s are drawn before a queue's length. trendTitle is their column's title.
 const trendCells, trendTitle = 10, "LAST 5M QUEUE"
 
 func lockCell(c cell) widget.Line {
@@ -39,7 +39,7 @@ func libraryCell(c cell) widget.Line {
 	return widget.Line{{c.lock.Recipe, t.Muted}}
 }
 
-// shownFinding is the worst finding of a lock, else a muted one; nil without any.
+// shownFinding is a lock's worst finding that is not muted, else a muted one; nil without any.
 func shownFinding(l *inspect.Lock) *inspect.Finding {
 	if f := describe.Worst(l.Findings); f != nil || len(l.Findings) == 0 {
 		return f
@@ -87,8 +87,7 @@ func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 	return old, b.State == inspect.Down || old >= noticeablyOld
 }
 
-// holderCell names the holder, with its client if there is room for all of it. Without a holder it
-// says why.
+// holderCell is the holder, with its client if all of it fits. Without a holder it says why.
 func holderCell(c cell) widget.Line {
 	out := whoHolds(c, c.lock)
 	if len(c.lock.Holders) != 1 {
@@ -135,7 +134,8 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	return out
 }
 
-// heldCell is the age of the hold; with ≤ or ≥ when only a bound is known, and marked when it is longer than usual.
+// heldCell is the age of the hold, with ≤ or ≥ for a bound. It is marked if it is longer than
+// usual.
 func heldCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	if len(l.Holders) == 0 {

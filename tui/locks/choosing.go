@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// choosing is the dialog of the table's columns. The table behind it has them at once.
+// choosing is the dialog for the table's columns. The table behind it changes at once.
 type choosing struct {
 	screen.Context
 	of     *Screen
@@ -26,7 +26,7 @@ func (s *Screen) chooseColumns() {
 	s.Push(d)
 }
 
-// begin lists the columns in sight, and then the others.
+// begin lists the visible columns, and then the others.
 func (d *choosing) begin() {
 	d.on = make(map[*column]bool)
 	d.all = slices.Clone(d.of.columnsInSight())
@@ -93,7 +93,7 @@ func (d *choosing) toggle() {
 	d.apply()
 }
 
-// shift moves the column under the cursor to another place in the table.
+// shift moves the selected column to another place in the table.
 func (d *choosing) shift(by int) {
 	to := d.list.At + by
 	if to < 0 || to >= len(d.all) {
@@ -109,7 +109,7 @@ func (d *choosing) apply() {
 	d.of.choose(table{chosen: true, columns: slices.DeleteFunc(slices.Clone(d.all), off)})
 }
 
-// roomFor reports whether a column that was chosen is in sight.
+// roomFor reports whether a chosen column is visible.
 func (d *choosing) roomFor(c *column) bool {
 	_, widths := d.of.columns()
 	at := slices.Index(d.of.shown.columns, c)
@@ -127,7 +127,8 @@ func (d *choosing) Actions() []screen.Action {
 	}
 }
 
-// columnsWidth is the width of the dialog, in cells: narrow, so that the table is seen behind it.
+// columnsWidth is the width of the dialog, in cells. It is narrow, so that the table stays
+// visible behind it.
 const columnsWidth = 28
 
 func (d *choosing) View(width, height int) string {

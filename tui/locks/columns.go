@@ -46,7 +46,7 @@ func cellOf(host screen.Context, l *inspect.Lock) cell {
 	return cell{Context: host, lock: l, now: v.Now, old: old}
 }
 
-// ages words ages as of the cell's time.
+// ages formats ages as of the cell's time.
 func (c cell) ages() describe.View {
 	v := screen.Ages(c)
 	v.Now = c.now
@@ -147,7 +147,7 @@ var (
 	}
 )
 
-// ofHolder orders by a text of the first holder's owner.
+// ofHolder sorts by a text of the first holder's owner.
 func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
 	return func(l *inspect.Lock) key {
 		if len(l.Holders) == 0 || text(&l.Holders[0].Owner) == "" {
@@ -157,8 +157,8 @@ func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
 	}
 }
 
-// period makes a time comparable, with unknown last. Locks that change hands every few seconds stay
-// in order of name.
+// period makes a time comparable; unknown times come last. Locks that change hands every few
+// seconds stay sorted by name.
 func period(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64

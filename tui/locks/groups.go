@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Prefix is common to the locks of a group: a backend, and the directory of a znode or a key up to
+// Prefix is what a group's locks share: a backend, and the directory of a znode, or a key up to
 // and including its last colon or slash. It is empty for a path without a directory.
 type Prefix struct{ Backend, Path string }
 
@@ -17,16 +17,17 @@ func prefixOf(id inspect.ID) Prefix {
 	return Prefix{id.Backend, id.Path[:strings.LastIndexAny(strings.TrimRight(id.Path, ":/"), ":/")+1]}
 }
 
-// lockGroup are the locks with one prefix that are shown.
+// lockGroup has the shown locks with one prefix.
 type lockGroup struct {
 	Prefix
 	rows *sorted[*row]
 	// ranks counts the rows of each rank.
 	ranks     [describe.LevelCritical + 1]int
 	contended int
-	// placed is the worst rank that the group is sorted by, until the rows are settled.
+	// placed is the worst rank that the group is sorted by until the rows are settled.
 	placed describe.Level
-	// late: it came after the rows were settled, and is last until they are settled again.
+	// late is set if it came after the rows were settled. It stays last until they are settled
+	// again.
 	late bool
 }
 
@@ -40,10 +41,10 @@ func (g *lockGroup) worst() describe.Level {
 	return describe.LevelFree
 }
 
-// single reports whether it is one lock, which is drawn instead of the group.
+// single reports whether it has one lock, which is drawn instead of the group.
 func (g *lockGroup) single() bool { return g.rows.count == 1 }
 
-// count takes a row into account, by 1 or, when it goes, -1.
+// count adds a row to the counts. by is 1, or -1 for a row that goes.
 func (g *lockGroup) count(r *row, by int) {
 	if !r.shown {
 		return
@@ -88,7 +89,7 @@ func (s *Screen) enter() {
 	}
 }
 
-// closeGroup closes the group that is selected or that the selected lock is in.
+// closeGroup closes the selected group, or the group of the selected lock.
 func (s *Screen) closeGroup() {
 	p, ok := s.onGroup()
 	if !ok {

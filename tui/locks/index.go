@@ -26,24 +26,25 @@ type row struct {
 	// Key is the key that the row is sorted by, until the rows are settled; next is its newest key.
 	Key, next key
 	contended bool
-	// muted: one of its findings is muted.
+	// muted is set if one of its findings is muted.
 	muted bool
-	// shown: the filter lets it through. placed: it has a line. A row keeps its line until the rows are settled,
-	// even if it should have none.
+	// shown is set if the filter matches it, placed if it has a line. A row keeps its line until
+	// the rows are settled, even if it should have none.
 	shown, placed bool
-	// goneAt is when its lock was found to be gone, sankAt when it became less bad than its line says; zero: no.
-	// Its line is kept for a while: either may be over in a moment.
+	// goneAt is when its lock was gone, sankAt when it became less severe than its line suggests;
+	// zero if not. Its line is kept for a while, since either may change back in a moment.
 	goneAt, sankAt time.Time
 }
 
 // gone reports whether the lock no longer exists.
 func (r *row) gone() bool { return !r.goneAt.IsZero() }
 
-// Index keeps all locks in an arrangement. The cost of an update depends on its changes, not on the number of locks.
+// Index keeps all locks in an arrangement. The cost of an update depends on its changes, not on
+// the number of locks.
 type Index struct {
 	arrangement
 	Rows map[inspect.ID]*row
-	// flat are the rows that are shown, in order; in groups, list are these, in order.
+	// flat has the shown rows, in order. list has the groups, in order.
 	flat   *sorted[*row]
 	groups map[Prefix]*lockGroup
 	list   *sorted[*lockGroup]
@@ -52,15 +53,15 @@ type Index struct {
 	// places. gone are the rows of locks that no longer exist.
 	unsettled map[inspect.ID]struct{}
 	gone      map[inspect.ID]*row
-	// pinned stays at the line pinnedAt, whatever the order and the filter; nil: no row does. It is
-	// not in flat.
+	// pinned stays at line pinnedAt, regardless of order and filter; nil if no row is pinned. It
+	// is not in flat.
 	pinned   *row
 	pinnedAt int
-	// Counts over the rows that the filter lets through.
+	// Counts over the rows that the filter matches.
 	Contended, critical, Warnings, muted int
 }
 
-// NewIndex arranges all locks of a snapshot. It takes a while for very many locks, and ends early with its context.
+// NewIndex arranges all locks of a snapshot. It may take a while, and stops early when ctx ends.
 func NewIndex(ctx context.Context, s *inspect.Snapshot, a arrangement, now time.Time) *Index {
 	x := &Index{
 		arrangement: a, Rows: make(map[inspect.ID]*row, s.Len()), groups: make(map[Prefix]*lockGroup),
@@ -114,8 +115,9 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	}
 }
 
-// update applies the changed locks. No line moves until the rows are settled: a changed row stays where it is, even
-// if its lock is gone, and a new one comes last. Only a lock that has become critical rises at once.
+// update applies the changed locks. No line moves until the rows are settled: a changed row
+// stays, even if its lock is gone, and a new one comes last. Only a lock that becomes critical
+// rises at once.
 func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time) {
 	for _, id := range changed {
 		before := x.at(id)
@@ -148,12 +150,12 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 	}
 }
 
-// sinks reports whether the default order wants a row further down, as after the end of its queue.
+// sinks reports whether the default order wants a row further down, as after its queue empties.
 func (x *Index) sinks(r *row) bool {
 	return x.Order == order{by: byWorst} && r.placed && !r.Key.late && r.next.compare(r.Key) > 0
 }
 
-// at is a lock's row, even if the lock is gone; nil: none.
+// at is a lock's row, even if the lock is gone; nil if there is none.
 func (x *Index) at(id inspect.ID) *row {
 	if r := x.Rows[id]; r != nil {
 		return r
@@ -176,7 +178,7 @@ func (x *Index) keepLine(before, r *row) {
 	}
 }
 
-// rise puts a row where the order by severity wants it, unless the cursor is on it.
+// rise moves a row to its place in the order by severity, unless the cursor is on it.
 func (x *Index) rise(r *row) {
 	if x.Order.column() != byWorst || !r.placed || !r.shown || x.pinned == r {
 		return
@@ -192,7 +194,7 @@ func (x *Index) rise(r *row) {
 	}
 }
 
-// replace puts a row in the place of another with the same key.
+// replace replaces a row by another with the same key.
 func (x *Index) replace(before, r *row) {
 	switch {
 	case x.pinned == before:
@@ -207,7 +209,7 @@ func (x *Index) replace(before, r *row) {
 	}
 }
 
-// place gives a row a line.
+// place adds a line for a row.
 func (x *Index) place(r *row) {
 	if !x.Grouped {
 		x.flat.insert(r)
@@ -239,7 +241,7 @@ func (x *Index) remove(r *row) {
 	}
 }
 
-// count adds a row to the counts, by 1 or, if it goes, -1.
+// count adds a row to the counts. by is 1, or -1 for a row that goes.
 func (x *Index) count(r *row, by int) {
 	if !r.shown {
 		return

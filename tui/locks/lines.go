@@ -6,7 +6,7 @@ import "github.com/lockscope/lockscope/inspect"
 type tableLine struct {
 	Group *lockGroup // set for a group's head; nil for a lock
 	Row   *row
-	// inside: the lock is below its group's head.
+	// inside is set if the lock is below its group's head.
 	inside bool
 }
 
@@ -27,7 +27,7 @@ func (e tableLine) Selection() Selection {
 	}
 }
 
-// Lines is the number of lines, with these groups open.
+// Lines is the number of lines with these groups open.
 func (x *Index) Lines(open map[Prefix]bool) int {
 	if !x.Grouped && x.pinned != nil {
 		return x.flat.count + 1
@@ -79,7 +79,7 @@ func (x *Index) Slice(open map[Prefix]bool, from, n int) []tableLine {
 	return out
 }
 
-// Line is an item's line, from 0, or that of its closed group; -1 if it is not shown.
+// Line is the line of an item, from 0, or of its closed group; -1 if it is not shown.
 func (x *Index) Line(open map[Prefix]bool, t Selection) int {
 	r, pinned := x.at(t.Lock), x.pinnedLine()
 	switch {

@@ -20,31 +20,32 @@ type Screen struct {
 	width, height int
 	drawn         string
 	table         widget.Scroller
-	// usual is the table of the configuration, shown the one that was chosen, before the one before that of names.
+	// usual is the configured table, shown is the chosen one, and before is the one that names
+	// replaced.
 	usual, shown, before table
 	// Current is the selection, which the cursor follows.
 	Current Selection
-	// moved: the user has moved the cursor; until then the first line stays selected.
+	// moved is set once the user moves the cursor. Until then the first line stays selected.
 	moved bool
-	// sought was selected before a filter was typed: the cursor comes back to it where it is shown, and is on
-	// the first match where it is not.
+	// sought was selected before the user typed a filter. The cursor returns to it if it is
+	// shown, and otherwise goes to the first match.
 	sought Selection
-	// Opened are the groups whose locks are shown.
+	// Opened has the groups whose locks are shown.
 	Opened map[Prefix]bool
-	// inChain: the keys move in the chain next to the table.
+	// inChain is set while the keys move in the chain next to the table.
 	inChain    bool
 	input      screen.FilterInput
 	chainPane  *chain.Pane
 	needs      needs
 	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
-	// marks are the locks that the next action is about, instead of the selected one.
+	// marks has the locks for the next action, instead of the selected one.
 	marks map[inspect.ID]bool
-	// scanned is when a backend was last seen that had not been looked at as a whole.
+	// scanned is when we last saw a backend whose first pass was incomplete.
 	scanned time.Time
 }
 
-// New has the columns of that name (none: the usual ones).
+// New makes the screen with the named columns, or with the usual ones if there are no names.
 func New(host screen.Context, columns []string) screen.Screen {
 	shown, _ := newTable(columns)
 	s := &Screen{
@@ -79,7 +80,7 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	return nil
 }
 
-// changed brings the table up to date.
+// changed updates the table.
 func (s *Screen) changed(msg screen.SnapshotMsg) {
 	s.apply(msg)
 	s.follow()
@@ -90,7 +91,8 @@ func (s *Screen) changed(msg screen.SnapshotMsg) {
 	s.follow()
 }
 
-// reading reports whether the first order is not final yet: the first findings come a moment after the locks.
+// reading reports whether the first order is still preliminary: the first findings come a moment
+// after the locks.
 func (s *Screen) reading() bool {
 	return !s.scanned.IsZero() && s.Now().Sub(s.scanned).Abs() < settleStart
 }
@@ -99,7 +101,7 @@ func (s *Screen) Selected() screen.Subject { return screen.Subject{Lock: s.Curre
 
 func (s *Screen) Title() string { return string(screen.Locks) }
 
-// SetSize lays the screen out and draws it, as everything is by now.
+// SetSize lays out and draws the screen.
 func (s *Screen) SetSize(width, height int) {
 	if width != s.width {
 		s.needs = needs{}
@@ -119,7 +121,7 @@ func (s *Screen) SetSize(width, height int) {
 	s.drawn = s.draw()
 }
 
-// measure finds out how much room the locks in sight need.
+// measure computes the room that the visible locks need.
 func (s *Screen) measure() {
 	s.needs.domain = describe.SharedDomain(s.Snapshot())
 	for _, e := range s.Visible() {
@@ -152,13 +154,15 @@ func (s *Screen) stacked() bool {
 	return !s.wide() && s.width >= stackedWidth && s.height >= stackedHeight && !s.shown.inFull
 }
 
-// The least screen with a chain below the table: the chain needs its columns and a dozen lines.
+// The smallest screen with a chain below the table. The chain needs its columns and a dozen
+// lines.
 const stackedWidth, stackedHeight = 96, 28
 
 // paned reports whether the selected lock's chain is shown.
 func (s *Screen) paned() bool { return s.wide() || s.stacked() }
 
-// rows of the table fit below the summary and the header; above a chain half of the lines.
+// rows is the number of table rows below the summary and the header. Above a chain, they take
+// half of the lines.
 func (s *Screen) rows() int {
 	if s.stacked() {
 		return (s.height - 2) / 2
@@ -201,7 +205,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// click selects a line; a click on the selected one opens it, one on a title sorts by its column.
+// click selects a line. A click on the selected line opens it, and one on a title sorts by its
+// column.
 func (s *Screen) click(msg tea.MouseClickMsg) {
 	at := s.table.Top + msg.Y - 2
 	switch {
@@ -232,8 +237,8 @@ func (s *Screen) clickChain(y int) {
 	s.inChain = true
 }
 
-// follow keeps the selected thing under the cursor, at the line of the window where it is, after the locks
-// changed. A lock stays there also when it is gone: a key that is pressed now was meant for it.
+// follow keeps the selection under the cursor, at the same line of the window, after the locks
+// changed. Even a lock that is gone stays there, since a key pressed now was meant for it.
 func (s *Screen) follow() {
 	at := s.Index.Line(s.Opened, s.Current)
 	switch {
@@ -247,7 +252,7 @@ func (s *Screen) follow() {
 	s.moveTo(s.table.At)
 }
 
-// seek moves to the selected lock or group, wherever it is after the user changed the arrangement.
+// seek moves to the selected lock or group after the user changed the arrangement.
 func (s *Screen) seek() {
 	wanted, filtering := s.Current, s.sought != (Selection{})
 	if filtering {
@@ -269,7 +274,8 @@ func (s *Screen) seek() {
 	s.moveTo(s.table.At)
 }
 
-// firstNamed is the line of the first lock whose name matches, not only its host; -1 where none near the top does.
+// firstNamed is the line of the first lock whose name matches, not just its host; -1 if none near
+// the top does.
 func (s *Screen) firstNamed() int {
 	const looked = 1000
 	return slices.IndexFunc(s.Index.Slice(s.Opened, 0, looked), func(e tableLine) bool {
@@ -304,12 +310,12 @@ func (s *Screen) showPane() {
 	}
 }
 
-// onGroup is the group whose head is selected.
+// onGroup is the selected group, if a group's head is selected.
 func (s *Screen) onGroup() (Prefix, bool) {
 	return s.Current.group, s.Current.group != (Prefix{})
 }
 
-// nextSorting sorts by the next column that is shown.
+// nextSorting sorts by the next visible column.
 func (s *Screen) nextSorting() {
 	_, widths := s.columns()
 	all := s.shown.columns
@@ -325,7 +331,8 @@ func (s *Screen) nextSorting() {
 	s.seek()
 }
 
-// toggleNames shows names in full, without the other columns and the chain, or what was shown before.
+// toggleNames shows full names without other columns and the chain, or restores the previous
+// table.
 func (s *Screen) toggleNames() {
 	if s.shown.inFull {
 		s.Flash("all columns again")
@@ -337,7 +344,7 @@ func (s *Screen) toggleNames() {
 	s.choose(namesTable())
 }
 
-// sortBy sorts by a column, or the other way round where it is sorted by that already.
+// sortBy sorts by a column, or reverses the order if the table is already sorted by it.
 func (s *Screen) sortBy(by *column) {
 	o := s.Want.Order
 	s.Want.Order, s.needs = order{by: by, reversed: o.column() == by && !o.reversed}, needs{}
@@ -345,7 +352,7 @@ func (s *Screen) sortBy(by *column) {
 	s.seek()
 }
 
-// filtered takes over what the filter's line says now.
+// filtered applies the filter's line.
 func (s *Screen) filtered() {
 	if s.sought == (Selection{}) {
 		s.sought = s.Current
@@ -374,7 +381,7 @@ func (s *Screen) Focus() []inspect.ID {
 	return ids
 }
 
-// Visible are the lines in sight.
+// Visible returns the visible lines.
 func (s *Screen) Visible() []tableLine { return s.Index.Slice(s.Opened, s.table.Top, s.rows()) }
 
 func (s *Screen) NeedsFastTick() bool {

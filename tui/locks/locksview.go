@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// View is the screen as SetSize drew it.
+// View is the screen, as drawn by SetSize.
 func (s *Screen) View() string { return s.drawn }
 
 func (s *Screen) draw() string {
@@ -74,7 +74,7 @@ func (s *Screen) summary() widget.Line {
 	if x.Filter.Wordy() { // more than the columns is searched
 		left = left.Add(t.Muted, " by name or host")
 	}
-	// all that follows counts the locks that are shown, not their findings
+	// the counts below are of shown locks, not of their findings
 	left = left.Add(t.Muted, fmt.Sprintf(": %d %s", x.Contended, describe.StateWord(inspect.StateContended)))
 	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
@@ -109,7 +109,7 @@ func (s *Screen) matchCount() widget.Line {
 	}}
 }
 
-// looking is the progress of the first pass.
+// looking describes the progress of the first pass.
 func (s *Screen) looking() widget.Line {
 	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
 	switch scanned, busy := screen.Scanned(s); {
@@ -121,7 +121,7 @@ func (s *Screen) looking() widget.Line {
 	return nil
 }
 
-// empty is the reason for an empty table.
+// empty explains why the table is empty.
 func (s *Screen) empty(width int) []string {
 	t := s.Theme()
 	text, more := s.emptyWords()
@@ -168,7 +168,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	}
 }
 
-// sought says of each backend what was looked for.
+// sought says, for each backend, what we looked for.
 func sought(host screen.Context) (text string) {
 	for _, b := range host.Snapshot().Backends {
 		if words := describe.Sought(b); words != "" {
@@ -207,13 +207,13 @@ func (s *Screen) header(width int) string {
 	return l.Render(width, s.Theme().Glyphs.Ellipsis, nil)
 }
 
-// cachedRow is a row as it was drawn, and from what.
+// cachedRow is a drawn row with its inputs.
 type cachedRow struct {
 	drawn  string
 	inputs rowInputs
 }
 
-// rowInputs is all that a row is drawn from.
+// rowInputs has everything that a drawn row depends on.
 type rowInputs struct {
 	lock                    *inspect.Lock
 	theme                   *theme.Theme
@@ -247,7 +247,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	return drawn
 }
 
-// goneRow is the row of a lock that is no more.
+// goneRow is the row of a lock that no longer exists.
 func goneRow(t *theme.Theme, id inspect.ID, width int, selected bool) string {
 	l := widget.Line{{"   ", t.Text}, {id.String() + " is gone", t.Faint}}
 	if selected {
@@ -285,8 +285,8 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	return l.Render(width, t.Glyphs.Ellipsis, over)
 }
 
-// rowSign is the glyph of a lock's state; of a reading from before its backend was lost nothing is known to
-// hold any more.
+// rowSign is the glyph of a lock's state. If its backend has been lost since the reading, the
+// state is unknown.
 func rowSign(c cell) widget.Span {
 	if c.old {
 		return widget.Span{c.Theme().Glyphs.Unknown, c.Theme().Unknown}

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Marked are the locks that were marked and are still there, by name.
+// Marked returns the marked locks that still exist, by name.
 func (s *Screen) Marked() []inspect.ID {
 	var list []inspect.ID
 	for _, id := range slices.SortedFunc(maps.Keys(s.marks), inspect.ID.Compare) {
@@ -20,7 +20,7 @@ func (s *Screen) Marked() []inspect.ID {
 	return list
 }
 
-// mark marks the selected lock, or unmarks it, and moves on to the next.
+// mark marks or unmarks the selected lock, and moves on to the next.
 func (s *Screen) mark() {
 	id := s.Current.Lock
 	switch {
@@ -35,7 +35,7 @@ func (s *Screen) mark() {
 	s.move(1)
 }
 
-// markAll marks all locks that the filter shows; where any is marked, it unmarks them all.
+// markAll marks all locks that the filter shows, or unmarks them all if any is marked.
 func (s *Screen) markAll() {
 	if len(s.marks) > 0 {
 		clear(s.marks)

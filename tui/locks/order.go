@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// order sorts by a column, from its usual end or from the other. The zero order is by name.
+// order sorts by a column, in its usual direction or in reverse. The zero order is by name.
 type order struct {
 	by       *column
 	reversed bool
@@ -20,12 +20,13 @@ func (o order) String() string {
 	return o.column().order
 }
 
-// key orders locks by the numbers, then the text, the smallest first. It holds instants, so that it does
-// not change with time.
+// key sorts locks by the numbers, then the text, the smallest first. It contains times instead of
+// ages, so that it is stable.
 type key struct {
-	// Missing: the lock has nothing in that column. It comes last either way.
+	// Missing is set if the lock has nothing in that column. It then comes last in either
+	// direction.
 	Missing bool
-	// late: its row is new, and is last until the rows are settled.
+	// late is set if the row is new. It stays last until the rows are settled.
 	late    bool
 	numbers [3]int64
 	text    string
@@ -61,7 +62,7 @@ func (o order) compare(a, b *row) int {
 	return c
 }
 
-// last compares two if one of them comes last.
+// last compares two items of which one comes last.
 func last(first bool) int {
 	if first {
 		return 1

@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// The free space below a short table has the longest waits and the grants of the last minutes, so many rows
-// of the first at most.
+// The free space below a short table shows the longest waits and the grants of the last minutes,
+// with at most this many rows of waits.
 const (
 	overviewLeast = 10 // lines from which it is drawn: fewer would hold neither
 	waitsShown    = 8
@@ -26,11 +26,11 @@ const (
 	busiestShown  = 3
 )
 
-// overview fills free lines below a table of a few locks. It keeps the width of the names among the longest waits,
-// and the lines with them.
+// overview fills the free lines below a table of a few locks. It keeps the width of the names and
+// the number of lines of the longest waits.
 type overview struct{ names, waits widget.Widest }
 
-// lines are so many at most; none if those are too few.
+// lines are at most lines lines; none if that is too few.
 func (o *overview) lines(host screen.Context, locks []tableLine, width, lines int) []string {
 	if lines < overviewLeast || len(locks) == 0 {
 		return nil
@@ -46,15 +46,15 @@ func (o *overview) lines(host screen.Context, locks []tableLine, width, lines in
 	return out
 }
 
-// wait is the longest one of a lock.
+// wait is the longest wait for a lock.
 type wait struct {
 	lock *inspect.Lock
 	who  *inspect.Contender
 	took inspect.Age
 }
 
-// longestWaits are those of the locks in the table, one a lock, the longest first; one by a clock that is not
-// compared with ours counts as its least.
+// longestWaits returns the longest wait for each lock in the table, the longest first. If its
+// clock was never compared with ours, its lower bound counts.
 func longestWaits(host screen.Context, locks []tableLine) []wait {
 	var all []wait
 	for _, e := range locks {
@@ -77,7 +77,8 @@ func longestWaits(host screen.Context, locks []tableLine) []wait {
 	return all
 }
 
-// shortWait is the wait below which all are equal: those of busy locks would change places all the time.
+// shortWait is the wait below which all are equal. Otherwise those of busy locks would swap
+// places all the time.
 const shortWait = 10 * time.Second
 
 func (w *wait) orderedBy() time.Duration {
@@ -110,8 +111,8 @@ func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows
 	return lines
 }
 
-// grantLines draw how often locks were acquired, and which of them most. Before the newest event that is not
-// kept nothing is known.
+// grantLines draw how often locks were acquired, and which locks most. Nothing is known before
+// the newest dropped event.
 func grantLines(s screen.Context, width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
 	lines := []widget.Line{widget.Section(t, width, "acquired in the last 5m")}
@@ -153,7 +154,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	return lines
 }
 
-// rateWords has a rate by the minute: rows of one unit compare.
+// rateWords formats a rate per minute, so that rows can be compared.
 func rateWords(n int, in time.Duration) string {
 	perMinute := float64(n) / in.Minutes()
 	if perMinute >= 99.95 { // no room for a digit that says little

@@ -8,20 +8,21 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// settleEvery is the minimum time between two changes of the order: rows that move more often cannot be aimed at.
+// settleEvery is the minimum time between two changes of the order. Rows that move more often are
+// hard to aim at.
 const settleEvery = 5 * time.Second
 
-// lineKept is how long the line of a lock is kept that is gone, or whose trouble is over: either may come again in a
-// moment.
+// lineKept is how long a line stays after its lock is gone or its trouble is over, since either
+// may return in a moment.
 const lineKept = 2 * settleEvery
 
-// movesEvery says so.
+// movesEvery tells users about settleEvery.
 const movesEvery = "updated every 5s"
 
-// settleStart is that time after the first order.
+// settleStart is that time while the first order is preliminary.
 const settleStart = 3 * time.Second
 
-// settled reports whether every row and group is where the order puts it.
+// settled reports whether every row and group is in its place.
 func (x *Index) settled() bool {
 	if len(x.unsettled) > 0 {
 		return false
@@ -34,8 +35,8 @@ func (x *Index) settled() bool {
 	return true
 }
 
-// settle puts every row and group where the order wants it by now, and takes the lines of those away that have been
-// gone for a while or that the filter does not show.
+// settle moves every row and group to its place. It removes lines of locks that have been gone
+// for a while or that the filter hides.
 func (x *Index) settle(now time.Time) {
 	x.unpin()
 	for id := range x.unsettled {
@@ -69,7 +70,7 @@ func (x *Index) settleGroup(g *lockGroup) {
 	}
 }
 
-// pin keeps a lock's row at a line until unpin, also when the lock is gone or the filter does not show it.
+// pin keeps a lock's row at a line until unpin, even if the lock is gone or the filter hides it.
 // Rows in groups are not pinned.
 func (x *Index) pin(id inspect.ID, at int) {
 	x.unpin()
@@ -103,7 +104,7 @@ func (x *Index) unpin() {
 	}
 }
 
-// pinnedLine is the line of the row that is pinned; -1 without one.
+// pinnedLine is the line of the pinned row; -1 without one.
 func (x *Index) pinnedLine() int {
 	if x.pinned == nil {
 		return -1
@@ -111,7 +112,7 @@ func (x *Index) pinnedLine() int {
 	return min(x.pinnedAt, x.flat.count)
 }
 
-// rowsFrom are up to n rows from a line on, where there are no groups.
+// rowsFrom returns up to n rows from a line on, without groups.
 func (x *Index) rowsFrom(from, n int) []*row {
 	pinned := x.pinnedLine()
 	switch {

@@ -2,17 +2,18 @@ package locks
 
 import "slices"
 
-// pageSize is the length of a new page of a sorted list; one twice as long is cut in two.
+// pageSize is the length of a new page of a sorted list. A page of twice that length is split.
 const pageSize = 256
 
-// sorted is a list in order, in pages: finding, putting and taking one among very many costs little.
+// sorted is a sorted list in pages, so that finding, adding and removing an item among very many
+// is cheap.
 type sorted[T any] struct {
 	compare func(a, b T) int
 	pages   [][]T // none of them empty
 	count   int
 }
 
-// newSorted takes over items that are in order.
+// newSorted takes ownership of sorted items.
 func newSorted[T any](compare func(a, b T) int, items []T) *sorted[T] {
 	s := &sorted[T]{compare: compare, count: len(items)}
 	for page := range slices.Chunk(items, pageSize) {
@@ -21,7 +22,7 @@ func newSorted[T any](compare func(a, b T) int, items []T) *sorted[T] {
 	return s
 }
 
-// find is the page of an item or of where it belongs, and the place in it.
+// find returns the page of an item, or of the place where it belongs, and its index there.
 func (s *sorted[T]) find(item T) (page, at int, found bool) {
 	page, found = slices.BinarySearchFunc(s.pages, item, func(p []T, item T) int { return s.compare(p[0], item) })
 	if found {
@@ -37,7 +38,7 @@ func (s *sorted[T]) find(item T) (page, at int, found bool) {
 	return page, at, found
 }
 
-// insert adds an item; one that compares the same takes its place.
+// insert adds an item, or replaces an equal one.
 func (s *sorted[T]) insert(item T) {
 	page, at, found := s.find(item)
 	switch {
@@ -57,7 +58,7 @@ func (s *sorted[T]) insert(item T) {
 	s.count++
 }
 
-// remove reports whether the item was there.
+// remove removes an item, and reports whether it was there.
 func (s *sorted[T]) remove(item T) bool {
 	page, at, found := s.find(item)
 	if !found {
@@ -72,7 +73,7 @@ func (s *sorted[T]) remove(item T) bool {
 	return true
 }
 
-// place is an item's index over all pages; -1 when it is not there.
+// place is an item's index over all pages; -1 if absent.
 func (s *sorted[T]) place(item T) int {
 	page, at, found := s.find(item)
 	if !found {
@@ -84,7 +85,7 @@ func (s *sorted[T]) place(item T) int {
 	return at
 }
 
-// slice is up to n items from a place on.
+// slice returns up to n items from an index on.
 func (s *sorted[T]) slice(from, n int) []T {
 	var out []T
 	for _, p := range s.pages {

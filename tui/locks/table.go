@@ -12,9 +12,10 @@ import (
 // table has the columns of the list, from left to right.
 type table struct {
 	columns []*column
-	// chosen: each column is shown where there is room, also in windows that are too narrow for it by default.
+	// chosen is set if each column is shown whenever it fits, even in windows where it is hidden
+	// by default.
 	chosen bool
-	// inFull: the locks' names are, whatever is left for the others.
+	// inFull is set if the locks' names are shown in full, whatever that leaves for the others.
 	inFull bool
 }
 
@@ -37,7 +38,7 @@ func columnNamed(name string) *column {
 	return nil
 }
 
-// newTable reads the names of columns; none is the usual table.
+// newTable parses the names of columns; no names mean the usual table.
 func newTable(names []string) (table, error) {
 	if len(names) == 0 {
 		return usualTable(), nil
@@ -103,10 +104,11 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	return list, widget.Lay(list, width)
 }
 
-// findingSpares is how many columns are spared for findings in full.
+// findingSpares is the number of columns that may be dropped to show findings in full.
 const findingSpares = 2
 
-// spared are the columns with a smaller width, or without any, that say less than a name, the least first.
+// spared lists the columns that may shrink or disappear since they say less than a name, the
+// least important first.
 func spared(need needs) []spare {
 	list := []spare{{byTTL, byTTL.Width}, {byLibrary, 0}, {byQueue, queueWidth}, {byKind, 0}}
 	if need.finding == 0 {
@@ -120,7 +122,7 @@ type spare struct {
 	width int
 }
 
-// lay reports whether the first columns are in full.
+// lay lays out the table, and reports whether the columns in first are shown in full.
 func (t table) lay(width int, need needs, spared []spare, first ...*column) ([]widget.Column, bool) {
 	list := make([]widget.Column, len(t.columns))
 	var names []int
@@ -136,7 +138,7 @@ func (t table) lay(width int, need needs, spared []spare, first ...*column) ([]w
 	return list, need.name == 0 || widget.InFull(list, width, names...)
 }
 
-// in is the column in a table of some width.
+// in returns the column for a table of the given width.
 func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	out := c.Column
 	for _, s := range c.wider {
@@ -173,7 +175,7 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	return out
 }
 
-// leaveOut hides the last columns that do not fit; the lock's name stays.
+// leaveOut hides the last columns that do not fit. The lock's name always stays.
 func (t table) leaveOut(list []widget.Column, width int) {
 	room := width - list[slices.Index(t.columns, byName)].Width
 	for i := range list {

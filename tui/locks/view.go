@@ -8,18 +8,19 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// View is a way to look at the list that has a name in the configuration. Its zero value shows all locks, in
-// the usual order and columns.
+// View is a named view of the list in the configuration. The zero view shows all locks in the
+// usual order and columns.
 type View struct {
-	// Filter as it is typed.
+	// Filter as the user types it.
 	Filter string
-	// Sort is the name of the column that is sorted by, with - before it in reverse; empty: the worst first.
+	// Sort is the name of the sorting column, preceded by - in reverse; empty means the worst
+	// first.
 	Sort string
-	// Columns from left to right; none: the usual ones.
+	// Columns from left to right; empty means the usual ones.
 	Columns []string
 }
 
-// String is a line about the view.
+// String describes the view in one line.
 func (v View) String() string {
 	var parts []string
 	for _, part := range []struct{ name, text string }{
@@ -32,7 +33,7 @@ func (v View) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Check finds what cannot be used of a view.
+// Check reports the invalid parts of a view.
 func (v View) Check() error {
 	if problem := screen.NewFilter(v.Filter).Problem(); problem != "" {
 		return fmt.Errorf("filter: %s", problem)
@@ -55,7 +56,7 @@ func (v View) order() (order, error) {
 	return order{by: byWorst}, fmt.Errorf("sort: %q is not one of %s", v.Sort, strings.Join(usualTable().names(), ", "))
 }
 
-// configuration is the view as lines of the configuration's views, under a name to be chosen.
+// configuration is the view in the configuration's format, with a placeholder for its name.
 func (v View) configuration() string {
 	columns := "[" + strings.Join(v.Columns, ", ") + "]"
 	return fmt.Sprintf("  NAME:\n    filter: %s\n    sort: %s\n    columns: %s\n", strconv.Quote(v.Filter), v.Sort,
@@ -73,7 +74,7 @@ func (s *Screen) ShowView(v View) {
 	s.input.Set(v.Filter) // and arranges
 }
 
-// view is the one that is shown.
+// view is the current view.
 func (s *Screen) view() View {
 	v := View{Filter: s.input.Text(), Sort: s.Want.Order.column().name()}
 	if s.Want.Order.reversed {
