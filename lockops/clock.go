@@ -57,7 +57,7 @@ type suspension struct {
 }
 
 const (
-	// sleepNoise is too short for a suspension: two clocks are read one after the other.
+	// sleepNoise is the jitter of reading two clocks in turn. A smaller jump is not a suspension.
 	sleepNoise = 5 * time.Millisecond
 	// sleepsKept limits the remembered suspensions; the oldest is added to the next one.
 	sleepsKept = 64
@@ -80,8 +80,8 @@ func (c *sleepClock) look() time.Duration {
 	return c.total
 }
 
-// now is the time for a request to be sent. Suspensions before it are noticed first, and do not
-// shorten what counts from it.
+// now returns the time at which to send a request. It records earlier suspensions first, so that
+// they do not shorten what counts from it.
 func (c *sleepClock) now() time.Time {
 	c.look()
 	return c.clock.now()

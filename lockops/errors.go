@@ -26,16 +26,17 @@ var (
 	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock,
 	// which was made without WithReentry: it could only wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
-	// ErrOption is returned by Check, and by every Acquire, of a lock that cannot work as it was made: an option
-	// that its kind cannot keep, or a bad path, key, TTL, recipe, prefix or number of permits.
+	// ErrOption is returned by Check and every Acquire when the lock was made with an option that
+	// its kind does not support, or with a bad path, key, TTL, recipe, prefix or number of permits.
 	ErrOption = errors.New("option not supported by this kind of lock")
-	// ErrMasters is returned likewise where the session has more masters, or fewer, than the kind of lock needs.
+	// ErrMasters is returned by Check and every Acquire when the session has the wrong number of
+	// masters for this kind of lock.
 	ErrMasters = errors.New("wrong number of masters")
 	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
 	// side: the write would wait for that forever. Release the read first.
 	ErrUpgrade = errors.New("a lock held for reading cannot also be taken for writing")
-	// ErrUnknownRelease is returned by Release when no answer arrived and another client has the key in Redis
-	// by now: it was given back and taken since, or had been lost before. Nothing of ours is left.
+	// ErrUnknownRelease is returned by Release when no answer arrived and another client now has
+	// the key in Redis. Our lock was either released or lost before. Nothing of ours is left.
 	ErrUnknownRelease = errors.New("the release got no answer, and another client has the lock now: whether it was still ours is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
@@ -53,7 +54,7 @@ var (
 	ErrGone = errors.New("key is gone")
 	// ErrOther: the key on the master has another client's value.
 	ErrOther = errors.New("key belongs to another client")
-	// ErrDead: the master was not asked, since it has not answered the requests before.
+	// ErrDead: the master left earlier requests unanswered, so it was not asked.
 	ErrDead = errors.New("master is considered dead and was not asked")
 )
 
@@ -68,15 +69,15 @@ func (e *NodeError) Error() string { return e.Node + ": " + connect.Reason(e.Err
 // Unwrap returns the server's error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// RecipeError is returned when a directory has contenders of a client library, or of a kind of lock, that cannot be
-// queued with: the two would not wait for each other. Nothing was left there. Choose the recipe that was found, or
-// another path.
+// RecipeError is returned when a directory has contenders of an incompatible client library or kind
+// of lock. The two would not wait for each other. Nothing was left there. Choose the recipe that
+// was found, or another path.
 type RecipeError struct {
 	Path        string
 	Want, Found string // names of recipes
 	Child       string // a contender of the recipe found
-	// WantKind and FoundKind are kinds of locks, such as mutex and read-write lock, where it is these that do not go
-	// together, and empty otherwise.
+	// WantKind and FoundKind are the kinds of lock, such as mutex and read-write lock, if the kinds
+	// are incompatible. Otherwise they are empty.
 	WantKind, FoundKind string
 }
 
@@ -89,7 +90,7 @@ func (e *RecipeError) Error() string {
 		e.Child, e.Want)
 }
 
-// because is the error of a context that has ended: ctx.Err, and the cause where there is another.
+// because returns the error of an ended context: ctx.Err, and its cause if that differs.
 func because(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(err, cause) {
@@ -98,7 +99,7 @@ func because(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// nodeErrors is an error and, for each server that had a part in it, a NodeError.
+// nodeErrors is an error joined with a NodeError for each server involved.
 type nodeErrors []error
 
 // withNodes joins errors with those of servers.

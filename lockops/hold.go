@@ -97,9 +97,10 @@ func (h *Hold) Release(ctx context.Context) error {
 	return nil
 }
 
-// Extend proves the hold to the servers now and prolongs it: on Redis the TTL starts again, on ZooKeeper the session is
-// touched and the node is looked at. It returns an error that wraps ErrLost when the lock is lost, and any other error
-// when nothing is known: the hold then ends at its Deadline unless a later Extend, or the renewal, succeeds.
+// Extend proves the hold to the servers now and prolongs it. On Redis the TTL starts again; on
+// ZooKeeper it touches the session and checks the node. It returns an error that wraps ErrLost when
+// the lock is lost. After any other error the state is unknown: the hold ends at its Deadline
+// unless a later Extend or renewal succeeds.
 func (h *Hold) Extend(ctx context.Context) error {
 	if h.released.Load() {
 		return fmt.Errorf("extend %s: %w", h.grant.lock.name, ErrNotHeld)
@@ -113,8 +114,9 @@ func (h *Hold) Extend(ctx context.Context) error {
 	return nil
 }
 
-// Deadline is until when the lock is certainly held, as far as is known now, on the monotonic clock. It moves on with
-// each renewal or acknowledged request; Context ends before it passes. False when the hold has ended.
+// Deadline returns the time until which the lock is certainly held, as far as is known now, on the
+// monotonic clock. Each renewal or acknowledged request moves it on. Context ends before it passes.
+// It returns false once the hold has ended.
 func (h *Hold) Deadline() (time.Time, bool) {
 	if h.ctx.Err() != nil {
 		return time.Time{}, false
@@ -133,7 +135,8 @@ func (h *Hold) Deadline() (time.Time, bool) {
 // a write has the write's token.
 func (h *Hold) Token() (uint64, bool) { return h.grant.backend.token() }
 
-// Name is the contender as the servers know it: the name of its znode, or the value of its Redis key.
+// Name returns the contender's name on the servers: its znode's name, or the value of its Redis
+// key.
 func (h *Hold) Name() string { return h.grant.backend.name() }
 
 // lockKey distinguishes locks: the same name on the same session is the same lock.
@@ -175,13 +178,13 @@ func newGrant(ctx context.Context, lock lockKey) *grant {
 	return g
 }
 
-// grantOf is the grant of this lock that ctx comes from, or nil.
+// grantOf returns the grant of this lock that ctx comes from, or nil.
 func grantOf(ctx context.Context, lock lockKey) *grant {
 	g, _ := ctx.Value(lock).(*grant)
 	return g
 }
 
-// reenter gives one more hold of the grant, if it is still held.
+// reenter adds a hold to the grant, if it is still held.
 func (g *grant) reenter(ctx context.Context) (*Hold, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,7 +208,7 @@ func (g *grant) hold(ctx context.Context) *Hold {
 	return &Hold{grant: g, ctx: valuesOf{own, ctx}, end: end}
 }
 
-// leave takes one hold off and reports whether it was the last.
+// leave removes one hold and reports whether it was the last.
 func (g *grant) leave() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -278,7 +281,7 @@ type Custom struct {
 	// Release gives the lock back. Extend may be nil: then there is nothing to extend.
 	Release func(ctx context.Context) error
 	Extend  func(ctx context.Context) error
-	// Until is until when the lock is certainly held; nil: that is not known.
+	// Until returns the time until which the lock is certainly held; nil if that is unknown.
 	Until func() time.Time
 }
 

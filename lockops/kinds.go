@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Session is a *ZKSession or a *RedisSession. Locks last no longer than the session that they were made with.
+// Session is a *ZKSession or a *RedisSession. A lock does not outlive the session it was made with.
 type Session interface {
 	// Requests counts the requests that the session has sent, without those that keep the connection up.
 	Requests() uint64
@@ -17,7 +17,7 @@ type Session interface {
 	Close()
 }
 
-// Servers is the deployment that a kind of lock needs.
+// Servers is the kind of deployment that a lock needs.
 type Servers uint8
 
 // The servers that locks live on.
@@ -103,7 +103,7 @@ func KindsOn(servers Servers) []Kind {
 	return each.Where(Kinds(), func(k Kind) bool { return k.On == servers })
 }
 
-// New makes a lock of this kind. It fails when the session is not one with the servers that the kind needs.
+// New makes a lock of this kind. It fails when the session has other servers than the kind needs.
 func (k Kind) New(s Session, name string, opts ...Option) (Locker, error) {
 	return k.lock(s, name, opts)
 }

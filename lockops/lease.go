@@ -30,23 +30,27 @@ type lease struct {
 	unlisten func()
 	renewing bool
 	again    bool // a message came during a renewal, or a suspension: its answer may be of before
-	// it may be gone, by a message or since messages may have been missed, and no renewal was answered since
+	// set when a message said that the lock may be gone, or messages may have been missed; cleared
+	// by an answered renewal
 	doubted bool
 	ended   bool
 	timer   *time.Timer
 }
 
-// newLease makes the lease of a lock that is held until an instant, as far as is known; that counts from since.
+// newLease makes the lease of a lock that is held until an instant, as far as is known. That
+// instant was computed from since.
 func newLease(
 	s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, since, until time.Time,
 ) *lease {
 	return &lease{session: s, grant: g, opts: opts, prolong: prolong, since: since, until: until}
 }
 
-// certain is until when the lock is held for certain. The server's clock has gone on while this machine was suspended.
+// certain returns the time until which the lock is certainly held. The server's clock went on while
+// this machine was suspended.
 func (l *lease) certain() time.Time { return l.session.sleepClock.correct(l.since, l.until) }
 
-// expiry counts from the sending: the server may have set the TTL at any time after that.
+// expiry counts from when the request was sent, since the server may have set the TTL at any time
+// after that.
 func expiry(sent time.Time, ttl time.Duration) time.Time { return sent.Add(ttl - drift(ttl)) }
 
 const (
@@ -56,7 +60,8 @@ const (
 	listenAfter = time.Second
 )
 
-// run starts to keep the lease, unless ctx, the session or the lease itself has ended: that is errRanOut.
+// run starts to renew the lease. It returns errRanOut if ctx, the session or the lease has already
+// ended.
 func (l *lease) run(ctx context.Context) error {
 	until := l.certain()
 	now := l.session.clock.now()
@@ -93,8 +98,8 @@ func (l *lease) next() time.Time {
 	return at
 }
 
-// wake lets it be judged now, whatever its timer was set to, and renewed: that was to come in time for a
-// deadline which the suspension has brought nearer.
+// wake checks the lease at once, whatever its timer was set to, and renews it. The suspension has
+// brought the deadline nearer than the planned renewal assumed.
 func (l *lease) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +113,8 @@ func (l *lease) wake() {
 	l.timer.Reset(0)
 }
 
-// judge ends a hold that has run out before its timer fired: the machine has just woken, or the process
-// was stopped.
+// judge ends a hold that ran out before its timer fired, because the machine or the process was
+// stopped.
 func (l *lease) judge() {
 	if at, _ := l.deadline(); !l.session.clock.before(at) {
 		l.lose(errRanOut)
@@ -179,7 +184,7 @@ func (l *lease) tick() {
 	}
 }
 
-// listen hears, from the masters, that the lock was taken away.
+// listen subscribes to the masters' messages that the lock was taken away.
 func (l *lease) listen() {
 	stops := each.Of(l.session.masters, func(m *master) func() { return m.subscriber.listen(l.grant.lock.name) })
 	stop := func() {
@@ -225,10 +230,11 @@ func (l *lease) renew() {
 	}
 }
 
-// renewAgain bounds the wait behind a renewal without an answer that was asked for because the lock may be gone.
+// renewAgain bounds the wait for an unanswered renewal that was sent because the lock may be gone.
 const renewAgain = time.Second
 
-// check renews soon, since by a message the lock is gone, or messages may have been missed.
+// check renews soon, because a message said that the lock is gone, or messages may have been
+// missed.
 func (l *lease) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +248,7 @@ func (l *lease) check() {
 	}
 }
 
-// checkSpread keeps the holders of a session from asking all at once.
+// checkSpread staggers the renewals of a session's holders.
 const checkSpread = 10 * time.Millisecond
 
 var errRanOut = errors.New("its TTL ran out before it could be renewed")
@@ -271,7 +277,8 @@ func (l *lease) extend(ctx context.Context) error {
 	}
 }
 
-// extendNow sets the TTL again, if it can before the deadline. The new one counts from before the request was sent.
+// extendNow sets the TTL again if it can before the deadline. The new TTL counts from before the
+// request was sent.
 func (l *lease) extendNow(ctx context.Context) error {
 	l.mu.Lock()
 	since, until := l.since, l.until
@@ -340,8 +347,8 @@ func (ls *leases) add(l *lease) bool {
 	return true
 }
 
-// sleepLook is how long, after the machine has woken, a hold may go on that has run out while it was
-// suspended: the timers of the leases stopped, too.
+// sleepLook bounds how long a hold that ran out during a suspension may go on after the machine
+// wakes. The leases' timers stopped, too.
 const sleepLook = 250 * time.Millisecond
 
 // lookForSleep judges all leases again after the machine was suspended.
@@ -370,7 +377,7 @@ func (ls *leases) remove(l *lease) {
 	delete(ls.all, l)
 }
 
-// of are the leases of a lock; of all locks when it is not named.
+// of returns the leases of a lock, or all of them if no lock is named.
 func (ls *leases) of(lock string) (found []*lease) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

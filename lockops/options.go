@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Option changes one lock. One that a kind of lock cannot keep makes Check and every Acquire of it fail (ErrOption):
-// no caller should rely on something that is not done.
+// Option changes one lock. Check and every Acquire fail with ErrOption if the kind of lock does not
+// support it: no caller should rely on an ignored option.
 type Option func(*options)
 
 type options struct {
@@ -29,7 +29,7 @@ type options struct {
 	err       error
 }
 
-// optionSet has a bit for each option: those given, or those that a kind of lock supports.
+// optionSet is a bit set of options: those given, or those that a kind of lock supports.
 type optionSet uint16
 
 const (
@@ -54,7 +54,7 @@ var optionNames = [...]string{
 	"OnWaiting", "OnRenew", "OnAsked", "OnBehind",
 }
 
-// The options that each kind of lock keeps.
+// The options that each kind of lock supports.
 const (
 	everyKindKeeps  = optLabel | optReentry | optWaiting
 	zkMutexKeeps    = everyKindKeeps | optRecipe | optPrefix | optBehind
@@ -78,7 +78,7 @@ const (
 	minTTL     = 10 * time.Millisecond
 )
 
-// newOptions reads the options of a lock that keeps only some.
+// newOptions reads the options of a lock that supports only some.
 func newOptions(keeps optionSet, opts []Option) options {
 	queue, _ := recipe.QueueByName("curator")
 	o := options{queue: queue, ttl: defaultTTL, renew: true, fence: true}
@@ -91,15 +91,16 @@ func newOptions(keeps optionSet, opts []Option) options {
 	return o
 }
 
-// refuse records why the lock cannot work as it was made; the first reason counts.
+// refuse records why the lock cannot work; only the first reason counts.
 func (o *options) refuse(format string, args ...any) {
 	if o.err == nil {
 		o.err = worded{fmt.Sprintf(format, args...), []error{ErrOption}}
 	}
 }
 
-// Check returns what every Acquire of a lock would fail with whatever the servers say, such as ErrOption or
-// ErrMasters; nil for a lock that was not made by this package. It sends nothing.
+// Check returns the error that every Acquire would fail with regardless of the servers, such as
+// ErrOption or ErrMasters. It returns nil for a lock that this package did not make. It sends
+// nothing.
 func Check(l Locker) error {
 	if own, ok := l.(interface{ check() error }); ok {
 		return own.check()
@@ -142,7 +143,7 @@ func WithRecipe(name string) Option {
 	}
 }
 
-// WithQueue is WithRecipe for a recipe at hand.
+// WithQueue is WithRecipe for a recipe.Queue value.
 func WithQueue(queue recipe.Queue) Option {
 	return func(o *options) {
 		o.given |= optRecipe
@@ -194,7 +195,8 @@ func WithMasterLimit(limit time.Duration) Option {
 	}
 }
 
-// WithoutToken does without the newest fencing token next to the key of a Redis mutex, which stays for a day.
+// WithoutToken stores no fencing token next to the key of a Redis mutex, where it would stay for a
+// day.
 func WithoutToken() Option {
 	return func(o *options) {
 		o.given |= optToken
@@ -222,11 +224,11 @@ func OnWaiting(f func(name string)) Option {
 	}
 }
 
-// Queue is the place of a waiting contender, as it was when it last looked.
+// Queue is the place of a waiting contender when it last looked.
 type Queue struct {
 	Name string // of the contender
-	// Holder is the name of the first contender, which holds the lock, among others perhaps; Position counts
-	// the contenders before it.
+	// Holder is the name of the first contender, which holds the lock, perhaps with others.
+	// Position counts the contenders before it.
 	Holder   string
 	Position int
 }
@@ -248,9 +250,9 @@ func OnRenew(f func(deadline time.Time)) Option {
 	}
 }
 
-// OnAsked is called when a Redis master has first answered an Acquire or TryAcquire of a mutex, with the time
-// by its own clock at which it looked: a server looks for one client after another, so these times are the
-// order in which the contenders came. It must not block.
+// OnAsked is called when a Redis master first answers an Acquire or TryAcquire of a mutex. It gets
+// the time on the master's own clock at which it looked. A server handles one client after another,
+// so these times give the order of arrival. It must not block.
 func OnAsked(f func(at time.Time)) Option {
 	return func(o *options) {
 		o.given |= optAsked

@@ -27,8 +27,8 @@ func (k *redisKey) attempt(since int64) *redisAttempt {
 	return &redisAttempt{k: k, value: k.session.newValue(k.opts.label), since: since}
 }
 
-// try asks for the lock until there is an answer: nil taken, ErrHeld and the holder's TTL. Lost replies are asked for
-// again with the same value, which the script knows again.
+// try asks for the lock until there is an answer: nil if it was taken, or ErrHeld and the holder's
+// TTL. After a lost reply it asks again with the same value, which the script recognizes.
 func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) {
 	var why error // why there is no answer
 	for polls := 0; ; polls++ {
@@ -62,8 +62,8 @@ func (a *redisAttempt) record(got verdict) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
 	}
-	// By a refusal we do not have it, unless an earlier request is still on its way.
-	// An error reply may come from behind the SET: a script is not undone.
+	// A refusal means that we do not have it, unless an earlier request is still on its way. An
+	// error reply may come from behind the SET: a script is not undone.
 	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) ||
 		a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
 	if got.at == 0 {
@@ -151,9 +151,9 @@ func settled(err error) bool {
 // removeAttempts bounds a removal in the background. The TTL does the rest.
 const removeAttempts = 5
 
-// removeLater removes a key once no request of ours can take it any more: also while the session is being
-// closed, since that is at most a request limit and clockMaxAge/500 away. Close cuts the wait between two
-// attempts short, for one more.
+// removeLater removes a key once no request of ours can take it any more, even while the session is
+// closing: that wait is at most a request limit plus clockMaxAge/500. Close cuts the wait between
+// two attempts short and makes one more.
 func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
 	time.Sleep(s.clock.until(lateUntil))
 	for i := range removeAttempts {
@@ -269,8 +269,9 @@ func (r *redisGrant) endsLater() bool {
 	return r.k.session.clock.before(expires)
 }
 
-// removed reads the answer to a release: a key that is gone was deleted by the request before, if its answer
-// was lost. One that was not sent deleted nothing: before its TTL can have run out, the key was lost.
+// removed reads the answer to a release. A missing key was deleted by an earlier request whose
+// answer was lost. If that request was never sent and the TTL cannot have run out, the lock was
+// lost.
 func (r *redisGrant) removed(err, unanswered error) error {
 	if k := r.k; k.session.clock.before(r.lateUntil) {
 		k.session.goDo(func() {

@@ -19,11 +19,11 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// clientName shows in CLIENT LIST for connections whose options name none.
+// clientName is shown in CLIENT LIST for connections whose options name none.
 const clientName = "lockscope"
 
-// dialClient makes a client that sends each request once, within its limit. dials counts its connections: each
-// may lead to another server than the one before.
+// dialClient makes a client that sends each request once, within its limit. dials counts its
+// connections, since each may lead to another server than the one before.
 func dialClient(given *redis.UniversalOptions, limit time.Duration, dials *atomic.Uint64) redis.UniversalClient {
 	o := *given
 	o.Addrs = slices.Clone(given.Addrs)
@@ -54,7 +54,8 @@ func orElse(given, standard time.Duration) time.Duration {
 	return standard
 }
 
-// withName names a connection. go-redis itself would give a connection up whose user may not do that.
+// withName names a connection. go-redis itself would drop a connection whose user may not set a
+// name.
 func withName(name string, next func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
 	name = cmp.Or(name, clientName)
 	return func(ctx context.Context, cn *redis.Conn) error {
@@ -122,7 +123,7 @@ type nowhere struct{}
 func (nowhere) Network() string { return "none" }
 func (nowhere) String() string  { return "not connected" }
 
-// nodeName is a master in errors.
+// nodeName is the name of a master in errors.
 func nodeName(o *redis.UniversalOptions) string { return strings.Join(o.Addrs, ",") }
 
 // adopted checks that a caller's client repeats no request and keeps to deadlines, and returns its name.
@@ -182,7 +183,7 @@ func (r *reach) Deadline() (time.Time, bool) {
 	return r.until, true
 }
 
-// reachKey finds a reach by its Value: clients wrap contexts.
+// reachKey finds a reach through Value, since clients wrap contexts.
 type reachKey struct{}
 
 // Value implements context.Context.
@@ -193,7 +194,7 @@ func (r *reach) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// restart lets the limit count from now.
+// restart makes the limit count from now.
 func (r *reach) restart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +202,8 @@ func (r *reach) restart() {
 	r.until = r.since.Add(r.limit)
 }
 
-// connect gives a step of the handshake the time that is left for connecting; the limit counts from its end.
+// connect runs a step of the handshake within the time left for connecting. The request limit then
+// counts from its end.
 func (r *reach) connect(step func() error) error {
 	r.mu.Lock()
 	r.until = r.began.Add(r.master.session.opts.limit)
@@ -210,14 +212,16 @@ func (r *reach) connect(step func() error) error {
 	return step()
 }
 
-// waited is how long the request could not be sent: its connection was made, or its script was not known.
+// waited returns how long the request could not be sent, because its connection was not made yet or
+// its script was unknown.
 func (r *reach) waited() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.since.Sub(r.began)
 }
 
-// took is how long the newest request took, from when it could be sent until it was answered or given up.
+// took returns the duration of the newest request, from when it could be sent until it was answered
+// or given up.
 func (m *master) took() time.Duration { return time.Duration(m.newest.Load()) }
 
 // done records the answer, or its absence, and how long that took.
@@ -230,7 +234,7 @@ func (r *reach) done(err error) {
 	}
 }
 
-// connecting is done in the context of a request that needs a new connection.
+// connecting runs in the context of a request that needs a new connection.
 func connecting(ctx context.Context, step func() error) error {
 	if r, ok := ctx.Value(reachKey{}).(*reach); ok {
 		return r.connect(step)

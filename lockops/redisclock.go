@@ -17,7 +17,7 @@ type clockReading struct {
 // after its limit could an abandoned request still take a lock.
 const clockMaxAge = 10 * time.Second
 
-// clockFor reads the clock of a key's server: in a Cluster, each slot has its own.
+// clockFor reads the clock of a key's server; in a Cluster each slot has its own.
 func (m *master) clockFor(key string, limit time.Duration) (clockReading, error) {
 	slot := m.clockSlot(key)
 	dials := m.dials.Load()

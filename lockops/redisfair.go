@@ -214,7 +214,7 @@ func (w *waiter) poke() {
 	}
 }
 
-// take is the message since the last time, nil if there was none.
+// take returns the newest message since the last call, or nil.
 func (w *waiter) take() *turn {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -127,7 +127,7 @@ func (m *master) probe(limit time.Duration) error {
 	return nil
 }
 
-// claim replaces a master's run id; other is the master that already has it.
+// claim replaces a master's run id. other is the master that already has the new one.
 func (i *identities) claim(runID, before string, m *master) (other *master) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -57,8 +57,8 @@ func (m *master) meet(limit time.Duration) error {
 	return err
 }
 
-// releasing notes that a vote is about to be taken back, until done is called: the master has answered, or
-// has not in time.
+// releasing records that a vote is about to be taken back. Call done once the master has answered
+// or timed out.
 func (m *master) releasing(key string) (done func()) {
 	ended := make(chan struct{})
 	m.mu.Lock()
@@ -79,7 +79,7 @@ func (m *master) releasing(key string) (done func()) {
 	}
 }
 
-// releases are the votes for a key that are being taken back now; awaitReleases waits for them.
+// releases returns the votes for a key that are being taken back now; pass them to awaitReleases.
 func (m *master) releases(key string) []chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,8 +101,8 @@ func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	}
 }
 
-// failed names the server of an error: of a Cluster, where it is known, the one that could not be reached,
-// and not those that it was asked for by.
+// failed names the server of an error. In a Cluster that is the server that could not be reached,
+// if known, not the one that redirected to it.
 func (m *master) failed(err error) error {
 	node := m.name
 	var op *net.OpError
@@ -112,7 +112,8 @@ func (m *master) failed(err error) error {
 	return &NodeError{Node: node, Err: err}
 }
 
-// counts is "1" where PUBLISH counts all who hear a message: a Cluster's servers count their own clients only.
+// counts returns "1" if PUBLISH counts every receiver. A Cluster's servers count only their own
+// clients.
 func (m *master) counts() string {
 	if m.cluster {
 		return "0"
@@ -297,7 +298,7 @@ func (m *master) judge(reply, key string, asked clockReading) (verdict, error) {
 
 var errLate = errors.New("the request reached the master too late, or its clock was set")
 
-// timeByKey asks the server of a Cluster that has a key for its time, in µs since 1970.
+// timeByKey asks the Cluster server that has a key for its time, in µs since 1970.
 func (m *master) timeByKey(r *reach, key string) (int64, error) {
 	reply, err := m.eval(r, clockScript, []string{key})
 	if err != nil {
@@ -312,14 +313,14 @@ func (m *master) timeByKey(r *reach, key string) (int64, error) {
 	return s*1e6 + us, nil
 }
 
-// compare runs a script that acts on a key if it has our value: nil if it did, otherwise a *NodeError with ErrGone,
-// ErrOther, or why there was no answer.
+// compare runs a script that acts on a key if it has our value. It returns nil if it did, otherwise
+// a *NodeError with ErrGone, ErrOther, or the reason why there was no answer.
 func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
 	_, err := m.compareReply(ctx, sc, keys, limit, args...)
 	return err
 }
 
-// compareReply is compare with the script's reply.
+// compareReply is compare, and also returns the script's reply.
 func (m *master) compareReply(
 	ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any,
 ) (string, error) {

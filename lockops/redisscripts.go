@@ -50,7 +50,7 @@ var clockLua string
 type script struct {
 	source string
 	sha    string
-	// answers are all that it may say, of one that compare runs.
+	// answers are all possible replies of a script that compare runs.
 	answers []string
 }
 
@@ -70,16 +70,16 @@ var (
 	clockScript       = newScript(clockLua)
 )
 
-// answered reports whether the server has replied, be it with an error.
+// answered reports whether the server has replied, even with an error.
 func answered(err error) bool { return err == nil || redisreply.Is(err) }
 
 // answeredItself reports whether the server itself has replied, as far as the reply shows.
 func answeredItself(err error) bool { return err == nil || redisreply.OfRedis(err) }
 
-// transient reports whether it is worth asking again.
+// transient reports whether the request is worth repeating.
 func transient(err error) bool { return redisreply.Transient(err) }
 
-// refused reports whether a server has answered with an error that it will answer with again.
+// refused reports whether a server answered with an error that it would give again.
 func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
 
 // foreignReply is the error for a reply that the script never gives. Another program has answered,
@@ -115,7 +115,8 @@ var (
 	scriptCommand = regexp.MustCompile(`redis\.p?call\('(\w+)', ([A-Za-z]+(?:\[\d\])?)?`)
 )
 
-// explain turns a denial into a DeniedError. Of a script, servers report only the line, which is looked up here.
+// explain turns a denial into a DeniedError. For a script, servers report only the line, so the
+// command is looked up here.
 func explain(err error, sc *script, keys []string) error {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -144,7 +145,7 @@ func explain(err error, sc *script, keys []string) error {
 	return d
 }
 
-// commandAt is the command in the line of a script that a reply names, and its key.
+// commandAt returns the command, and its key, in the script line that a reply names.
 func (sc *script) commandAt(text string, keys []string) (command, key string) {
 	m := scriptLine.FindStringSubmatch(text)
 	if m == nil {

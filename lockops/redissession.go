@@ -67,7 +67,7 @@ type RedisSession struct {
 	work   sync.WaitGroup // with mu: no caller enters after closed
 }
 
-// sessionBytes is how many of a value's sixteen random bytes are the session's.
+// sessionBytes is the number of a value's sixteen random bytes that identify the session.
 const sessionBytes = 9
 
 // NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3

@@ -66,7 +66,7 @@ func (w *subscriber) start() {
 	}
 }
 
-// ready waits, at most limit, until messages arrive; false: they do not.
+// ready waits, at most limit, until messages arrive; false if they do not.
 func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, error) {
 	w.start()
 	var late <-chan time.Time
@@ -184,7 +184,7 @@ func (w *subscriber) renew() *redis.PubSub {
 	return pubsub
 }
 
-// channels are those to subscribe to.
+// channels returns the channels to subscribe to.
 func (w *subscriber) channels() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +233,7 @@ func (w *subscriber) receive(m any) {
 	}
 }
 
-// set notes whether messages arrive.
+// set records whether messages arrive.
 func (w *subscriber) set(stands bool, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

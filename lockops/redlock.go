@@ -27,7 +27,7 @@ type Redlock struct {
 	session *RedisSession
 	opts    options
 	lock    lockKey
-	// The keys of scripts: the lock's, and with that of its waiters.
+	// The keys for scripts: the lock's alone, and the lock's with its waiters'.
 	key, keyAndTurns []string
 }
 
@@ -49,7 +49,7 @@ func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	return l
 }
 
-// limit is how long a master may take to answer: longer over a slow link.
+// limit returns how long a master may take to answer, which is longer over a slow link.
 func (l *Redlock) limit(m *master) time.Duration {
 	return min(max(l.opts.limit, 2*m.took()), l.opts.limitMost())
 }
@@ -105,7 +105,7 @@ func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	return h, nil
 }
 
-// candidate is one Acquire, by its name among the waiters.
+// candidate is one Acquire, with its name among the waiters.
 type candidate struct {
 	l       *Redlock
 	name    string
@@ -152,7 +152,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	return h, err
 }
 
-// hold asks the first, and then, or at once, all others.
+// hold asks the first master, and then, or at once, all others.
 func (e *election) hold(ctx context.Context, first *vote, atOnce bool) (*Hold, error) {
 	e.request(first)
 	if !atOnce {
@@ -215,7 +215,7 @@ func (c *candidate) pause(ctx context.Context, failed error) error {
 	return nil
 }
 
-// close leaves the waiters of all masters, in the background.
+// close removes the candidate from the waiters of all masters, in the background.
 func (c *candidate) close() {
 	if c.w != nil {
 		c.l.session.waiters.remove(c.name)
@@ -225,7 +225,8 @@ func (c *candidate) close() {
 	}
 }
 
-// leave takes it out of a master's waiters, behind its request, and again when that may have been executed late.
+// leave removes the candidate from a master's waiters after its request is done, and again if that
+// may have been executed late.
 func (c *candidate) leave(v *vote) {
 	l := c.l
 	leave := func() error {

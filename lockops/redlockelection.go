@@ -51,7 +51,6 @@ func (e *election) first() *vote {
 	return &e.votes[0]
 }
 
-// request asks a master for its vote.
 func (e *election) request(v *vote) {
 	v.asked = true
 	e.open++
@@ -97,7 +96,7 @@ func (e *election) await(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// count waits until the outcome is certain, not for slow masters.
+// count waits until the outcome is certain. It does not wait for slow masters.
 func (e *election) count(ctx context.Context) error {
 	quorum := e.l.session.quorum()
 	if err := e.await(ctx, func() bool { return e.yes >= quorum || e.yes+e.open < quorum }); err != nil {
@@ -158,7 +157,8 @@ func (e *election) rollBack(back chan<- error) (started int) {
 	return len(e.votes)
 }
 
-// tookBack notes a vote that was taken back. Once a majority is free, the next waiter is notified.
+// tookBack records a vote that was taken back. Once a majority is free, the next waiter is
+// notified.
 func (e *election) tookBack(waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,7 +188,8 @@ func (r *redlockGrant) name() string { return r.e.value }
 // token: Redlock has no order that a token could follow.
 func (r *redlockGrant) token() (uint64, bool) { return 0, false }
 
-// prolong renews the TTL on a majority. Without one, whatever the reason, the lock is lost at once.
+// prolong renews the TTL on a majority. Without a majority, whatever the reason, the lock is lost
+// at once.
 func (r *redlockGrant) prolong(ctx context.Context) error {
 	e := r.e
 	round, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.l.opts.ttl/3)

@@ -13,10 +13,12 @@ type vote struct {
 	e      *election
 	master *master
 
-	// Used by the counting goroutine alone: it was asked, or passed over, its answer is in, and it counts.
+	// Used only by the counting goroutine: whether the master was asked or passed over, whether its
+	// answer is in, and whether it counts.
 	asked, counted, gave bool
 
-	// On the master that orders the waiters: that it is, the waiter's name and place, whether it lets others go first.
+	// On the master that orders the waiters: whether it does, the waiter's name and place, and
+	// whether it lets others go first.
 	queues bool
 	name   string
 	since  int64
@@ -34,9 +36,9 @@ type vote struct {
 // errNoVote: the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
-// request sends the first request to set the key, when earlier votes of this session have been taken back: a
-// master that their release did not wait for would refuse. A silent one is not waited for. requestMu is held
-// already.
+// request sends the first request to set the key once earlier votes of this session have been taken
+// back. A master whose release is still pending would refuse. It does not wait for a silent one.
+// requestMu is held already.
 func (v *vote) request(before []chan struct{}) {
 	defer v.requestMu.Unlock()
 	if !v.master.admit(v.limit()) {
@@ -79,8 +81,8 @@ func (v *vote) set() {
 	}
 }
 
-// entitled returns an error for a master that is the same server as another, or that may not vote yet, by
-// what it says of itself now, or has said since.
+// entitled returns an error for a master that is the same server as another, or that may not vote
+// yet. It goes by the newest INFO that the master gave since an instant.
 func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
 	if err := v.master.identify(since, v.limit()); err != nil {
@@ -89,16 +91,17 @@ func (v *vote) entitled(since time.Time) error {
 	return v.master.mayVote(o.ttl)
 }
 
-// result reports whether the vote counts, and from when. One that does not is taken back with the others.
+// result reports whether the vote counts, and from when. A vote that does not count is taken back
+// with the others.
 func (v *vote) result() (taken bool, sent time.Time, err error) {
 	v.requestMu.Lock()
 	defer v.requestMu.Unlock()
 	return v.has && v.err == nil, v.sent, v.err
 }
 
-// prolong renews the TTL, trying again without an answer until ctx ends. A master that has no key of ours is
-// asked for one, so as to have more than a bare majority again; that counts from the next time on only, since the key
-// may have belonged to another client in between.
+// prolong renews the TTL, and tries again without an answer until ctx ends. It asks a master that
+// lacks our key for a new vote, to have more than a bare majority again. Such a vote counts only
+// from the next renewal on, since another client may have had the key in between.
 func (v *vote) prolong(ctx context.Context) error {
 	for {
 		err := v.prolongOnce(ctx)
@@ -134,8 +137,9 @@ func (v *vote) prolongOnce(ctx context.Context) error {
 	return err
 }
 
-// rollBack deletes the key behind all other requests, and sends the outcome: nil deleted, errNoVote, or a
-// *NodeError. If it cannot be certain then that nothing of ours is left or will come, it continues trying.
+// rollBack deletes the key after all other requests and sends the outcome: nil if it was deleted,
+// errNoVote, or a *NodeError. It keeps trying until it is certain that nothing of ours is left or
+// will arrive.
 func (v *vote) rollBack(back chan<- error, done func()) {
 	v.requestMu.Lock()
 	v.over = true
@@ -166,7 +170,7 @@ func (v *vote) rollBack(back chan<- error, done func()) {
 	}
 }
 
-// release deletes the key. The master that orders the waiters says whether there are any.
+// release deletes the key. The master that orders the waiters also reports whether there are any.
 func (v *vote) release() (waits bool, err error) {
 	keys := v.e.l.key
 	if v.e.first() == v {

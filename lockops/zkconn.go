@@ -87,14 +87,14 @@ func (w wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// errNoACL prevents a node that is open to more users than its directory, or to none.
+// errNoACL prevents creating a node that is open to more users than its directory, or to none.
 var errNoACL = fmt.Errorf("its ACL cannot be read and the session is not authenticated: set one (WithACL, "+
 	"--acl): %w", zk.ErrNoAuth)
 
-// ACL is the access list of nodes that this session's locks create below dir, a path that includes
-// the session's chroot. It is that of WithACL, else the directory's own. If that cannot be read, or
-// its digests are hidden, only this session's authenticated users get access. The error is
-// zk.ErrNoNode if the directory does not exist.
+// ACL returns the access list for nodes that this session's locks create below dir, a path that
+// includes the session's chroot. It is the list given by WithACL, else the directory's own. If the
+// directory's list cannot be read or hides its digests, only this session's authenticated users get
+// access. The error is zk.ErrNoNode if the directory does not exist.
 func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	session, err := s.alive(ctx)
 	if err != nil {
@@ -115,8 +115,8 @@ func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]
 	return s.inherited(dir, r)
 }
 
-// inherited is the access list of nodes created below a directory, from the reply with the
-// directory's own.
+// inherited returns the access list for nodes created below a directory, given the reply with the
+// directory's own list.
 func (s *ZKSession) inherited(dir string, r zkwire.Reply) ([]zk.ACL, error) {
 	acl, err := aclOf(r)
 	switch {

@@ -13,11 +13,11 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// attempt is the side and the patience that a contender queues with.
+// attempt holds the side that a contender queues on and its patience.
 type attempt struct {
 	mode recipe.Mode
 	wait bool
-	// inside is the write that a read is taken inside of, nil for any other contender.
+	// inside is the write that encloses this read; nil for any other contender.
 	inside *zkGrant
 }
 
@@ -32,7 +32,8 @@ type contender struct {
 	proofs   proofs
 }
 
-// contend queues once. Whatever it ends with but success, its node is gone, or its removal continues in the background.
+// contend queues once. Unless it succeeds, its node is gone, or the removal continues in the
+// background.
 func (q *zkQueue) contend(ctx context.Context, a attempt) (*Hold, error) {
 	session, err := q.session.alive(ctx)
 	if err == nil && a.inside != nil && session != a.inside.id {
@@ -117,7 +118,7 @@ func (c *contender) enter(ctx context.Context) (listing, error) {
 	return found, err
 }
 
-// made takes the answer to the create request.
+// made handles the answer to the create request.
 func (c *contender) made(ctx context.Context, f *flight) error {
 	path, czxid, err := created(f.replies[0])
 	switch {
@@ -141,7 +142,7 @@ func (c *contender) made(ctx context.Context, f *flight) error {
 	return err
 }
 
-// recover finds out, after the connection broke, whether the node exists, once the session is connected again.
+// recover reconnects after the connection broke and finds out whether the node exists.
 func (c *contender) recover(ctx context.Context) error {
 	s := c.q.session
 	session, err := s.alive(ctx)
@@ -176,7 +177,8 @@ func (c *contender) recover(ctx context.Context) error {
 	}
 }
 
-// check looks up the place of the node in the queue: nil first, *blocked behind another, errAgain not there.
+// check looks up the node's place in the queue. It returns nil if the node is first, *blocked if it
+// is behind another, and errAgain if it is missing.
 func (c *contender) check(list listing) error {
 	if _, number, ok := recipe.SplitSequence(c.node.path); ok && (number < 0 || number == math.MaxInt32) {
 		return c.q.spent()
@@ -187,8 +189,8 @@ func (c *contender) check(list listing) error {
 	}
 	own := c.node.name()
 	i := slices.IndexFunc(entries, func(e recipe.Entry) bool { return e.Name == own })
-	// Numbers repeat only in a directory that was deleted and created again: then another client has the node
-	// of this name.
+	// Numbers repeat only in a directory that was deleted and created again. Then the node of this
+	// name is another client's.
 	if i < 0 || !c.node.unique && list.czxid > c.node.czxid {
 		return errAgain
 	}
@@ -202,8 +204,8 @@ func (c *contender) check(list listing) error {
 	return &blocked{by: entries[before], first: entries[:i]}
 }
 
-// checkInside grants a read for the write that it is taken inside of: while the write's node exists, no other
-// client holds the lock, and from now on the read's is before everybody else's.
+// checkInside grants a read that is taken inside a write. While the write's node exists, no other
+// client holds the lock, and the read's node is ahead of all others.
 func (c *contender) checkInside(entries []recipe.Entry) error {
 	write := c.inside.name()
 	if !slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == write }) {
@@ -234,7 +236,8 @@ func (c *contender) behind(stranger *RecipeError) bool {
 	return !ok || !ownOK || own-seq > 0
 }
 
-// await waits until something has happened to the node before, or to the connection. It never waits without a watch.
+// await waits for a change of the node before it, or of the connection. It never waits without a
+// watch.
 func (c *contender) await(ctx context.Context, b *blocked) error {
 	return c.q.session.awaitTurn(ctx, c.session, c.q.dir+"/"+b.by.Name, func() { c.report(b) })
 }
@@ -250,8 +253,9 @@ func (c *contender) report(b *blocked) {
 	}
 }
 
-// How long a failed Acquire waits for its node to be gone before it leaves that to the background: while its context
-// lasts, and after that time enough for a healthy server and little for the caller.
+// How long a failed Acquire waits for its node to be removed before it leaves that to the
+// background. The first applies while its context lasts, the second after that: long enough for a
+// healthy server, and short for the caller.
 const (
 	abandonWait = 2 * time.Second
 	abandonLate = 50 * time.Millisecond
@@ -302,7 +306,8 @@ func (s *ZKSession) removeCreated(session int64, n *node, creating *flight) remo
 	return s.remove(session, n)
 }
 
-// granted makes the hold, if the session is certain to live for a while. One that has waited for long proves it first.
+// granted makes the hold if the session is certain to live for a while. After a long wait it proves
+// that first.
 func (c *contender) granted(ctx context.Context) (*Hold, error) {
 	s := c.q.session
 	if !s.leased(c.session, leastLease) {

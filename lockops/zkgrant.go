@@ -24,14 +24,14 @@ func (z *zkGrant) name() string { return z.node.name() }
 
 func (z *zkGrant) token() (uint64, bool) { return z.number, z.number != 0 }
 
-// errRemoved is the cause of a loss where an operator, or another client, deleted the node.
+// errRemoved is the cause of a loss when an operator or another client deleted the node.
 var errRemoved = errors.New("its node was deleted")
 
 // watchAfter delays the watch on the holder's own node. Shorter holds save the request.
 const watchAfter = 5 * time.Millisecond
 
-// begin looks after the hold from now on, unless Close has begun: that removes the nodes of this session's holds, which
-// makes others in it first.
+// begin starts to watch over the hold, unless Close has begun. Close removes the nodes of this
+// session's holds.
 func (z *zkGrant) begin() error {
 	_, timeout := z.session.tap.Session()
 	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
@@ -43,13 +43,13 @@ func (z *zkGrant) begin() error {
 	return nil
 }
 
-// end stops to look after the hold.
+// end stops watching over the hold.
 func (z *zkGrant) end() {
 	z.session.held.remove(z)
 	z.timer.Stop()
 }
 
-// lost ends the hold, and removes the node in case its session turns out to live.
+// lost ends the hold, and removes the node in case the session is still alive.
 func (z *zkGrant) lost(reason error) {
 	z.end()
 	if z.grant.lost() != nil {
@@ -72,10 +72,11 @@ func (z *zkGrant) leaveInner(ctx context.Context) {
 	}
 }
 
-// abandon has nothing to do: lost has done it.
+// abandon does nothing: lost has already removed the node.
 func (z *zkGrant) abandon() {}
 
-// judge has nothing to do: whether the session still had the node is what the servers answer to a release.
+// judge does nothing: the servers' answer to a release shows whether the session still had the
+// node.
 func (z *zkGrant) judge() {}
 
 // watch ends the hold as soon as its node is deleted.
@@ -136,7 +137,8 @@ func (z *zkGrant) release(ctx context.Context) error {
 	return z.released(ctx, s.forget(ctx, z.id, z.node), false)
 }
 
-// released turns the outcome of a removal into the error of Release. asked: an earlier request's answer was lost.
+// released turns the outcome of a removal into the error of Release. asked means that an earlier
+// request's answer was lost.
 func (z *zkGrant) released(ctx context.Context, r removal, asked bool) error {
 	now, _ := z.session.tap.Session()
 	switch {
@@ -150,7 +152,7 @@ func (z *zkGrant) released(ctx context.Context, r removal, asked bool) error {
 	return nil
 }
 
-// extend has a quorum prove the node now, unless the hold is lost meanwhile.
+// extend asks a quorum to confirm the node now, unless the hold is lost meanwhile.
 func (z *zkGrant) extend(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -31,8 +31,8 @@ import (
 // after a silence less by the length of the silence (see zkwire.Tap's Kept).
 const (
 	beatsPerTimeout = 8
-	// earlyZK ends a hold before that, in addition to one percent for clocks that run at different
-	// rates.
+	// earlyZK ends a hold before its deadline, in addition to one percent for clocks that run at
+	// different rates.
 	earlyZK = 2 * time.Millisecond
 )
 
@@ -41,7 +41,7 @@ var (
 	errSilence = errors.New("no quorum of the zookeeper servers has answered in time")
 )
 
-// lease returns which session there is, and until when it is certain to live.
+// lease returns the current session and the time until which it is certain to live.
 func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	session, timeout, since := s.tap.Kept()
 	_, _, sent := s.tap.Committed()
@@ -53,8 +53,8 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	return session, s.sleep.correct(since, end.Add(-timeout/100-earlyZK))
 }
 
-// A hold begins where its session is certain to live for such a part of the timeout; slowLease is for servers
-// so slow that more cannot be proven.
+// A hold begins only if its session is certain to live for such a part of the timeout. slowLease is
+// for servers too slow to prove more.
 const (
 	leastLease = 4
 	slowLease  = 8
@@ -67,7 +67,7 @@ func (s *ZKSession) leased(session int64, part time.Duration) bool {
 	return current == session && s.clock.until(deadline) > timeout/part
 }
 
-// prove has a quorum commit that a node is there, and so that its session lives.
+// prove asks a quorum to confirm that a node exists, and thus that its session lives.
 func (s *ZKSession) prove(ctx context.Context, session int64, path string) error {
 	r, err := s.call(ctx, session, checkRequest([]string{path}))
 	if r.Sent.IsZero() && err != nil {
@@ -77,14 +77,15 @@ func (s *ZKSession) prove(ctx context.Context, session int64, path string) error
 	return err
 }
 
-// proofs are those that a contender's session lives which were not enough to begin a hold.
+// proofs counts a contender's proofs that its session lives which were too short to begin a hold.
 type proofs struct {
 	n     int
 	since time.Time
 }
 
-// proveLease returns nil once the session is certain to live for a while, errLook when the queue must be
-// looked at before that is proven again. Who does not wait has it proven for one session timeout.
+// proveLease returns nil once the session is certain to live for a while. It returns errLook when
+// the queue must be read again before the next proof. A caller that does not wait tries for one
+// session timeout.
 func (c *contender) proveLease(ctx context.Context) error {
 	s, p := c.q.session, &c.proofs
 	if p.n == 0 {
@@ -120,9 +121,10 @@ func (c *contender) proveLease(ctx context.Context) error {
 }
 
 const (
-	// reportsPerTimeout: the leader learns at least this often which sessions a server has heard of.
+	// reportsPerTimeout is the least number of reports in a timeout by which the leader learns the
+	// sessions that a server has heard of.
 	reportsPerTimeout = 4
-	// restPerTimeout is for a first proof that came too soon.
+	// restPerTimeout sets the wait after a first proof that came too soon.
 	restPerTimeout = 16
 )
 
@@ -141,7 +143,7 @@ type heldNodes struct {
 	wake  chan struct{} // look now
 }
 
-// add begins to look after a hold.
+// add starts to watch over a hold.
 func (h *heldNodes) add(z *zkGrant, now time.Time, timeout time.Duration) {
 	h.mu.Lock()
 	h.holds[z] = struct{}{}
@@ -158,7 +160,8 @@ func (h *heldNodes) remove(z *zkGrant) {
 	delete(h.holds, z)
 }
 
-// begin lists the holds. Without any, it does not look again until one is added, unless there may soon be another.
+// begin lists the holds. Without any, the next look waits until one is added, unless another may
+// come soon.
 func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,15 +172,15 @@ func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	return slices.Collect(maps.Keys(h.holds))
 }
 
-// beatNow has the next heartbeat sent at once.
+// beatNow makes the next heartbeat go out at once.
 func (h *heldNodes) beatNow() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.beat = time.Time{}
 }
 
-// due reports whether a heartbeat is due, and counts it as sent; next is the time of the next one. A request
-// that a quorum has committed is as good as one.
+// due reports whether a heartbeat is due, and counts it as sent. next is the time of the next one.
+// Any request that a quorum has committed counts as a heartbeat.
 func (h *heldNodes) due(now, committed time.Time, every time.Duration) (due bool, next time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,8 +203,8 @@ func (h *heldNodes) look() {
 // idle is the time between looks without holds.
 const idle = time.Hour
 
-// keepHolds looks after the holds of the session until it is closed: it sends the heartbeats, and ends the holds whose
-// session has ended or is no longer certain to live, without having to hear of it from any server.
+// keepHolds watches over the session's holds until it is closed. It sends the heartbeats. It ends
+// holds whose session has ended or is no longer certain to live, without hearing from any server.
 func (s *ZKSession) keepHolds() {
 	timer := time.NewTimer(idle)
 	defer timer.Stop()

@@ -133,8 +133,8 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 			return h, nil
 		}
 		inner, err := l.queue.readInside(ctx, g.backend.(*zkGrant))
-		// The write was kept from being released meanwhile. If no other client holds it any more and the
-		// release fails, it is done in the background.
+		// The write could not be released meanwhile. If this was its last hold and the release
+		// fails, that continues in the background.
 		_ = h.Release(ctx)
 		return inner, err
 	}
@@ -144,8 +144,8 @@ func (l *zkSide) reenter(ctx context.Context) (*Hold, error) {
 	return nil, nil
 }
 
-// readInside takes the lock for reading while the write w is held. The write takes it once and keeps it as
-// long as itself, so that no second node ever has its number.
+// readInside takes the lock for reading while the write w is held. The write takes the read once
+// and keeps it until its own end, so that no second node ever has its number.
 func (q *zkQueue) readInside(ctx context.Context, w *zkGrant) (*Hold, error) {
 	var read *Hold
 	select {

@@ -14,14 +14,14 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// makeDir creates a lock's directory and missing parents, as containers, which servers remove when they have
-// been emptied, or as persistent nodes where there are no containers. It returns NoNode when a parent was
-// deleted meanwhile.
+// makeDir creates a lock's directory and missing parents. They are containers, which servers remove
+// once emptied, or persistent nodes on servers without containers. It returns NoNode when a parent
+// was deleted meanwhile.
 func (s *ZKSession) makeDir(ctx context.Context, session int64, path string) error {
 	return s.make(ctx, session, path, nil, opCreateContainer)
 }
 
-// makeNode is makeDir for one that stays, and has data.
+// makeNode is makeDir for a node that has data and stays.
 func (s *ZKSession) makeNode(ctx context.Context, session int64, path string, data []byte) error {
 	return s.make(ctx, session, path, data, opCreate2)
 }
@@ -56,7 +56,7 @@ func (s *ZKSession) make(ctx context.Context, session int64, path string, data [
 	return err
 }
 
-// parentOf is the path of the node above; false for the root, which has none.
+// parentOf returns the path of the parent node; false for the root.
 func parentOf(path string) (string, bool) {
 	i := strings.LastIndexByte(path, '/')
 	switch {
@@ -114,9 +114,9 @@ type removal struct {
 	err error
 }
 
-// remove deletes a node of a session for as long as it takes: until a server confirms that it is gone, or
-// there is another session or none, which has removed it too. Curator calls this a guaranteed delete
-// (CURATOR-45).
+// remove deletes a node of a session, for as long as it takes. It ends when a server confirms the
+// removal, or when that session has ended, which removes the node too. Curator calls this a
+// guaranteed delete (CURATOR-45).
 func (s *ZKSession) remove(session int64, n *node) removal {
 	var result removal
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -146,7 +146,7 @@ func (s *ZKSession) remove(session int64, n *node) removal {
 	}
 }
 
-// stays is the error of a node that cannot be removed.
+// stays returns the error for a node that cannot be removed.
 func (s *ZKSession) stays(n *node, err error) error {
 	if errors.Is(err, zk.ErrNoAuth) {
 		return fmt.Errorf("node %s stays until the session ends: %w (it may be created but not deleted: "+
@@ -156,7 +156,7 @@ func (s *ZKSession) stays(n *node, err error) error {
 	return err
 }
 
-// patient is call for the clean-up, which continues while the session is being closed.
+// patient is call for clean-up, and continues while the session is being closed.
 func (s *ZKSession) patient(session int64, requests ...zkwire.Request) (*flight, error) {
 	f := s.send(session, requests...)
 	select {
@@ -237,8 +237,8 @@ func (s *ZKSession) find(session int64, n *node) error {
 	return zk.ErrNoNode
 }
 
-// syncedChildren lists a directory as it is on the leader: after a reconnect to a server that lags, a node that the
-// server before has created might be missing.
+// syncedChildren lists a directory as the leader sees it. After a reconnect, a lagging server might
+// not show a node that the previous server created.
 func (s *ZKSession) syncedChildren(session int64, dir string) ([]string, error) {
 	f, err := s.patient(session, pathRequest(opSync, dir), listRequest(dir))
 	if err != nil {

@@ -23,8 +23,8 @@ type zkQueue struct {
 	lock    lockKey
 	dir     string // full path
 	rw      bool
-	// permit builds the name of a semaphore's permit, nil if the directory has none; permitNumbered: the
-	// name is whole.
+	// permit builds the name of a semaphore's permit; nil if the directory has none. permitNumbered
+	// means that the name is complete.
 	permit         func(guid string) string
 	permitNumbered bool
 	dirData        []byte // of a new directory; nil: a container without data
@@ -56,7 +56,7 @@ func (q *zkQueue) kind() string {
 	return kindWords(recipe.Plain)
 }
 
-// zkRecipes are the recipes that have such a lock, the usual one first.
+// zkRecipes returns the recipes for such a lock, the usual one first.
 func zkRecipes(rw bool) (names []string) {
 	for _, r := range recipe.Queues() {
 		if !rw && r.Prefix != nil || rw && r.WritePrefix != nil {
@@ -122,7 +122,7 @@ func (q *zkQueue) tryAcquire(ctx context.Context, mode recipe.Mode) (*Hold, erro
 	}
 }
 
-// errAgain: the contender's node is gone, or its session; make another.
+// errAgain means that the contender's node or its session is gone: make another.
 var errAgain = errors.New("queue again")
 
 // prepare looks at the directory before the first contender of this locker.
@@ -179,7 +179,7 @@ func (q *zkQueue) makeDir(ctx context.Context, session int64) error {
 	return q.session.makeDir(ctx, session, q.dir)
 }
 
-// setACL keeps the access list for the nodes of the directory, once it was read.
+// setACL stores the access list for the directory's nodes once it has been read.
 func (q *zkQueue) setACL(r zkwire.Reply) error {
 	acl := q.session.opts.acl
 	if acl == nil {
@@ -192,10 +192,11 @@ func (q *zkQueue) setACL(r zkwire.Reply) error {
 	return nil
 }
 
-// acl is the access list of contenders' nodes, once the directory was read.
+// acl returns the access list for contenders' nodes, once the directory has been read.
 func (q *zkQueue) acl() []zk.ACL { return *q.nodeACL.Load() }
 
-// spent is the error for a directory whose counter has reached its end: the server repeats its last number.
+// spent returns the error for a directory whose counter is exhausted: the server repeats its last
+// number.
 func (q *zkQueue) spent() error {
 	return fmt.Errorf("directory %s has used up its numbers (2147483647 was the last): use another directory, "+
 		"or delete this one while no client uses it", q.dir)
@@ -238,8 +239,8 @@ func (q *zkQueue) newNode(a attempt) node {
 	return n
 }
 
-// entries sorts a directory's children into those of the queue. Children that no recipe knows are left out.
-// stranger is a contender that cannot be queued with.
+// entries picks the queue's nodes from a directory's children and drops those that no recipe knows.
+// stranger is a contender of an incompatible recipe.
 func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *RecipeError) {
 	own, all := q.opts.queue, []recipe.Queue(nil)
 	entries = make([]recipe.Entry, 0, len(children))
@@ -272,7 +273,8 @@ func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *
 	return entries, stranger
 }
 
-// queuesWith reports whether a contender of ours and one that a recipe's client wrote wait for each other.
+// queuesWith reports whether our contender and one written by a recipe's client wait for each
+// other.
 func (q *zkQueue) queuesWith(writer string, e *recipe.Entry) bool {
 	own := q.opts.queue.Name
 	if family(writer) != family(own) {

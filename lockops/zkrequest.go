@@ -110,7 +110,7 @@ func (f *flight) reply(i int, r zkwire.Reply) {
 	}
 }
 
-// send sends all requests in a session, or none: then the replies have the error.
+// send sends all requests in a session, or none; then the replies carry the error.
 func (s *ZKSession) send(session int64, requests ...zkwire.Request) *flight {
 	f := &flight{done: make(chan struct{})}
 	f.left.Store(int32(len(requests)))

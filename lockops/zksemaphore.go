@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// ErrPermits is returned by a ZKSemaphore of the recipe kazoo whose directory has another number of permits. kazoo's
-// clients refuse it, too.
+// ErrPermits is returned by a ZKSemaphore of the recipe kazoo if the directory has another number
+// of permits. kazoo's clients refuse that, too.
 var ErrPermits = errors.New("the semaphore has a different number of permits")
 
 // ZKSemaphore is a semaphore in ZooKeeper: up to a number of holders at once, first come, first
@@ -168,7 +168,7 @@ func (m *ZKSemaphore) lookOnce(ctx context.Context, wait bool) error {
 	return m.prepare(ctx, session, err == nil, dataOf(f.replies[2]))
 }
 
-// stranger is a contender of another kind in the semaphore's directory.
+// stranger returns a contender of another kind in the semaphore's directory.
 func (m *ZKSemaphore) stranger(children []string) *RecipeError {
 	own := m.leases.opts.queue.Name
 	for _, child := range children {
@@ -191,7 +191,7 @@ func (m *ZKSemaphore) stranger(children []string) *RecipeError {
 	return nil
 }
 
-// prepare makes the directories. In kazoo's the number of permits is kept.
+// prepare makes the directories. For kazoo the directory stores the number of permits.
 func (m *ZKSemaphore) prepare(ctx context.Context, session int64, exists bool, data []byte) error {
 	if m.leases.permitNumbered {
 		limit, known := recipe.KazooLimit(data)
@@ -227,8 +227,8 @@ func (m *ZKSemaphore) acquireLease(ctx context.Context, turn *Hold, wait bool) (
 	return h, err
 }
 
-// enter makes the permit and waits until there are few enough: Curator's is made first and counted with the others,
-// kazoo's is made when there is room for it.
+// enter makes the permit and waits until there are few enough. Curator's is made first and counted
+// with the others; kazoo's is made when there is room for it.
 func (m *ZKSemaphore) enter(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
 	if !m.leases.permitNumbered {
 		if h, err := m.create(ctx, inside, c); !errors.Is(err, errLook) && !errors.As(err, new(*blocked)) {
@@ -243,7 +243,8 @@ func (m *ZKSemaphore) enter(ctx, inside context.Context, c *contender, turn *Hol
 	}
 }
 
-// create makes the permit's node, and grants it when those listed with it are few enough.
+// create makes the permit's node, and grants it if the number of permits listed with it is within
+// the limit.
 func (m *ZKSemaphore) create(ctx, inside context.Context, c *contender) (*Hold, error) {
 	list, err := c.enter(inside)
 	if lostInTransit(err) {
@@ -257,7 +258,7 @@ func (m *ZKSemaphore) create(ctx, inside context.Context, c *contender) (*Hold, 
 	return m.judge(ctx, c, list)
 }
 
-// judge grants when the permits are few enough.
+// judge grants the permit if there are few enough.
 func (m *ZKSemaphore) judge(ctx context.Context, c *contender, list listing) (*Hold, error) {
 	switch made := c.node.path != ""; {
 	case made && !slices.Contains(list.children, c.node.name()):
@@ -270,7 +271,8 @@ func (m *ZKSemaphore) judge(ctx context.Context, c *contender, list listing) (*H
 	return nil, &blocked{by: recipe.Entry{Name: slices.Min(list.children)}}
 }
 
-// await lists the permits once, and waits until they change if there are too many: then it returns errLook.
+// await lists the permits once. If there are too many, it waits until they change and returns
+// errLook.
 func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
 	s := c.q.session
 	watch := s.watchChildren(c.session, c.q.dir)

@@ -51,7 +51,7 @@ func WithDigest(user, password string) ZKOption {
 	return func(o *zkOptions) { o.auth = append(o.auth, user+":"+password) }
 }
 
-// WithACL sets who may do what with the nodes that are created. Without it they take the access list of the directory
+// WithACL sets the access list of created nodes. Without it they inherit the list of the directory
 // above them, so that a protected tree stays protected; see the package documentation.
 func WithACL(acl ...zk.ACL) ZKOption { return func(o *zkOptions) { o.acl = acl } }
 
@@ -171,8 +171,9 @@ func (s *ZKSession) start(ctx context.Context) error {
 	return s.measure(ctx)
 }
 
-// tripsPerTimeout is the number of round trips that must fit into a session timeout: a heartbeat is sent eight
-// times in it, and a lost connection has to be resumed within a sixth (see zkwire.Tap).
+// tripsPerTimeout is the number of round trips that must fit into a session timeout. Eight
+// heartbeats are sent in it, and a lost connection has to be resumed within a sixth (see
+// zkwire.Tap).
 const tripsPerTimeout = 8
 
 // measure refuses servers that are too far for the session timeout. It asks again first, since a
@@ -265,7 +266,8 @@ func (s *ZKSession) enter() error {
 
 func (s *ZKSession) leaveWork() { s.work.Done() }
 
-// recordChange hears from the tap that the connection was made, lost or refused. It runs on go-zookeeper's goroutines.
+// recordChange is called by the tap when the connection was made, lost or refused. It runs on
+// go-zookeeper's goroutines.
 func (s *ZKSession) recordChange() {
 	conn := s.tap.Connection()
 	s.watches.endOthers(conn)
@@ -309,15 +311,15 @@ func (s *ZKSession) aliveUntil(ctx context.Context, closed <-chan struct{}) (ses
 	}
 }
 
-// lostInTransit reports whether a request may or may not have been executed, or was not sent: look again when
-// connected.
+// lostInTransit reports whether a request may or may not have been executed, or was not sent. Look
+// again when connected.
 func lostInTransit(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
 		errors.Is(err, zk.ErrSessionExpired) ||
 		errors.Is(err, zk.ErrSessionMoved)
 }
 
-// full is a lock's path with the session's chroot before it.
+// full returns a lock's path with the session's chroot before it.
 func (s *ZKSession) full(path string) string { return s.opts.chroot + path }
 
 // Requests counts the requests that the session has sent, without pings and connect requests.

@@ -20,15 +20,15 @@ type zkWatches struct {
 	paths map[string]*zkWatch
 }
 
-// zkWatch is a watch on one node. It ends when it fires, with the connection on which it was set, or when there was no
-// such node. Its waiters look again then: an event says no more than that.
+// zkWatch is a watch on one node. It ends when it fires, when its connection ends, or if the node
+// did not exist. Its waiters then look again, since an event says nothing more.
 type zkWatch struct {
 	ended chan struct{}
 	armed chan struct{} // closed when the answer is in; then set:
 	reply zkwire.Reply
 }
 
-// on reports whether the watch was set on a connection.
+// on reports whether the watch was set on a given connection.
 func (w *zkWatch) on(conn uint64) bool {
 	select {
 	case <-w.armed:
@@ -38,7 +38,7 @@ func (w *zkWatch) on(conn uint64) bool {
 	}
 }
 
-// errLook: nothing is known; look.
+// errLook means that the state is unknown: look again.
 var errLook = errors.New("look again")
 
 // fire ends the watch of a path.
@@ -52,7 +52,7 @@ func (s *ZKSession) fire(path string, _ zk.EventType) {
 	}
 }
 
-// endOthers ends the watches that are not known to be set on a connection.
+// endOthers ends all watches except those set on the given connection.
 func (w *zkWatches) endOthers(conn uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func (w *zkWatches) endOthers(conn uint64) {
 	}
 }
 
-// end ends this watch, unless another has taken its place.
+// end ends this watch, unless another has replaced it.
 func (w *zkWatches) end(path string, watch *zkWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,8 +80,8 @@ func (s *ZKSession) watch(session int64, path string) *zkWatch {
 	return s.join(session, path, watchableRequest(opGetData, path, true))
 }
 
-// watchChildren is watch for the children of a directory; the reply lists them. The locks of a session never watch the
-// same path both ways.
+// watchChildren is watch for the children of a directory; the reply lists them. No path of a
+// session's locks ever has both kinds of watch.
 func (s *ZKSession) watchChildren(session int64, dir string) *zkWatch {
 	return s.join(session, dir, watchableRequest(opGetChildren2, dir, true))
 }
@@ -110,12 +110,12 @@ func (s *ZKSession) join(session int64, path string, request zkwire.Request) *zk
 	return watch
 }
 
-// lookAgain is the number of session timeouts after which a waiter that heard nothing looks again, in case a server
-// has lost its watch.
+// lookAgain is the number of session timeouts after which a waiter without news looks again, in
+// case a server has lost its watch.
 const lookAgain = 3
 
-// awaitTurn waits until something has happened to the node before a contender. armed is called once the watch
-// is set; it may be nil.
+// awaitTurn waits for a change of the node before a contender. armed is called once the watch is
+// set; it may be nil.
 func (s *ZKSession) awaitTurn(ctx context.Context, session int64, path string, armed func()) error {
 	watch := s.watch(session, path)
 	if err := s.await(ctx, watch.armed); err != nil {
@@ -132,8 +132,8 @@ func (s *ZKSession) awaitTurn(ctx context.Context, session int64, path string, a
 	return s.awaitEnd(ctx, path, watch)
 }
 
-// awaitEnd waits until a watch ends. After a long silence it ends the watch itself, so that all who need it set it
-// again. When ctx ends first, another client has the lock.
+// awaitEnd waits until a watch ends. After a long silence it ends the watch itself, so that all its
+// users set it again. When ctx ends first, another client has the lock.
 func (s *ZKSession) awaitEnd(ctx context.Context, path string, watch *zkWatch) error {
 	_, timeout := s.tap.Session()
 	seldom := lookAgain * timeout

@@ -28,7 +28,8 @@ const (
 	Ignored Reason = "ignored"
 	// TwoLeaders: the leader would still lead, next to the new one, since its library never looks at its entry.
 	TwoLeaders Reason = "two-leaders"
-	// Unsupported: how this library's lock is released from outside is not known; it is its holder's to end.
+	// Unsupported: no way is known to release this library's lock from outside; only its holder can
+	// end it.
 	Unsupported Reason = "unsupported"
 )
 
@@ -39,19 +40,20 @@ type Request struct {
 	Lock *inspect.Lock
 	// Owner is the contender's name, or its digest.
 	Owner inspect.Untrusted
-	// Waiter allows deleting an owner that waits: some clients then believe that they hold the lock.
+	// Waiter allows deleting an owner that is waiting; some clients then believe that they hold the
+	// lock.
 	Waiter bool
-	// Elects: the configuration says that the lock is an election. TwoLeaders allows a release after which
-	// the former leader leads on.
+	// Elects: the lock is an election, by the configuration. TwoLeaders allows a release after
+	// which the former leader continues to lead.
 	Elects, TwoLeaders bool
-	// TTL that the lock's key is to have left, where the contender is to keep it (see CheckTTL); 0 asks for a
-	// release. Only keys of Redis have one.
+	// TTL to set on the lock's key while its contender keeps it (see CheckTTL); 0 asks for a
+	// release. Only Redis keys have a TTL.
 	TTL time.Duration
-	// Ask asks the holder to let go, rather than take the lock from it, and watches for as long as Wait
+	// Ask asks the holder to let go instead of taking the lock from it, and watches for up to Wait
 	// whether it does.
 	Ask  bool
 	Wait time.Duration
-	// Why the operator does it, for the audit file; may be empty.
+	// Why is the operator's reason, for the audit file; may be empty.
 	Why string
 }
 
@@ -71,15 +73,16 @@ type Preview struct {
 	Request Request
 	// Seen is the contender that would be deleted; nil if it is not in the queue (see Refused).
 	Seen *inspect.Contender
-	// Alike are the contenders that the request's owner is the label, client, host or session of, where none
-	// has that name.
+	// Alike are the contenders whose label, client, host or session is the request's owner, if no
+	// contender has that name.
 	Alike []inspect.Contender
 	// Next is the contender that would get the lock, as it waits now; nil without waiters, or when they cannot be seen.
 	Next *inspect.Contender
 	// NextUnknown is the reason why Next is not known, escaped for printing. It is empty if Next is
 	// known, or there are no waiters.
 	NextUnknown string
-	// Refused is the reason why it cannot be done; empty if it can. Detail adds to it, such as the missing right.
+	// Refused is the reason why the action is not possible; empty if it is. Detail adds to it, such
+	// as the missing right.
 	Refused Reason
 	Detail  string
 	// TwoLeaders: the contender would still lead, next to the new leader, until its client is restarted.
@@ -89,7 +92,7 @@ type Preview struct {
 	Sends []string
 	// Warnings in plain words: who keeps running, what may be granted twice.
 	Warnings []string
-	// Votes are the masters' keys as they were read, of a request for a TTL; nil for a release.
+	// Votes are the masters' keys as they were read for a request for a TTL; nil for a release.
 	Votes []inspect.Vote
 	// Others are the effects on the owner's other locks; see Consider.
 	Others Others
@@ -98,16 +101,17 @@ type Preview struct {
 // MasterResult is the outcome on one Redis master.
 type MasterResult struct {
 	Addr string
-	// Deleted: the master answered that it took the contender out.
+	// Deleted: the master answered that it removed the contender.
 	Deleted bool
-	// Lacked: it answered that it does not have the contender. Without this, an error, or one of the other
-	// answers, it was not asked.
+	// Lacked: it answered that it does not have the contender. If none of these fields is set, the
+	// master was not asked.
 	Lacked bool
-	// Ended: it did not answer so, and the contender was there right before and is no longer. Err is then why
-	// it did not.
+	// Ended: the master did not confirm the removal, but the contender was there right before and
+	// is gone now. Err says why there was no confirmation.
 	Ended Ended
-	// Set: the TTL was set on this master. OtherExpiry: it answered that its key has a TTL, or none, which it
-	// had not when it was seen. After is its key as it was read afterwards. All of a request for a TTL only.
+	// Set: the TTL was set on this master. OtherExpiry: the master answered that the key's expiry
+	// had changed since it was seen. After is the key as read afterwards. These apply only to a
+	// request for a TTL.
 	Set, OtherExpiry bool
 	After            inspect.Vote
 	Err              error
@@ -115,21 +119,23 @@ type MasterResult struct {
 
 // Result is the outcome of a release, or of setting a TTL.
 type Result struct {
-	// Released: the contender was taken out. Set: the TTL that was asked for was set.
+	// Released: the contender was removed. Set: the requested TTL was set.
 	Released, Set bool
 	// Asked: the holder was asked to let go. LetGo: it has.
 	Asked, LetGo bool
-	// Unknown: the removal was sent and its answer is missing. It may have been done, or may be done yet.
+	// Unknown: the removal was sent and its answer is missing. It may have been executed, or may
+	// still be.
 	Unknown bool
-	// Late delivers at most one Result, what became of an Unknown one when its answer came after all, and is
-	// closed then, at the latest when the Releaser is. Nil unless Unknown. The audit file has it too, as a
-	// line of phase late.
+	// Late delivers at most one Result: the outcome of an Unknown one, if its answer still arrives.
+	// It is then closed, at the latest with the Releaser. Nil unless Unknown. The audit file gets
+	// the result, too, as a line of phase late.
 	Late   <-chan Result
 	Reason Reason
 	// Detail adds to the reason.
 	Detail string
 	Seen   *inspect.Contender
-	// Next is the contender that was to get the lock: as it holds where it was seen to, and else as it waited.
+	// Next is the contender that was to get the lock: as a holder if it was seen holding, otherwise
+	// as the waiter it was.
 	Next *inspect.Contender
 	// HoldersAfter are the holders after the release, read from the servers again.
 	HoldersAfter []inspect.Contender
@@ -139,8 +145,8 @@ type Result struct {
 	recorded chan<- struct{} // closed when the result is in the audit file, so that late results follow it
 }
 
-// Settled waits until ctx ends for the outcome of an Unknown result; err is the one that Execute returned
-// with it. Other results, and one that stays unknown, come back as they are.
+// Settled waits for the outcome of an Unknown result until ctx ends; err is the error that Execute
+// returned with it. It returns other results, and one that stays unknown, unchanged.
 func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	if r.Late == nil {
 		return r, err
@@ -166,10 +172,10 @@ var (
 type Releaser interface {
 	// Preview reads the lock again and returns the effects of Execute. It changes nothing.
 	Preview(ctx context.Context, r Request) (Preview, error)
-	// Execute does what p shows, if the server still shows the contender that was seen. confirmed is the form
-	// of the operator's consent ("typed", "--yes"), for the audit file. A refusal is a Result with a Reason;
-	// an error means that a server could not be asked, and Result has the outcome up to then. When ctx ends
-	// before the removal is sent, it is not sent any more.
+	// Execute does what p shows, if the server still shows the contender that was seen. confirmed
+	// is the form of the operator's consent ("typed", "--yes"), for the audit file. A refusal is a
+	// Result with a Reason. An error means that a server could not be asked, and Result has the
+	// outcome so far. If ctx ends before the removal is sent, nothing is sent.
 	Execute(ctx context.Context, p Preview, confirmed string) (Result, error)
 }
 
@@ -189,7 +195,7 @@ func audited(a *Audit, intent line, do func() (Result, error)) (Result, error) {
 	return result, err
 }
 
-// happened is a result in words, for an error about an audit line that could not be written.
+// happened describes a result for an error about an audit line that could not be written.
 func happened(r Result) string {
 	switch {
 	case r.Unknown:
@@ -201,8 +207,8 @@ func happened(r Result) string {
 	}
 }
 
-// refusal compares the request with the state on the server now: seen is the contender of that name, if it is
-// still there. Empty means that it may be done.
+// refusal compares the request with the server's present state. seen is the contender of that name,
+// if it still exists. Empty means that the action is allowed.
 func refusal(r Request, seen *inspect.Contender) Reason {
 	if seen == nil {
 		return Gone
@@ -219,8 +225,9 @@ func refusal(r Request, seen *inspect.Contender) Reason {
 	return ""
 }
 
-// otherRole says that a contender has lost the role that the operator confirmed: one that only waited may hold the
-// lock by now. Pending and waiting are one role. Empty while it has the role, and for a nil one.
+// otherRole reports that a contender has lost the role that the operator confirmed: a former waiter
+// may hold the lock by now. Pending and waiting are one role. It is empty if the role is unchanged,
+// and for a nil contender.
 func otherRole(confirmed, now *inspect.Contender) string {
 	was := confirmed.State == inspect.Holding
 	switch {
@@ -233,7 +240,7 @@ func otherRole(confirmed, now *inspect.Contender) string {
 	}
 }
 
-// nextNow finds the contender that was to be next in the lock as read after the release.
+// nextNow finds the expected next contender in the lock as read after the release.
 func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 	if next == nil || after == nil {
 		return next
@@ -244,7 +251,8 @@ func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 	return next
 }
 
-// changedSince is the reason why a confirmed action may not be done to a contender as it is now. A nil one is gone.
+// changedSince returns the reason why a confirmed action is no longer allowed on a contender as it
+// is now; nil means gone.
 func changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
 		return Gone, ""
@@ -271,7 +279,7 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 	return inspect.Contender{}, false
 }
 
-// alike are the contenders of a lock that a text is the label, client, host or session of.
+// alike returns the contenders of a lock whose label, client, host or session is the given text.
 func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 	var list []inspect.Contender
 	for c := range l.Contenders() {

@@ -12,12 +12,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// DefaultAskWait is how long a holder that was asked is watched.
+// DefaultAskWait is how long to watch a holder that was asked to let go.
 const DefaultAskWait = 10 * time.Second
 
-// asksFirst reports why a holder cannot be asked to let go; empty if it can. Curator alone knows such a
-// request (Revoker.attemptRevoke). A lock that is revocable writes empty data when it queues
-// (LockInternals.attemptLock), and only one that is watches its node for the request: any other data means
+// asksFirst reports why a holder cannot be asked to let go; empty if it can. Only Curator has such
+// a request (Revoker.attemptRevoke). A revocable lock writes empty data when it queues
+// (LockInternals.attemptLock), and only then watches its node for the request. Any other data means
 // that it does not listen.
 func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
@@ -65,8 +65,8 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 	return p
 }
 
-// askHolder writes the request into the holder's node, if it is still the one that was seen, and watches
-// whether it lets go.
+// askHolder writes the request into the holder's node, if it is still the one that was seen, and
+// watches for the holder to let go.
 func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
 	d, err := z.look(ctx, p.Request)
@@ -119,7 +119,8 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	return result, nil
 }
 
-// awaitGone waits until a node is gone, or another of its name; false when ctx ends before.
+// awaitGone waits until a node is deleted or replaced by another of its name; false if ctx ends
+// first.
 func (z *ZooKeeper) awaitGone(ctx context.Context, node string, czxid int64) bool {
 	type sight struct {
 		gone   bool

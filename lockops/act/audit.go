@@ -16,8 +16,9 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Audit is the append-only file that every action is written to, one JSON object a line, before it is done
-// and after. Each line has its own sum and that of the line before. Make one with OpenAudit.
+// Audit is the append-only file that records every action before and after it is done, one JSON
+// object a line. Each line contains its own sum and that of the previous line. Make one with
+// OpenAudit.
 type Audit struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -27,7 +28,7 @@ type Audit struct {
 	copy  io.Writer // see CopyTo; may be nil
 }
 
-// Target names the servers of a Releaser, in what it shows and in the audit file, and has its clock.
+// Target names the servers of a Releaser, for display and for the audit file, and has its clock.
 type Target struct {
 	// Name of the backend, and its servers as host:port.
 	Name    string
@@ -47,10 +48,10 @@ func (t *Target) now() time.Time {
 	return t.Now()
 }
 
-// actor is the same in every line of a run.
+// actor is the user and program of a run, the same in every line.
 type actor struct {
 	User string `json:"user"`
-	// Sudo is the user who became that one by sudo.
+	// Sudo is the user who became this one by sudo.
 	Sudo    string `json:"sudo_user,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
@@ -94,14 +95,14 @@ type line struct {
 	target
 	Lock  string   `json:"lock"`
 	Owner evidence `json:"owner"`
-	// Role of the owner that was confirmed: holding, waiting, pending.
+	// Role is the owner's role that was confirmed: holding, waiting, pending.
 	Role inspect.ContenderState `json:"role"`
-	// Confirmed is the operator's way of confirming: typed, --yes.
+	// Confirmed is how the operator confirmed: typed, --yes.
 	Confirmed string `json:"confirmed"`
-	// Why is the reason that the operator gave.
+	// Why is the operator's reason.
 	Why      string `json:"why,omitempty"`
 	Released *bool  `json:"released,omitempty"`
-	// TwoLeaders: a leader was to be forced out that leads on.
+	// TwoLeaders: the leader to be forced out continues to lead.
 	TwoLeaders bool `json:"two_leaders,omitempty"`
 	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
@@ -145,7 +146,7 @@ func (l line) as(p phase) line {
 	return l
 }
 
-// outcome is the line of the result that belongs to this one, an intent.
+// outcome returns the result line for this intent.
 func (l line) outcome(p phase, r Result, err error) line {
 	after := l.as(p)
 	after.Unknown, after.Reason, after.Detail = r.Unknown, r.Reason, inspect.Escape(r.Detail)
@@ -186,7 +187,8 @@ func actionID() string {
 	return hex.EncodeToString(random[:])
 }
 
-// DefaultAuditPath is $XDG_STATE_HOME/lockscope/audit.jsonl, below ~/.local/state where that is not set.
+// DefaultAuditPath is $XDG_STATE_HOME/lockscope/audit.jsonl, or below ~/.local/state if that is not
+// set.
 func DefaultAuditPath(getenv func(string) string) (string, error) {
 	state := getenv("XDG_STATE_HOME")
 	if state == "" {
@@ -231,8 +233,8 @@ func own(f *os.File) error {
 	return nil
 }
 
-// write appends one line and waits until the disk has it. The end of a line that a full disk had cut is left alone: the
-// new line begins on its own.
+// write appends one line and waits until it is on disk. It leaves a line cut by a full disk alone
+// and begins a new one.
 func (a *Audit) write(l line) error {
 	if a == nil {
 		return errors.New("audit: there is no audit file")
@@ -277,8 +279,8 @@ func (a *Audit) write(l line) error {
 	return copied
 }
 
-// CopyTo writes each later line to another place, too. A failure is one of the audit: no audit, no action. Call it
-// before the first action.
+// CopyTo also writes each later line to another place. A failed copy is an audit failure: no audit,
+// no action. Call it before the first action.
 func (a *Audit) CopyTo(place io.Writer) { a.copy = place }
 
 // Close closes the file.

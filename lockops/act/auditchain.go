@@ -25,7 +25,7 @@ const (
 	sumLength = 2 * sha256.Size
 )
 
-// sealed is the text of a line with its sum, and without its end.
+// sealed returns the text of a line with its sum, without the line end.
 func sealed(l line) ([]byte, error) {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -40,7 +40,7 @@ func digestOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sumOf is the sum that a line ends with; ok when it is its own.
+// sumOf returns the sum that a line ends with; ok if it matches the line.
 func sumOf(text []byte) (sum string, ok bool) {
 	tail := len(sumBefore) + sumLength + len(sumAfter)
 	if len(text) < tail+1 {
@@ -54,7 +54,8 @@ func sumOf(text []byte) (sum string, ok bool) {
 	return sum, digestOf(append(bytes.Clone(body), '}')) == sum
 }
 
-// linkOf returns a line's sum or, where it has none, the digest of its text: the next line links to it by that.
+// linkOf returns what the next line links to: the line's sum or, without one, the digest of its
+// text.
 func linkOf(text []byte) string {
 	if sum, _ := sumOf(text); sum != "" {
 		return sum
@@ -62,13 +63,13 @@ func linkOf(text []byte) string {
 	return digestOf(text)
 }
 
-// chain follows the lines of a trail.
+// chain checks the lines of a trail in order.
 type chain struct {
 	before string // what the next line has to name
 	begun  bool   // a line was there
 }
 
-// broken takes the next line, and returns its problem, if any.
+// broken checks the next line, and returns its problem, if any.
 func (c *chain) broken(text []byte, prev *string) string {
 	sum, own := sumOf(text)
 	before, begun := c.before, c.begun
@@ -88,8 +89,8 @@ func (c *chain) broken(text []byte, prev *string) string {
 	return ""
 }
 
-// current has the file at the path open and locked: logrotate, or a person, may have moved the one that was opened.
-// unlock is never nil.
+// current opens and locks the file at the path, since logrotate or a user may have moved the one
+// that was open. unlock is never nil.
 func (a *Audit) current() (unlock func(), err error) {
 	for {
 		unlock = LockFile(a.file)
@@ -110,7 +111,7 @@ func (a *Audit) current() (unlock func(), err error) {
 	}
 }
 
-// lastLink returns the link for the next line, and cut for a last line without its end.
+// lastLink returns the link for the next line. cut means that the last line lacks its end.
 func (a *Audit) lastLink() (link string, cut bool, err error) {
 	last, cut, err := lastLine(a.file)
 	if err != nil || last == nil {
@@ -119,7 +120,8 @@ func (a *Audit) lastLink() (link string, cut bool, err error) {
 	return linkOf(last), cut, nil
 }
 
-// lastLine is the last line of a file, without its line end, or nil. cut: the line end is missing.
+// lastLine returns the last line of a file without its line end, or nil. cut means that the line
+// end is missing.
 func lastLine(f *os.File) (text []byte, cut bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {

@@ -14,16 +14,16 @@ type Item struct {
 	Result  Result
 	// Err: a server could not be asked.
 	Err error
-	// Tried: it was carried out, whatever came of it.
+	// Tried: it was attempted, with whatever result.
 	Tried bool
 }
 
 // Releasers finds the Releaser of a backend, if it has one.
 type Releasers func(backend string) (Releaser, bool)
 
-// PreviewAll previews each item, including the effects on the other locks as last seen in s; nil:
-// these were not read. The preview of a refused item contains the reason. The first item whose
-// servers cannot be asked ends it with an error.
+// PreviewAll previews each item, including the effects on the other locks as last seen in s; nil
+// means they were not read. The preview of a refused item contains the reason. If an item's servers
+// cannot be asked, PreviewAll stops with an error.
 func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []*Item) error {
 	for _, item := range items {
 		releaser, ok := of(item.Request.ID.Backend)
@@ -40,8 +40,8 @@ func PreviewAll(ctx context.Context, of Releasers, s *inspect.Snapshot, items []
 	return nil
 }
 
-// ExecuteItem carries out an item that was previewed, and reports whether it went as it was shown: after one
-// that did not, nothing more is done.
+// ExecuteItem executes a previewed item and reports whether it went as previewed. After one that
+// did not, do not execute the rest.
 func ExecuteItem(ctx context.Context, of Releasers, item *Item, confirmed string) bool {
 	releaser, ok := of(item.Request.ID.Backend)
 	if !ok || item.Preview.Refused != "" {

@@ -12,11 +12,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Candidate is a connection to Redis that may be a contender's. None is for certain: Redis keeps no author of
-// a key, a pool has several connections, and a connection's last command does not show its key.
+// Candidate is a Redis connection that may be a contender's. None is certain: Redis keeps no author
+// of a key, a pool has several connections, and a connection's last command does not show its key.
 type Candidate struct {
 	Connection
-	// For and Against are the reasons to take it for the contender's, and not to; For is never empty.
+	// For and Against are the reasons to attribute it to the contender, and not to; For is never
+	// empty.
 	For, Against []string
 
 	weight int
@@ -31,11 +32,11 @@ var (
 	waiting = []string{"blpop", "brpop", "subscribe", "psubscribe", "ssubscribe"}
 )
 
-// shortest name, in bytes, that is not a coincidence in another.
+// shortest is the length in bytes from which one name inside another is no coincidence.
 const shortest = 4
 
-// Candidates are the connections that may be those of a contender of a lock in a database, the most likely
-// first. held is how long it has held or waited; 0 if that is not known.
+// Candidates returns the connections that may be those of a contender of a lock in a database, the
+// most likely first. held is how long it has held or waited; 0 if unknown.
 func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate
 	for i := range list {
@@ -85,7 +86,7 @@ func (c *Candidate) byOwner(o *inspect.Owner) {
 	}
 }
 
-// byLibrary compares the library that it says it is with those that write such locks.
+// byLibrary compares the connection's declared library with those that write such locks.
 func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	writer := cmp.Or(one.Recipe, l.Recipe)
 	by := recipe.Clients(writer)
@@ -105,7 +106,7 @@ func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	}
 }
 
-// byCommand: a holder, or a waiter, sends its last command.
+// byCommand checks the last command: holders and waiters send different ones.
 func (c *Candidate) byCommand(state inspect.ContenderState) {
 	verb, _, _ := strings.Cut(strings.ToLower(c.Command.Raw()), "|")
 	switch {
@@ -116,7 +117,8 @@ func (c *Candidate) byCommand(state inspect.ContenderState) {
 	}
 }
 
-// byAge: who took the lock was connected then, unless a pool made another connection since.
+// byAge compares ages: the client was connected when it took the lock, unless its pool has
+// reconnected since.
 func (c *Candidate) byAge(held time.Duration) {
 	switch {
 	case held <= 0:

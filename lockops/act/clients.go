@@ -16,61 +16,66 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// ClientRequest names a client whose connections are to be ended.
+// ClientRequest names the client whose connections to end.
 type ClientRequest struct {
-	// Backend that it is connected to, and Client: HOST:PORT as Redis sees it, or the id of a ZooKeeper session.
+	// Backend is the one that the client is connected to. Client is HOST:PORT as Redis sees it, or
+	// the id of a ZooKeeper session.
 	Backend, Client string
-	// Why the operator does it, for the audit file; may be empty.
+	// Why is the operator's reason, for the audit file; may be empty.
 	Why string
 }
 
 // Connection of a client, as a Redis server lists it.
 type Connection struct {
-	// Server is the address of the server that it is with.
+	// Server is the address of the server that it is connected to.
 	Server string
-	// ID on that server, which no other connection gets until the server restarts.
+	// ID is unique on that server until it restarts.
 	ID         int64
 	Addr, Name inspect.Untrusted
 	// DB is the number of the database that it is in.
 	DB int
 	// Age since it was made, Idle since its last command.
 	Age, Idle time.Duration
-	// Command that it sent last.
+	// Command is the last one that it sent.
 	Command inspect.Untrusted
-	// Library that it says it is, with its version; empty before Redis 7.2, and of a library that does not say it.
+	// Library is the declared client library and its version; empty before Redis 7.2, and if the
+	// library declares none.
 	Library inspect.Untrusted
 
 	flags string
 }
 
-// link reports whether it is one between servers.
+// link reports whether the connection is between servers.
 func (c *Connection) link() bool { return strings.ContainsAny(c.flags, "SM") }
 
 // ClientPreview shows the effects of ending a client before it is done.
 type ClientPreview struct {
 	Request ClientRequest
-	// Seen are the client's connections, at most one a server unless that is why it is refused.
+	// Seen are the client's connections, at most one a server unless that is the reason for
+	// refusing.
 	Seen []Connection
-	// Refused is the reason why it cannot be done; empty if it can. Detail adds to it.
+	// Refused is the reason why the action is not possible; empty if it is. Detail adds to it.
 	Refused Reason
 	Detail  string
-	// Sends are the commands that would be sent; Warnings are its consequences and limits.
+	// Sends are the commands that would be sent. Warnings are the consequences and limits.
 	Sends, Warnings []string
-	// Read: all locks could be read for what the client holds and waits for. Perhaps are those of its host,
-	// that may belong to another connection.
+	// Read: all locks that the client may hold or wait for were readable. Perhaps are locks of the
+	// same host that may belong to another connection.
 	Read                  bool
 	Holds, Waits, Perhaps []inspect.ID
 }
 
 // ClientResult is the outcome of ending a client.
 type ClientResult struct {
-	// Ended has the connections that were ended. Reason is set when none was; Detail adds to it.
+	// Ended are the connections that were ended. Reason is set if there were none; Detail adds to
+	// it.
 	Ended  []Connection
 	Reason Reason
 	Detail string
 	// Unknown: a kill was sent and its answer is missing.
 	Unknown bool
-	// Again are connections that were made since with the name of one that was ended: its client lives, and is back.
+	// Again are connections made since with the name of one that was ended: its client has
+	// reconnected.
 	Again []Connection
 }
 
@@ -83,8 +88,8 @@ type Ender interface {
 	EndClient(ctx context.Context, p ClientPreview, confirmed string) (ClientResult, error)
 }
 
-// Consider fills in which locks the client holds and waits for, from the locks as they were last seen; nil:
-// they were not read.
+// Consider fills in the locks that the client holds and waits for, from the locks as last seen; nil
+// means they were not read.
 func (p *ClientPreview) Consider(s *inspect.Snapshot) {
 	if s == nil {
 		return
@@ -115,7 +120,7 @@ func (p *ClientPreview) Consider(s *inspect.Snapshot) {
 	}
 }
 
-// Lines are the sentences about the client's locks, for people.
+// Lines returns sentences about the client's locks, for people.
 func (p *ClientPreview) Lines() []string {
 	var lines []string
 	for _, part := range []struct {
@@ -139,7 +144,7 @@ func (p *ClientPreview) Lines() []string {
 	return lines
 }
 
-// PreviewEnd implements Ender: no ZooKeeper server offers to end another client's session.
+// PreviewEnd implements Ender. No ZooKeeper server can end another client's session.
 func (z *ZooKeeper) PreviewEnd(_ context.Context, r ClientRequest) (ClientPreview, error) {
 	return ClientPreview{
 		Request: r, Refused: Unsupported,
@@ -197,7 +202,8 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 	return p, nil
 }
 
-// sharedAddress is the server, escaped, that has several connections of these; empty if none has.
+// sharedAddress returns the server, escaped, that several of these connections belong to; empty if
+// there is none.
 func sharedAddress(list []Connection) string {
 	for i := range list {
 		for _, c := range list[:i] {
@@ -209,10 +215,10 @@ func sharedAddress(list []Connection) string {
 	return ""
 }
 
-// Connections lists those of all masters. A master makes its list in one go and serves no client meanwhile:
-// one that has more connections than most, by its INFO, is not asked for it, nor one whose INFO does not
-// say; 0: all are. It changes nothing, and returns the lists of some masters next to the errors of others,
-// which are like those of Releaser.Execute.
+// Connections lists the connections of all masters. A master serves no client while it makes its
+// list. So it is not asked if its INFO shows more connections than most, or no number; 0 asks all.
+// It changes nothing. It returns the lists of some masters next to the errors of others, which are
+// like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
 	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {
@@ -234,8 +240,8 @@ func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error)
 	return slices.Concat(lists...), errors.Join(errs...)
 }
 
-// hasFew returns an error if a master has more connections than most, or does not say how many; 0: any
-// number will do.
+// hasFew returns an error if a master has more connections than most, or does not report a number;
+// 0 allows any.
 func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	if most == 0 {
 		return nil
@@ -259,8 +265,8 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 	return nil
 }
 
-// parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis
-// lets no field have a blank in it.
+// parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3".
+// Redis allows no blank in a field.
 func parseConnection(line string) (Connection, bool) {
 	var c Connection
 	var version inspect.Untrusted
@@ -319,7 +325,7 @@ func (r *Redis) EndClient(ctx context.Context, p ClientPreview, confirmed string
 	return result, err
 }
 
-// named are the connections in the audit file: the server, the id and the name of each.
+// named lists connections for the audit file: the server, id and name of each.
 func named(list []Connection) string {
 	return strings.Join(each.Of(list, func(c Connection) string {
 		return fmt.Sprintf("%s id=%d name=%s", c.Server, c.ID, c.Name)
@@ -377,7 +383,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 	return result, errors.Join(append(errs, listErr)...)
 }
 
-// stillThere reports whether a connection that was seen is in a list: the same one by its id, address and name.
+// stillThere reports whether a list contains a connection with the same id, address and name.
 func stillThere(list []Connection, seen Connection) bool {
 	return slices.ContainsFunc(list, func(c Connection) bool {
 		return c.Server == seen.Server && c.ID == seen.ID && c.Addr == seen.Addr && c.Name == seen.Name

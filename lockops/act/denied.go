@@ -15,7 +15,8 @@ import (
 // inScript matches the error with which our scripts name the command that failed (lua/prelude.lua).
 var inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 
-// explain makes a person's words of what a script of ours answered: which command was refused, and what to grant.
+// explain turns an error of our scripts into plain words: the refused command, and the right to
+// grant.
 func (r *Redis) explain(script, key string, err error) error {
 	if err == nil {
 		return nil
@@ -27,7 +28,7 @@ func (r *Redis) explain(script, key string, err error) error {
 	return refusedBy(command, key, text, err)
 }
 
-// failed is the error of a plain command on a master.
+// failed returns the error of a plain command on a master.
 func (r *Redis) failed(i int, command, key string, err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +36,7 @@ func (r *Redis) failed(i int, command, key string, err error) error {
 	return fmt.Errorf("master %s: %w", r.target.Servers[i], refusedBy(command, key, err.Error(), err))
 }
 
-// refusedBy names the missing right where the server's error is about one.
+// refusedBy names the missing right if the server's error is about one.
 func refusedBy(command, key, text string, err error) error {
 	if !redisreply.DeniesAccess(text) {
 		text = redisreply.WithoutScript(text)
@@ -58,7 +59,7 @@ func refusedBy(command, key, text string, err error) error {
 
 var errTooLate = errors.New("it reached the master too late, and was not done")
 
-// refused is a refusal in words that say what to grant or do; the server's own are wrapped.
+// refused is a refusal with advice on what to grant or do. It wraps the server's own error.
 type refused struct {
 	text string
 	err  error

@@ -25,8 +25,8 @@ func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	return directory{read, z.recipes, r.Lock}, err
 }
 
-// contender finds a contender by name, or a free lock. An error means that it may be where we could
-// not look.
+// contender finds a contender by name, or a free lock. An error means that it may be in a place
+// that could not be read.
 func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender, error) {
 	l := d.lock()
 	if c, ok := find(l, owner); ok {
@@ -38,8 +38,8 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 	return l, nil, nil
 }
 
-// missing explains why nothing can be done to a contender that was not found: it is gone only if
-// its node is.
+// missing explains why a contender that was not found cannot be acted on. It is gone only if its
+// node is.
 func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	if _, stands := d.Stands(owner.Raw()); stands {
 		return Changed, "its znode still exists, but is no longer a contender; nothing was done"
@@ -47,8 +47,8 @@ func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
 	return Gone, ""
 }
 
-// changedSince explains why a confirmed action may not be done to a contender as it is now; now is
-// nil if it was not found.
+// changedSince explains why a confirmed action is no longer allowed on a contender as it is now;
+// now is nil if it was not found.
 func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) {
 	if now == nil {
 		return d.missing(seen.Name)
@@ -66,7 +66,7 @@ func (d *directory) over(seen, now *inspect.Contender) bool {
 	return !stands || czxid != seen.Czxid
 }
 
-// lock is the lock, as read by the configured recipes, too.
+// lock returns the lock as the configured recipes read it, too.
 func (d *directory) lock() *inspect.Lock { return d.knownAs(d.Lock) }
 
 func (d *directory) knownAs(l *inspect.Lock) *inspect.Lock {
@@ -83,8 +83,8 @@ func (d *directory) vacated(c *inspect.Contender) ([]byte, bool) {
 	return recipe.Vacated(d.Lock.Recipe, data)
 }
 
-// next is the contender that would hold the lock after the seen one; nil for none. why is set if it
-// is unknown.
+// next returns the contender that would hold the lock after the seen one; nil for none. why is set
+// if it is unknown.
 func (d *directory) next(before *inspect.Lock, seen *inspect.Contender) (next *inspect.Contender, why string) {
 	if why = unseen(before, "", inspect.AspectWaiters); why != "" {
 		why = "unknown: " + why

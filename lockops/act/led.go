@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Led are the leaders that were forced out although they still lead, by an audit file. Unreadable lines are left
-// out: ReadTrail reports them.
+// Led returns the leaders that an audit file shows as forced out although they still lead.
+// Unreadable lines are left out: ReadTrail reports them.
 func Led(path string) []inspect.Led {
 	f, err := openTrail(path)
 	if err != nil {

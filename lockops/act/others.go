@@ -22,17 +22,18 @@ const (
 
 // Others is the effect of a release beyond its own lock.
 type Others struct {
-	// Read: all of them could be read. Known: who the contender's owner is, so that it can be sought there.
+	// Read: all of them were readable. Known: the contender's owner is known, so that it can be
+	// looked for there.
 	Read, Known bool
-	// NotGiven are the kinds of servers without a target although the lock has waiters: a deadlock that
-	// closes there does not show.
+	// NotGiven are the kinds of servers without a target, if the lock has waiters. A deadlock that
+	// closes through them does not show.
 	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
 	Holds, Waits []inspect.ID
 	Deadlock     Deadlock
 }
 
-// Consider fills in Others from the other locks as they were last seen; nil: they were not read.
+// Consider fills in Others from the other locks as last seen; nil means they were not read.
 func (p *Preview) Consider(s *inspect.Snapshot) {
 	p.Others = Others{Deadlock: DeadlockUnknown}
 	if s == nil || p.Seen == nil {
@@ -51,22 +52,23 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 		o.Deadlock = DeadlockStays
 	case now:
 		o.Deadlock = DeadlockEnds
-	// it blocks no client, or every lock is seen that its owner may wait for
+	// it blocks no client, or every lock that its owner may wait for is visible
 	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0):
 		o.Deadlock = NoDeadlock
 	}
 }
 
-// notGiven are the kinds of servers that a snapshot has none of: a program that has locks on one may have
-// some on the other.
+// notGiven returns the kinds of servers that a snapshot lacks. A program with locks on one kind may
+// have some on the other.
 func notGiven(s *inspect.Snapshot) []inspect.BackendKind {
 	return slices.DeleteFunc([]inspect.BackendKind{inspect.ZooKeeper, inspect.Redis}, func(k inspect.BackendKind) bool {
 		return slices.ContainsFunc(s.Backends, func(b *inspect.Backend) bool { return b.Kind == k })
 	})
 }
 
-// readWhere reports whether all was read where an owner known on a backend may be known, too: everywhere but
-// on another ensemble of ZooKeeper than its session's. A session and a client of Redis may be one program.
+// readWhere reports whether everything was read that may show an owner known on a backend: all
+// backends but other ensembles than its session's. A ZooKeeper session and a Redis client may be
+// one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {
@@ -81,7 +83,7 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 	return true
 }
 
-// Lines are the sentences about the other locks, for people; none if there is nothing to warn of.
+// Lines returns sentences about the other locks, for people; none if there is nothing to warn of.
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {

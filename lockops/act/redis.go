@@ -25,8 +25,9 @@ type Redis struct {
 	recipes []recipe.Custom
 }
 
-// NewRedis releases locks on these masters. target lists them one by one (Target.Servers), and
-// names them in the audit file. limit bounds each master's answer. recipes say how to wake waiters.
+// NewRedis makes a Releaser for locks on these masters. target lists them one by one
+// (Target.Servers), and names them in the audit file. limit bounds each master's answer. recipes
+// say how to wake waiters.
 func NewRedis(
 	masters []redis.UniversalClient, target Target, limit time.Duration, audit *Audit, recipes ...recipe.Custom,
 ) *Redis {
@@ -35,7 +36,7 @@ func NewRedis(
 
 var errMoving = errors.New("the value changed while it was read (try again)")
 
-// serving is a Releaser that names the Cluster node with the key.
+// serving returns a Releaser that names the Cluster node with the key.
 func (r *Redis) serving(ctx context.Context, key string) *Redis {
 	cluster, ok := r.masters[0].(*redis.ClusterClient)
 	if !ok {
@@ -133,8 +134,8 @@ func (r *Redis) Execute(ctx context.Context, p Preview, confirmed string) (Resul
 	return audited(r.audit, intent, func() (Result, error) { return r.release(ctx, p) })
 }
 
-// lookAgain reads the lock again right before an action. The result has a reason if anything
-// that was confirmed has changed.
+// lookAgain reads the lock right before an action. The result has a reason if anything that was
+// confirmed has changed.
 func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next, Masters: make([]MasterResult, len(r.masters))}
 	for i := range result.Masters {
@@ -154,7 +155,7 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 		for i, err := range before.errs {
 			result.Masters[i].Err = err
 		}
-	// a waiter's turn may come now: the next comparison would be with the holder
+	// the waiter may get the lock now, and would then be compared as the holder
 	case !ok, !there && (unsure || p.Seen.State != inspect.Holding):
 		result.HoldersAfter = before.lock.Holders
 		if err := errors.Join(before.unanswered(), before.unread()); err != nil { // it may be there
@@ -171,8 +172,8 @@ func (r *Redis) lookAgain(ctx context.Context, p Preview) (reading, Result, erro
 	return before, result, nil
 }
 
-// release reads the lock again and removes the contender on each master, unless anything that
-// was confirmed has changed. Once one master was asked, it goes on even if ctx ends, for at most
+// release reads the lock again and removes the contender on each master, unless anything that was
+// confirmed has changed. Once it has asked one master, it continues even if ctx ends, for at most
 // twice the limit. A slow master does nothing after that.
 func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	before, result, err := r.lookAgain(ctx, p)
@@ -255,10 +256,10 @@ func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (boo
 	return deleted, r.explain(way.name, key, err)
 }
 
-// timeLimit is the last instant, in milliseconds of the master's clock, at which a request may be
-// executed. 0 means no limit: the master refuses to say its time, or the clock could be any Cluster
-// node's. If no answer comes, timeLimit asks again on another connection. If none comes again, the
-// request must not be sent, since the server may execute it much later.
+// timeLimit returns the last instant, in milliseconds of the master's clock, at which a request may
+// be executed. 0 means no limit: the master refuses to report its time, or the clock could be any
+// Cluster node's. Without an answer, timeLimit asks again on another connection. Without a second
+// answer, do not send the request, since the server may execute it much later.
 func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	if _, cluster := r.masters[i].(*redis.ClusterClient); cluster {
 		return 0, unlessOver(ctx)
@@ -276,7 +277,7 @@ func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	return 0, cmp.Or(unlessOver(ctx), fmt.Errorf("%w: %w", errNotSent, connect.Plain(err)))
 }
 
-// unlessOver returns the error of a request that is no longer sent.
+// unlessOver returns ctx's error, so that the request is not sent any more.
 func unlessOver(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -284,7 +285,7 @@ func unlessOver(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errNotSent, context.Cause(ctx))
 }
 
-// takenAgain reports whether a master has the deleted value again: some clients use the same one each time.
+// takenAgain reports whether a master has the deleted value again: some clients reuse their value.
 func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	for i, m := range masters {
 		if m.Deleted && stands(&after.lock.Masters[i], p.Seen) {
@@ -294,8 +295,8 @@ func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	return false
 }
 
-// outcome reports whether the release freed the lock: some master deleted the value, and the
-// others, counting those that could not be read, cannot form a quorum.
+// outcome reports whether the release freed the lock: a master deleted the value, and the others,
+// including unreadable ones, cannot form a quorum.
 func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 	deleted, left, refused := 0, 0, 0
 	for i, m := range masters {

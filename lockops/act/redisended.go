@@ -13,8 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// Ended distinguishes what a contender's end on a master can be due to, where the master did not answer that
-// it took it out.
+// Ended is the possible cause of a contender's end on a master that did not confirm the removal.
 type Ended string
 
 // The ends.
@@ -23,7 +22,7 @@ const (
 	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or unclear, or on its own
 )
 
-// Words say it to the operator; empty if there was no such end.
+// Words describes it to the operator; empty if there was no such end.
 func (e Ended) Words() string {
 	switch e {
 	case EndedItself:
@@ -34,8 +33,8 @@ func (e Ended) Words() string {
 	return ""
 }
 
-// refusedWhole are the scripts that have nothing left that could fail once they have changed something: when
-// they fail, nothing is changed. The others go on to a command that may be refused.
+// refusedWhole are the scripts whose changes come last: if such a script fails, nothing has
+// changed. The others continue with a command that may be refused.
 var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member", "expire"}
 
 // endedByKeys fills in Ended for failed masters, by their keys. A contender is gone if it was there
@@ -54,10 +53,11 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 	}
 }
 
-// removedNothing reports whether an error proves that the script has removed nothing, or set nothing: it is a
-// server's reply, and either no command of the script was refused, so that it did not begin, or one before
-// which it changes nothing. A client of a Cluster sends a request again whose answer was lost, so that a
-// reply may be to the second one. Only a denied client was denied the first time, too.
+// removedNothing reports whether an error proves that the script removed or set nothing. It must be
+// a server's reply. Either no command of the script was refused, so that it did not begin, or the
+// refused one precedes all changes. A Cluster client repeats a request whose answer was lost, so
+// that a reply may be to the second try. Only a denied client was surely denied the first time,
+// too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
 	if errors.Is(err, errTooLate) {
 		return true
@@ -74,8 +74,8 @@ func (r *Redis) removedNothing(i int, script string, err error) bool {
 	return slices.Contains(refusedWhole, script) || !inScript.MatchString(text)
 }
 
-// otherEnd says of a release that no master confirmed how the contender ended on those where it did: unknown
-// where it can have been by the request.
+// otherEnd explains how the contender ended in a release that no master confirmed. It is unknown if
+// the request may have done it.
 func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	for _, end := range []Ended{EndedSomehow, EndedItself} {
 		if at := slices.IndexFunc(masters, func(m MasterResult) bool { return m.Ended == end }); at >= 0 {
@@ -85,10 +85,10 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	return false, ""
 }
 
-// unanswered reports whether it is unknown if a quorum is left, or anything: of so many masters no answer
-// came that says what became of the request, and they could not be read after it, or not before it and have
-// nothing now, or have it still: the request may arrive until its time limit. One that had nothing before and
-// has nothing now never had it.
+// unanswered reports whether too many masters failed to answer to tell if a quorum, or anything, is
+// left. Such a master could not be read afterwards, or it still has the value, or it has nothing
+// now and could not be read before. The request may arrive until its time limit. One that had
+// nothing before and has nothing now never had it.
 func (r *Redis) unanswered(
 	script string, seen *inspect.Contender, masters []MasterResult, before, after reading,
 ) (detail string, unknown bool) {
@@ -114,14 +114,15 @@ func (r *Redis) unanswered(
 	return detail, unknown && left < after.lock.Quorum
 }
 
-// unsent reports whether an error proves that the request did not reach the master; of a Cluster's client it
-// may be that of a second try.
+// unsent reports whether an error proves that the request did not reach the master. A Cluster
+// client's error may be that of a second try.
 func (r *Redis) unsent(i int, err error) bool {
 	_, cluster := r.masters[i].(*redis.ClusterClient)
 	return errors.Is(err, errNotSent) || !cluster && connect.NotDialled(err)
 }
 
-// unknownEnd is the error of a release that no master has confirmed although one may have done it.
+// unknownEnd returns the error for a release that no master confirmed although one may have done
+// it.
 func unknownEnd(r Result) error {
 	if !r.Unknown {
 		return nil

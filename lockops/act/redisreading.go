@@ -37,7 +37,8 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 	return out
 }
 
-// vote reads a key as the source does. A value longer than is shown is read in full: the release compares all of it.
+// vote reads a key as the source does. A value too long to show is read in full, since the release
+// compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := node.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
 	if err == nil && redisreply.DeniesAccess(v.Error) {
@@ -69,7 +70,7 @@ func (r *Redis) each(ctx context.Context, f func(ctx context.Context, i int)) {
 	wg.Wait()
 }
 
-// valueDigest is the digest of a contender's value.
+// valueDigest returns the digest of a contender's value.
 func valueDigest(c *inspect.Contender) string { return cmp.Or(c.Digest, digest(c.Name.Raw())) }
 
 func digest(value string) string {
@@ -77,7 +78,8 @@ func digest(value string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// seen is the contender that the owner names: the holder, or a value that is on some masters without a quorum.
+// seen returns the contender that the owner names: the holder, or a value on some masters without a
+// quorum.
 func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	if c, ok := find(rd.lock, owner); ok {
 		return &c
@@ -103,8 +105,8 @@ func (rd reading) seen(owner inspect.Untrusted) *inspect.Contender {
 	return nil
 }
 
-// next is the waiter that gets the lock when the contender is gone. It skips waiters that are most
-// likely gone themselves. It is nil without waiters, or if others still hold the lock.
+// next returns the waiter that gets the lock after the contender. It skips waiters that are most
+// likely gone. It is nil without waiters, or if others still hold the lock.
 func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	if c.State != inspect.Holding || len(rd.lock.Holders) > 1 {
 		return nil
@@ -119,7 +121,7 @@ func (rd reading) next(c *inspect.Contender) *inspect.Contender {
 	return &rd.lock.Waiters[live]
 }
 
-// value is the whole value behind a contender.
+// value returns the whole value behind a contender.
 func (rd reading) value(c *inspect.Contender) (string, bool) {
 	if c.Digest == "" {
 		return c.Name.Raw(), true
@@ -132,10 +134,10 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 	return "", false
 }
 
-// again is a contender that was seen before as it is now; nil: it is nowhere.
+// again returns the present state of a contender seen before; nil if it is nowhere.
 func (rd reading) again(was *inspect.Contender) *inspect.Contender { return rd.seen(was.Argument()) }
 
-// silentWarning is about masters that do not answer; nil if all do.
+// silentWarning warns of masters that do not answer; nil if all do.
 func (rd reading) silentWarning() []string {
 	if err := errors.Join(rd.errs...); err != nil {
 		return []string{"not every master answers: " + inspect.Escape(strings.ReplaceAll(err.Error(), "\n", "; "))}
@@ -143,7 +145,7 @@ func (rd reading) silentWarning() []string {
 	return nil
 }
 
-// unanswered are the masters that could not be asked.
+// unanswered returns the errors of masters that could not be asked.
 func (rd reading) unanswered() error {
 	if err := errors.Join(rd.errs...); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -151,7 +153,8 @@ func (rd reading) unanswered() error {
 	return nil
 }
 
-// unread is the error of reads refused or failed on masters that answer: an owner that was not found may still exist.
+// unread returns the error of reads refused or failed on masters that answer: an owner that was not
+// found may still exist.
 func (rd reading) unread() error {
 	why := unseen(rd.lock, "master ",
 		inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes)
@@ -161,7 +164,8 @@ func (rd reading) unread() error {
 	return nil
 }
 
-// unseenWaiters is the reason why others than the waiters that were read wait or may wait; empty if none can.
+// unseenWaiters returns the reason why there may be other waiters than those that were read; empty
+// if there are none.
 func (rd reading) unseenWaiters() string {
 	switch why := unseen(rd.lock, "master ", inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
@@ -174,8 +178,8 @@ func (rd reading) unseenWaiters() string {
 	return ""
 }
 
-// lifeUnknown is the reason why it is unknown how long the waiters have been silent; empty if it is known,
-// or does not matter.
+// lifeUnknown returns the reason why it is unknown how long the waiters have been silent; empty if
+// known or irrelevant.
 func (rd reading) lifeUnknown() string {
 	timed := *rd.lock
 	timed.Unseen = slices.DeleteFunc(slices.Clone(timed.Unseen),
@@ -183,7 +187,7 @@ func (rd reading) lifeUnknown() string {
 	return unseen(&timed, "master ", inspect.AspectExpiry)
 }
 
-// missing distinguishes a key that others still have a part in (Changed) from one that is free of the owner (Gone).
+// missing distinguishes a key that others still share (Changed) from one without the owner (Gone).
 func (rd reading) missing() Reason {
 	for _, m := range rd.lock.Masters {
 		if m.Present && m.Held == nil { // a queue or a set has others in it: he is gone

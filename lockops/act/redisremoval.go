@@ -17,7 +17,7 @@ import (
 //go:embed lua/*.lua
 var scripts embed.FS
 
-// removal takes a contender out of a lock, on one master, if it is still there.
+// removal removes a contender from a lock on one master, if it is still there.
 type removal struct {
 	// name of the script.
 	name string
@@ -29,7 +29,7 @@ type removal struct {
 	says string
 }
 
-// run reports whether the contender was there and has been taken out.
+// run removes the contender, and reports whether it was there.
 func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error) {
 	n, err := redis.NewScript(scriptText(r.name)).Run(ctx, c, r.keys, r.args...).Int()
 	return err == nil && n == 1, err
@@ -38,8 +38,8 @@ func (r removal) run(ctx context.Context, c redis.UniversalClient) (bool, error)
 // wakeFor is the TTL of the list that wakes a waiter, as in python-redis-lock.
 const wakeFor = time.Second
 
-// wake puts one element on the list, as the library's release does. Not in the script: the list is in another slot of a
-// Cluster, and an account that may not write to it still releases.
+// wake puts one element on the list, as the library's release does. The script cannot: the list is
+// in another slot of a Cluster, and an account that may not write to it can still release.
 func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	p := c.Pipeline()
 	p.Del(ctx, r.wakeList)
@@ -48,8 +48,8 @@ func (r removal) wake(ctx context.Context, c redis.UniversalClient) {
 	_, _ = p.Exec(ctx) // a waiter that is not woken polls
 }
 
-// scriptText is a script with what all of them begin with; of a name that is not there it is that alone,
-// which removes nothing.
+// scriptText returns a script after the common prelude. For an unknown name it is the prelude
+// alone, which removes nothing.
 func scriptText(name string) string {
 	prelude, _ := scripts.ReadFile("lua/prelude.lua")
 	text, _ := scripts.ReadFile("lua/" + name + ".lua")
@@ -61,8 +61,8 @@ func structured(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
-// removalOf chooses the script for the lock's library; value is the whole value of a plain string. False
-// where the way is not known of the library.
+// removalOf chooses the script for the lock's library; value is the whole value of a plain string.
+// False if no way is known for the library.
 func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bool) {
 	key := l.ID.Path
 	channels, message := recipe.Wakes(key, value)
@@ -120,7 +120,8 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 	return removal{}, false
 }
 
-// onChannels are words for where a release is published; of several it is not known on which one the waiters listen.
+// onChannels describes where a release is published. With several channels, the one that the
+// waiters listen on is unknown.
 func onChannels(channels []string) string {
 	switch len(channels) {
 	case 0:
@@ -141,7 +142,8 @@ func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
 	}, ok
 }
 
-// lockscopeRemoval is for a lock of our own package with waiters; plain is its removal without waiters.
+// lockscopeRemoval removes a contender from a lock of our own package with waiters; plain is the
+// removal without waiters.
 func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 	if c.State == inspect.Holding {
 		plain.args = []any{c.Name.Raw(), "", recipe.LockscopeChannel(key)}
@@ -158,13 +160,13 @@ func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 	}
 }
 
-// unsupported advises where no guarded removal is known for the library.
+// unsupported gives advice if no guarded removal is known for the library.
 func unsupported(l *inspect.Lock) string {
 	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand",
 		l.Kind, l.Recipe)
 }
 
-// role is the confirmed role, as the scripts take it.
+// role returns the confirmed role in the form that the scripts expect.
 func role(c *inspect.Contender) string {
 	if c.State == inspect.Holding {
 		return "holds"
@@ -179,8 +181,8 @@ func memberRemoval(key string, members ...any) removal {
 	}
 }
 
-// permitsRemoval takes all permits that redis-semaphore's client has taken at once: it renews all of them
-// while it finds the first.
+// permitsRemoval removes all permits that a redis-semaphore client acquired together. The client
+// renews all of them as long as the first one exists.
 func permitsRemoval(l *inspect.Lock, c *inspect.Contender) removal {
 	permits := []any{c.Name.Raw()}
 	for i := range l.Holders {
@@ -263,10 +265,10 @@ func stands(v *inspect.Vote, seen *inspect.Contender) bool {
 		slices.ContainsFunc(v.Held.Claims, func(c recipe.Claim) bool { return c.Name == name })
 }
 
-// hides reports whether a master may have the contender although it was not seen there: what would show it
-// could not be read.
+// hides reports whether a master may have the contender although it was not seen there, because a
+// necessary read failed.
 func hides(v *inspect.Vote, seen *inspect.Contender) bool {
-	// its first KiB is there, the rest was not read
+	// only its first KiB was read
 	undigested := seen.Digest != "" && v.Digest == "" && v.Value == seen.Name
 	return undigested || v.Unknown(inspect.AspectHolders) || v.Unknown(inspect.AspectKind) ||
 		seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
@@ -277,7 +279,7 @@ func lacks(v *inspect.Vote, seen *inspect.Contender) bool {
 	return v.Up && !stands(v, seen) && !hides(v, seen)
 }
 
-// waiterWarnings are for a waiter in a queue that its library keeps.
+// waiterWarnings returns warnings about a waiter in a queue that its library keeps.
 func waiterWarnings(c *inspect.Contender) []string {
 	text := "a live waiter asks again, at the end of the queue"
 	if strings.HasSuffix(c.Name.Raw(), "_WRITERWAITING") {

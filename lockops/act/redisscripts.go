@@ -11,9 +11,9 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// NoScripts says which command is missing, without which nothing can be released on a server or given a TTL: EVALSHA
-// or EVAL, renamed, taken away or denied to our user. It is empty if both are there, and where that is unknown.
-// It runs no script but an empty one.
+// NoScripts names the missing command without which a server can neither release nor set a TTL:
+// EVALSHA or EVAL, renamed, removed or denied to our user. It is empty if both exist, or if that is
+// unknown. It runs only an empty script.
 func NoScripts(ctx context.Context, client redis.UniversalClient) string {
 	const unknownScript = "0000000000000000000000000000000000000000"
 	if why := missing("EVALSHA", client.EvalSha(ctx, unknownScript, nil).Err()); why != "" {
@@ -33,8 +33,8 @@ func missing(command string, err error) string {
 	return ""
 }
 
-// noScripts says why an action cannot work on enough masters to end a lock; otherwise warnings are about single
-// masters.
+// noScripts explains why an action cannot work on enough masters to end a lock; otherwise warnings
+// are about single masters.
 func (r *Redis) noScripts(ctx context.Context, l *inspect.Lock) (why string, warnings []string) {
 	said := make([]string, len(r.masters))
 	r.each(ctx, func(ctx context.Context, i int) {

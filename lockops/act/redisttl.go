@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// ttlKeys are the keys that carry the TTL of a contender's lock; false if the contender has its own expiry.
+// ttlKeys returns the keys with the TTL of a contender's lock; false if the contender has its own
+// expiry.
 func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
 	if !structured(l) {
 		return []string{l.ID.Path}, true
@@ -73,7 +74,7 @@ func expirySeen(v *inspect.Vote) string {
 	return "whatever its expiry"
 }
 
-// seenExpiry is the key's expiry in the form that the script expects.
+// seenExpiry returns the key's expiry in the form that the script expects.
 func seenExpiry(v *inspect.Vote) string {
 	switch {
 	case v.NoExpiry:
@@ -172,8 +173,8 @@ func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
 	return err != nil && !r.removedNothing(i, "expire", err) && !r.unsent(i, err) && !lacks(is, p.Seen)
 }
 
-// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters has set it, or, for a value
-// without a quorum, all that have the value.
+// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters set it, or, for a
+// value without a quorum, all masters that have it.
 func ttlOutcome(
 	p Preview, votes ttlVotes, masters []MasterResult, after reading,
 ) (set bool, why Reason, detail string) {
@@ -205,7 +206,7 @@ func ttlOutcome(
 	return false, after.missing(), ""
 }
 
-// maxTTL and minTTL bound what may be set.
+// maxTTL and minTTL bound the TTL that may be set.
 const (
 	minTTL = time.Second
 	maxTTL = 366 * 24 * time.Hour

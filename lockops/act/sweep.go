@@ -18,27 +18,28 @@ import (
 
 // SweepRequest asks for the directories below a path of ZooKeeper that locks have left behind.
 type SweepRequest struct {
-	// Root is the path below which they are sought; it is never swept itself.
+	// Root is the path to search below; it is never swept itself.
 	Root inspect.ID
-	// Idle is how long nothing must have come or gone in one.
+	// Idle is the minimum time without a change of a directory's children.
 	Idle time.Duration
-	// Now is our clock's time. Backend knows the servers' clock, which dates Idle; nil: unknown.
+	// Now is the time on our clock. Backend knows the servers' clock, which dates Idle; nil means
+	// unknown.
 	Now     time.Time
 	Backend *inspect.Backend
-	// Within bounds each answer of a server; 0: nothing does.
+	// Within bounds each answer of a server; 0 means no bound.
 	Within time.Duration
-	// Why the operator does it, for the audit file; may be empty.
+	// Why is the operator's reason, for the audit file; may be empty.
 	Why string
 }
 
 // EmptyDir is a persistent znode without data that had children once and has none now.
 type EmptyDir struct {
-	// Path as the target's chroot has it. Made, by the servers' clock; IdleSince is the latest time at which
-	// something can have come or gone in it.
+	// Path is within the target's chroot. Made is by the servers' clock. IdleSince is the latest
+	// possible time of a change of its children.
 	Path            string
 	Made, IdleSince time.Time
-	// Age counts from Made, and Idle, which is the least it can be, from IdleSince, by the clock that dated
-	// them. AgeUnknown: that of Made is not known.
+	// Age counts from Made. Idle is a minimum and counts from IdleSince. Both use the clock that
+	// dated them. AgeUnknown: the age is not known.
 	Age, Idle  time.Duration
 	AgeUnknown bool
 
@@ -65,29 +66,29 @@ type SweepPreview struct {
 type Sweeper interface {
 	// PreviewSweep walks below the root. It changes nothing.
 	PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error)
-	// Sweep deletes one directory that p shows if nothing has come or gone in it since; Result.Released: it
-	// was deleted. It returns errors as Releaser.Execute does.
+	// Sweep deletes one directory that p shows, if its children have not changed since.
+	// Result.Released means that it was deleted. It returns errors as Releaser.Execute does.
 	Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error)
 }
 
-// inFlight bounds the requests that wait for an answer.
+// inFlight bounds the requests waiting for an answer.
 const inFlight = 32
 
-// mostWalked bounds the znodes that a sweep looks at.
+// mostWalked bounds the znodes that a sweep reads.
 const mostWalked = 1_000_000
 
-// shownUnread bounds the directories that are named since they could not be listed.
+// shownUnread bounds the unreadable directories that are named.
 const shownUnread = 10
 
-// reserved is ZooKeeper's own, and no lock's.
+// reserved is ZooKeeper's own subtree, which has no locks.
 const reserved = "/zookeeper"
 
-// sweepWalk goes over a tree, level by level.
+// sweepWalk walks a tree, level by level.
 type sweepWalk struct {
 	z  *ZooKeeper
 	mu sync.Mutex
 	p  SweepPreview
-	// empty are the candidates; dated are transactions and their times, of all znodes seen.
+	// empty are the candidates; dated are the transactions of all znodes seen, with their times.
 	empty []EmptyDir
 	dated []datedZxid
 	next  []string
@@ -154,7 +155,7 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 		}
 	}
 	switch {
-	// containers and nodes with a TTL have an owner, too
+	// containers and nodes with a TTL have an ephemeral owner, too
 	case root || len(names) > 0 || stat.EphemeralOwner != 0 || stat.Cversion == 0:
 	case stat.DataLength > 0:
 		w.p.WithData++
@@ -167,7 +168,7 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 	return nil
 }
 
-// inChroot is the reverse of path.
+// inChroot is the inverse of path.
 func (z *ZooKeeper) inChroot(node string) string {
 	if chroot := path.Join("/", z.target.Chroot); chroot != "/" {
 		return cmp.Or(node[len(chroot):], "/")
@@ -187,7 +188,7 @@ func (w *sweepWalk) judge() {
 		return
 	}
 	slices.SortFunc(w.dated, func(a, b datedZxid) int { return cmp.Compare(a.zxid, b.zxid) })
-	// each then has the earliest time from it on
+	// give each transaction the earliest time of those from it on
 	for i := len(w.dated) - 2; i >= 0 && w.dated[i].zxid >= b.Clock.From; i-- {
 		w.dated[i].ms = min(w.dated[i].ms, w.dated[i+1].ms)
 	}
@@ -219,8 +220,8 @@ func (w *sweepWalk) judge() {
 		func(a, b EmptyDir) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Path, b.Path)) })
 }
 
-// Sweep implements Sweeper. The server refuses to delete a znode that has children: what a client makes in it
-// meanwhile stays.
+// Sweep implements Sweeper. The server refuses to delete a znode with children, so anything that a
+// client creates in it meanwhile stays.
 func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, confirmed string) (Result, error) {
 	intent := line{
 		Action: "sweep", Why: inspect.Escape(p.Request.Why), target: z.target.record(), Confirmed: confirmed,
