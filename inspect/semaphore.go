@@ -9,9 +9,9 @@ import (
 
 // curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex,
 // which has a single permit). The permits are below "leases". Below "locks" is the mutex that a
-// client takes before a permit. Its holder makes its lease and keeps the mutex until there are no
-// more leases than permits: until then that lease is pending. The number of permits is written
-// nowhere; a pending lease shows it (InterProcessSemaphoreV2.internalAcquire1Lease).
+// client takes before a permit. The mutex's holder makes its lease, which stays pending while
+// there are more leases than permits, and keeps the mutex until then. The number of permits is not
+// stored; a pending lease reveals it (InterProcessSemaphoreV2.internalAcquire1Lease).
 func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	leaseNodes, ok := d.Parts[recipe.CuratorLeases]
 	if !ok || len(own.entries) > 0 {
@@ -51,7 +51,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// headsLease is the lease that the head of the queue has made since it joined; -1 if it has not made one.
+// headsLease is the index of the lease that the head of the queue made since it joined; -1 if none.
 func headsLease(leases, locks queue) int {
 	if len(locks.entries) == 0 {
 		return -1
@@ -67,8 +67,8 @@ func headsLease(leases, locks queue) int {
 	return newest
 }
 
-// queued are the last of the queue's entries, which wait: the first of all for a permit, each other one for the entry
-// before it.
+// queued returns the queue's last entries, which wait: the first of all waits for a permit, each
+// other for the entry before it.
 func (q *queue) queued(waiting []recipe.Entry) []Contender {
 	skipped := len(q.entries) - len(waiting)
 	var list []Contender
@@ -83,8 +83,8 @@ func (q *queue) queued(waiting []recipe.Entry) []Contender {
 	return list
 }
 
-// kazooSemaphore makes the lock of a kazoo Semaphore: a child for each taken permit, with the
-// number of permits as the directory's data. Next to it is a directory with the queue, whose head
+// kazooSemaphore makes the lock of a kazoo Semaphore. It has a child for each taken permit, and
+// the number of permits is the directory's data. A directory next to it is the queue, whose head
 // waits for a permit.
 func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	place := recipe.KazooQueue(id.Path)
@@ -122,8 +122,8 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 	return l
 }
 
-// countBlocked counts the contenders that each one of a semaphore blocks: a holder only if no other permit can come
-// first.
+// countBlocked counts how many contenders each contender of a semaphore blocks. A holder blocks
+// some only if no other permit can become free first.
 func countBlocked(l *Lock) {
 	if len(l.Holders) == 1 && l.Limit <= 1 {
 		l.Holders[0].BlockedBelow = int32(len(l.Waiters))

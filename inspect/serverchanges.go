@@ -7,13 +7,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// run is one run of a Redis server, as it was last reported.
+// run is one run of a Redis server, as last reported.
 type run struct {
 	id      string
 	started time.Time
 }
 
-// cluster is the last known composition of a backend's servers, kept while it cannot be asked.
+// cluster is what is known of a backend's servers, kept while they cannot be asked.
 type cluster struct {
 	leader  string
 	elected uint64   // the number of its election
@@ -21,7 +21,7 @@ type cluster struct {
 	runs    map[string]run
 }
 
-// follow notes who leads, and reports whether that is another server than before. s may be nil.
+// follow records the leader, and reports whether it has changed. s may be nil.
 func (k *cluster) follow(s *Server) bool {
 	if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
 		return false // it may have been paused while another was elected that does not answer now
@@ -69,14 +69,14 @@ func (k *cluster) changed(b *Backend, at time.Time) []Event {
 	return events
 }
 
-// deposed is how long a leader that was paused while another was elected may claim to lead: it
-// leaves when its followers have not answered for syncLimit, 5 ticks of 2 s in the sample configuration
-// (zoo_sample.cfg).
+// deposed is how long a leader may claim to lead after it was paused while another was elected. It
+// gives up when its followers have not answered for syncLimit, 5 ticks of 2 s in the sample
+// configuration (zoo_sample.cfg).
 const deposed = 30 * time.Second
 
-// newestLeader is the leader of the newest election: a leader that was paused answers as such when
-// it resumes. It is nil if no server leads, or if two lead in one epoch, since either may be the
-// right one.
+// newestLeader is the leader of the newest election, since a leader that was paused still claims
+// to lead when it resumes. It is nil if no server leads. It is also nil if two lead in one epoch,
+// since either may be the right one.
 func newestLeader(servers []Server) (leader *Server) {
 	newest, found := uint64(0), false
 	for i := range servers {
@@ -94,11 +94,11 @@ func newestLeader(servers []Server) (leader *Server) {
 	return leader
 }
 
-// mostRuns limits the runs that are remembered, also of servers that are not there now.
+// mostRuns limits the remembered runs, including those of servers that are gone.
 const mostRuns = 1000
 
-// moved are the masters that others have become, each from and to. Which came for which is known by their place in the
-// list, or where one went and one came.
+// moved returns the masters that were replaced, as pairs from and to. The pairs follow from their
+// places in the list, or from one master going and one coming.
 func (k *cluster) moved(servers []Server) (moves [][2]string) {
 	var now []string
 	for i := range servers {

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// SettleFor is how long the state behind a finding must last before it is reported, if one look may
-// see a state halfway (see [Rule.AsOf]). A client that asks one master after the other, sets its
-// watch after its node or moves to another server takes less.
+// SettleFor is how long the state behind a finding must last before it is reported, if one look
+// may see a state halfway (see [Rule.AsOf]). Clients need less time to ask one master after the
+// other, set a watch after a node, or move to another server.
 const SettleFor = time.Second
 
-// suspicion is a finding that may pass, with the time of the read, by our clock, since which it has
-// lasted. Settled ones are reported.
+// suspicion is a finding that may pass, and since when it has lasted, by our clock at the read.
+// Settled ones are reported.
 type suspicion struct {
 	Finding
 	since   time.Time
 	settled bool
 }
 
-// suspicions are findings that may pass, and the locks to ask about again, the soonest first.
+// suspicions are findings that may pass, and the locks to check again, soonest first.
 type suspicions struct {
 	of     map[ID]suspected
 	due    []dueSuspicion
 	queued map[ID]struct{} // those in due
 }
 
-// suspected are a lock's findings that may pass, and the readings behind them.
+// suspected has a lock's findings that may pass, and the readings behind them.
 type suspected struct {
 	list []suspicion
 	readings
 }
 
-// readings are all that rules about what may pass rest on.
+// readings are everything that rules with passing findings depend on.
 type readings struct {
 	lock                    ID
 	read, watches, sessions time.Time
@@ -54,8 +54,8 @@ type dueSuspicion struct {
 }
 
 // settle records a lock's findings that may pass, each with the time as of which it is known. It
-// removes those that have not lasted long enough. blindUntil is the end of our last gap: a state
-// that was not yet reported may not have lasted through it.
+// leaves out those that have not lasted long enough. blindUntil is the end of our last gap: a
+// state not yet reported may not have lasted through it.
 func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	id := by.lock
 	known, had := s.of[id]
@@ -96,8 +96,8 @@ func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time
 	return settled
 }
 
-// silenced are the suspicions that are not found any more. Where nothing was read since, they may be again: a rule is
-// silent while the target is suspect.
+// silenced returns the suspicions that are no longer found. If nothing was read since, they may
+// come back: a rule is silent while the target is suspect.
 func silenced(before, found []suspicion) (list []suspicion) {
 	for i := range before {
 		b := &before[i]
@@ -119,8 +119,8 @@ func (s *suspicions) next(now time.Time) (ID, bool) {
 	return id, true
 }
 
-// recheck runs the rules on locks with findings that may pass, as soon as these may have
-// lasted for long enough.
+// recheck runs the rules on locks with findings that may pass, as soon as they may have lasted
+// long enough.
 func (o *Observer) recheck(now time.Time) {
 	for id, ok := o.suspicions.next(now); ok; id, ok = o.suspicions.next(now) {
 		if l := o.locks.get(id); l != nil {
@@ -129,9 +129,9 @@ func (o *Observer) recheck(now time.Time) {
 	}
 }
 
-// Lasting returns the snapshot without the findings about locks that an earlier one did not have, of the rules that
-// passing names: what one look sees halfway is gone at the next. Votes that have changed since are another state of the
-// lock.
+// Lasting removes findings about locks that an earlier snapshot did not have, for the rules that
+// passing names. What one look sees halfway is gone at the next. Votes that have changed since are
+// another state of the lock.
 func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Snapshot {
 	lasting := *s
 	lasting.locks, lasting.owners = table{}, &owners{}
@@ -153,22 +153,23 @@ func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Sn
 	return &lasting
 }
 
-// stillSays reports whether a finding is about the same as the one before: the same contender and votes.
+// stillSays reports whether two findings are about the same contender and votes.
 func stillSays(was, is *Finding) bool {
 	same := func(key string) bool { return reflect.DeepEqual(was.Evidence[key], is.Evidence[key]) }
 	return was.Key() == is.Key() && same("masters") && same("without")
 }
 
-// debounce is the delay of a finding's end: some come and go with every change of hands.
+// debounce delays the end of a finding, since some come and go with every change of hands.
 const debounce = 5 * time.Second
 
-// findingKey distinguishes a finding from others: of a lock or, with an empty path, of a backend.
+// findingKey identifies a finding of a lock or, with an empty path, of a backend.
 type findingKey struct {
 	about   ID
 	subject string
 }
 
-// reportFindings reports which findings came, and notes which went. One that comes again soon was never gone.
+// reportFindings reports new findings, and records which ended. One that soon comes back was never
+// gone.
 func (o *Observer) reportFindings(was, is []Finding, e Event) {
 	about := e.Lock
 	if e.Backend != nil {

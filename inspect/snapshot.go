@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Snapshot is everything known at one moment. It is immutable, shared between all who look, and holds instants,
-// never ages.
+// Snapshot is everything known at one moment. It is immutable, shared between all readers, and
+// holds instants, never ages.
 type Snapshot struct {
-	// TakenAt by our clock.
+	// TakenAt is by our clock.
 	TakenAt time.Time
 	// Backends in the order of the targets.
 	Backends []*Backend
-	// Changed are the locks that were put or removed since the snapshot that the same subscription saw before; nil
-	// in its first one.
+	// Changed are the locks put or removed since the previous snapshot of the same subscription;
+	// nil in the first one.
 	Changed []ID
-	// Events since that snapshot, the oldest first, and the number Dropped before them as too many to keep; none in the
-	// first one.
+	// Events since the previous snapshot, oldest first, and the number Dropped before them because
+	// they were too many. There are none in the first snapshot.
 	Events  []Event
 	Dropped int
 	locks   table
@@ -32,7 +32,8 @@ type Snapshot struct {
 	hosts    *Hosts // nil: their addresses are all that is known
 }
 
-// NewSnapshot makes a snapshot of locks that come from elsewhere than an Observer: a recording, a test.
+// NewSnapshot makes a snapshot of locks that do not come from an Observer, such as a recording or
+// a test.
 func NewSnapshot(takenAt time.Time, backends []*Backend, locks []*Lock) *Snapshot {
 	var t table
 	for _, l := range locks {
@@ -41,7 +42,7 @@ func NewSnapshot(takenAt time.Time, backends []*Backend, locks []*Lock) *Snapsho
 	return &Snapshot{TakenAt: takenAt, Backends: backends, locks: t, owners: &owners{}}
 }
 
-// With is the snapshot with another version of a lock.
+// With returns the snapshot with another version of a lock.
 func (s *Snapshot) With(l *Lock) *Snapshot {
 	with := *s
 	with.locks = table{}
@@ -55,7 +56,7 @@ func (s *Snapshot) With(l *Lock) *Snapshot {
 	return &with
 }
 
-// Where is the same moment with only the locks that keep accepts.
+// Where returns the snapshot with only the locks that keep accepts.
 func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
 	rest := NewSnapshot(s.TakenAt, s.Backends,
 		slices.DeleteFunc(slices.Collect(s.Locks()), func(l *Lock) bool { return !keep(l) }))
@@ -63,7 +64,7 @@ func (s *Snapshot) Where(keep func(*Lock) bool) *Snapshot {
 	return rest
 }
 
-// WithHosts is the snapshot with names for the hosts of clients.
+// WithHosts returns the snapshot with names for the clients' hosts.
 func (s *Snapshot) WithHosts(hosts *Hosts) *Snapshot {
 	with := *s
 	with.hosts = hosts
@@ -79,16 +80,18 @@ func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 // Lock finds a lock by its id; nil if it does not exist.
 func (s *Snapshot) Lock(id ID) *Lock { return s.locks.get(id) }
 
-// Session of a contender, as the servers of l's backend last reported it; false if they did not.
+// Session returns a contender's session, as last reported by the servers of l's backend; false if
+// they did not.
 func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 	session, ok := s.sessions[l.ID.Backend][c.Owner.Session]
 	return session, ok && c.Owner.Session != 0
 }
 
-// Sessions of a backend by its servers' last report, by id; nil if none did. Do not change it.
+// Sessions are a backend's sessions by id, as last reported; nil if none were. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
-// Watched is since when, by our clock, all of a backend is watched; zero if it is not, or not known.
+// Watched is since when, by our clock, all of a backend has been watched; zero if it is not, or
+// unknown.
 func (s *Snapshot) Watched(backend string) time.Time { return s.watched[backend] }
 
 // Backend finds a backend by its name; nil if it does not exist.
@@ -101,20 +104,21 @@ func (s *Snapshot) Backend(name string) *Backend {
 	return nil
 }
 
-// Age is how long an instant by a clock of the servers is past.
+// Age is the time since an instant by one of the servers' clocks.
 type Age struct {
 	time.Duration
-	// Known: that clock was compared with ours. Else it is about so long as far as the two agree, and Least at least.
+	// Known means that the clock was compared with ours. Otherwise the age is approximate, and at
+	// least Least.
 	Known bool
 	Least time.Duration
 }
 
-// Age is the time since a contender's instant, its arrival or its grant; false if that is zero.
+// Age is the time since a contender arrived or was granted; false if that instant is zero.
 func (s *Snapshot) Age(l *Lock, c *Contender, instant, now time.Time) (Age, bool) {
 	return s.Backend(l.ID.Backend).Age(c, instant, now)
 }
 
-// Age is Snapshot.Age of a contender of one of the backend's locks.
+// Age is Snapshot.Age for a contender of one of the backend's locks.
 func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	if instant.IsZero() {
 		return Age{}, false
@@ -127,8 +131,8 @@ func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
 }
 
-// Established is how long a session's client has been connected; false if that is not known. It was
-// dated by the server that the client is connected to, not by the leader.
+// Established is how long a session's client has been connected; false if unknown. The server that
+// the client is connected to dated it, not the leader.
 func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
 	if session.Established.IsZero() {
 		return Age{}, false
@@ -142,8 +146,8 @@ func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bo
 	return Age{d, true, d}, true
 }
 
-// differing visits the pages of t that before does not share, the locks in them that are new or changed, and
-// the ids that only before has. before may be nil.
+// differing visits the pages of t that before does not share, the locks in them that are new or
+// changed, and the ids that exist only in before. before may be nil.
 func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
 	before = cmp.Or(before, &table{})
 	shared := make(map[**Lock]int)
@@ -232,12 +236,12 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 	return all
 }
 
-// sameTable reports whether two tables of sessions are the same one.
+// sameTable reports whether two session tables are the same map.
 func sameTable(a, b map[int64]Session) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// asReported is the lock without the rules' findings.
+// asReported returns the lock without the rules' findings.
 func (l *Lock) asReported() *Lock {
 	if l.Observed.Reported == len(l.Findings) {
 		return l

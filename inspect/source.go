@@ -23,33 +23,33 @@ type Source interface {
 	Focus(ids []ID)
 }
 
-// Update has whole values, never deltas. Neither the source, after emitting it, nor the receiver
-// may modify the values that it points to.
+// Update has whole values, never deltas. After the source has emitted it, neither the source nor
+// the receiver may modify the values that it points to.
 type Update struct {
 	// Put holds new versions of locks, Gone the locks that no longer exist.
 	Put  []*Lock
 	Gone []ID
-	// Withdrawn lists those of Gone that turned out not to be locks, or parts of another. Their
-	// holds and waits have not ended.
+	// Withdrawn lists those of Gone that turned out not to be locks, or to be parts of another
+	// lock. Their holds and waits have not ended.
 	Withdrawn []ID
 	// Sessions is the whole table of sessions, by id; nil if it was not read again.
 	Sessions map[int64]Session
-	// AllSessions: every server of the ensemble reported its sessions, so a session that is not in
-	// the table is gone.
+	// AllSessions means that every server of the ensemble reported its sessions, so a session that
+	// is not in the table is gone.
 	AllSessions bool
-	// SessionsAt is the time, by our clock, at which the first server was asked for them; a hanging
-	// server delays the update. Zero: at the time of the update.
+	// SessionsAt is when, by our clock, the first server was asked for them; a hanging server
+	// delays the update. Zero means the time of the update.
 	SessionsAt time.Time
 	// Watches is the servers' watch table for the focused locks; nil if it was not read again.
 	Watches *WatchTable
 	// Backend is the backend's state; nil if it has not changed.
 	Backend *Backend
-	// At is the time, by our clock, at which the source learnt it. The observer dates its
-	// observations by it, so that a pause of this process does no harm. Zero: now.
+	// At is when, by our clock, the source learnt it. The observer dates its observations by it,
+	// so a pause of this process does no harm. Zero means now.
 	At time.Time
 	// Gap is a time during which the source did not look, for example while this process was
-	// stopped; else nil. It comes before the updates read after it. (A backend that was down has a
-	// state for that.)
+	// stopped; else nil. It comes before the updates read after it. A backend that was down
+	// reports that by its state instead.
 	Gap *Gap
 }
 
@@ -75,8 +75,8 @@ type WatchTable struct {
 	ReadAt time.Time
 	// Sessions by path.
 	Sessions map[string][]int64
-	// Unheard are sessions, in order, whose watches the table lacks: none of the servers that reported
-	// watches serves them.
+	// Unheard are sessions, in order, whose watches the table lacks, because none of the servers
+	// that reported watches serves them.
 	Unheard []int64
 	// Covers lists the lock directories for which the table is complete; nil means all.
 	Covers []ID
@@ -84,8 +84,8 @@ type WatchTable struct {
 	in map[string][]string // see pathsIn
 }
 
-// pathsIn are the watched paths in a directory. An Observer compares a table with each lock that it covers,
-// which may be thousands. The table no longer changes.
+// pathsIn returns the watched paths in a directory, since an Observer compares a table with
+// thousands of locks. The table does not change after that.
 func (t *WatchTable) pathsIn(dir string) []string {
 	if t.in == nil {
 		t.in = make(map[string][]string)
@@ -97,7 +97,7 @@ func (t *WatchTable) pathsIn(dir string) []string {
 	return t.in[dir]
 }
 
-// hears reports whether the table has all watches of a session.
+// hears reports whether the table includes all watches of a session.
 func (t *WatchTable) hears(session int64) bool {
 	_, unheard := slices.BinarySearch(t.Unheard, session)
 	return !unheard
@@ -117,10 +117,10 @@ func (t *WatchTable) Lacks(l *Lock) int {
 // Reach has the shell words that reach a backend: quoted, and without secrets. Empty fields are
 // unknown, as in a recording.
 type Reach struct {
-	// Target is lockscope's: a target or a profile.
+	// Target is lockscope's own argument: a target or a profile.
 	Target string
-	// Client has the arguments of the service's own client: all for zkCli.sh, those besides host and
-	// port for redis-cli.
+	// Client has the arguments of the service's own client: all of them for zkCli.sh, those other
+	// than host and port for redis-cli.
 	Client string
 }
 
@@ -128,7 +128,7 @@ type Reach struct {
 // Call it before Run.
 func (o *Observer) Advise(reach map[string]Reach) { o.reach = reach }
 
-// Recognise returns a source whose locks are also read by these recipes; the first that owns a
+// Recognise returns a source whose locks are also read by these recipes. The first that owns a
 // lock's path or key decides.
 func Recognise(s Source, recipes []recipe.Custom) Source {
 	if len(recipes) == 0 {
@@ -198,12 +198,12 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	return read
 }
 
-// NoTTLByDefault and OneServer are facts about its library: see the functions of package recipe.
+// NoTTLByDefault says whether the lock's library sets no TTL by default; see package recipe.
 func (l *Lock) NoTTLByDefault() bool {
 	return l.Custom.NoTTL() || recipe.NoTTLByDefault(l.Recipe, string(l.Kind))
 }
 
-// OneServer: see NoTTLByDefault.
+// OneServer says whether the lock's library uses one server only; see package recipe.
 func (l *Lock) OneServer() bool { return l.Custom.OneServer() || recipe.OneServer(l.Recipe) }
 
 func overwrite(o *Owner, e recipe.Token) {
@@ -217,8 +217,8 @@ func overwrite(o *Owner, e recipe.Token) {
 	}
 }
 
-// requeue recomputes the holders and the waiters with their blockers, now that the modes are known. A
-// reader waits for the nearest write before it, any other entry for the one before it.
+// requeue recomputes the holders, and the waiters with their blockers, once the modes are known. A
+// reader waits for the nearest writer before it, any other entry for the one before it.
 func requeue(l *Lock) {
 	all := append(slices.Clone(l.Holders), l.Waiters...)
 	if slices.ContainsFunc(all, func(c Contender) bool { return !c.Sequential }) {

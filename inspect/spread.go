@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// Spread of the locks of a backend over its Redis masters, counted over those for which every master answered
-// and at least one has the key.
+// Spread is how a backend's locks are spread over its Redis masters. It counts only locks for
+// which every master answered and at least one has the key.
 type Spread struct {
 	// Masters and Locks are the numbers of masters and of counted locks. OnOne counts the locks
 	// with no value on more than one master.
 	Masters, Locks, OnOne int
-	// Used is the number of different masters that have the locks of OnOne.
+	// Used is how many different masters have the locks of OnOne.
 	Used int
 
 	suspected bool // before: it takes fewer locks to stay so
 }
 
-// Suspect reports whether these are not the masters of one lock, but independent servers with their own locks: nine
-// of ten locks are on one of them only, and not all on the same one, or there are many. It stays so while three of four
-// are, so that a few locks that come and go do not change what is said of all.
+// Suspect reports whether the masters look like independent servers with their own locks, not
+// masters of the same locks. Nine of ten locks are then on one of them only, and not all on the
+// same one, or there are many. It stays so down to three of four, so that a few locks do not flip
+// the verdict.
 func (s Spread) Suspect() bool {
 	least := 90
 	if s.suspected {
@@ -28,16 +29,16 @@ func (s Spread) Suspect() bool {
 	return s.Masters > 1 && 100*s.OnOne >= least*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }
 
-// suspectLocks on one and the same of several masters are too many for failed attempts.
+// suspectLocks is how many locks on the same single master are too many for failed attempts.
 const suspectLocks = 5
 
-// spread counts, as locks come and go.
+// spread keeps the counts as locks come and go.
 type spread struct {
 	masters, locks, onOne int
 	on                    map[string]int // locks of onOne by master
 }
 
-// spreadNow returns the spread. One that has only just become suspect says nothing yet.
+// spreadNow returns the spread. It is empty while a suspect spread is too new.
 func (p *backendState) spreadNow() Spread {
 	if s := p.counted(); p.suspect || !s.Suspect() {
 		return s
@@ -45,8 +46,8 @@ func (p *backendState) spreadNow() Spread {
 	return Spread{}
 }
 
-// judge decides whether the target is suspect. Once it is watched, its locks must look so for SettleFor: a lock is on
-// one master alone also for the moment in which it is acquired or released.
+// judge decides whether the target is suspect. Once it is watched, its locks must look so for
+// SettleFor, since a lock is briefly on one master alone while it is acquired or released.
 func (p *backendState) judge(now time.Time) {
 	if !p.counted().Suspect() {
 		p.suspect, p.suspectSince = false, time.Time{}
@@ -56,7 +57,7 @@ func (p *backendState) judge(now time.Time) {
 	p.suspect = p.suspect || p.once() || !now.After(p.since) || now.Sub(p.suspectSince) >= SettleFor
 }
 
-// counted returns the spread once all locks were looked at, or enough of them.
+// counted returns the spread once all locks, or enough of them, have been read.
 func (p *backendState) counted() Spread {
 	if s := &p.spread; p.firstPassDone || p.once() || s.onOne >= suspectLocks {
 		return Spread{Masters: s.masters, Locks: s.locks, OnOne: s.onOne, Used: len(s.on), suspected: p.suspect}
@@ -64,7 +65,7 @@ func (p *backendState) counted() Spread {
 	return Spread{}
 }
 
-// count adds a lock, or takes it away again: by is 1 or -1. l may be nil.
+// count adds a lock or removes it: by is 1 or -1. l may be nil.
 func (s *spread) count(l *Lock, by int) {
 	if l == nil || len(l.Masters) < 2 {
 		return

@@ -26,7 +26,7 @@ func (o *Observer) Subscribe() *Subscription {
 	return sub
 }
 
-// wake is called with the observer's lock held.
+// wake must be called with the observer's lock held.
 func (s *Subscription) wake(changed map[ID]struct{}, events []Event) {
 	for id := range changed {
 		s.changed[id] = struct{}{}

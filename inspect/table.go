@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// pageSize bounds how much a change of one lock copies.
+// pageSize limits how much is copied when one lock changes.
 const pageSize = 1024
 
 // table is a list of locks sorted by id, in pages. A shared table never changes: after share, a
@@ -22,7 +22,7 @@ type page struct {
 	edition int // that locks was copied for
 }
 
-// share returns the table as it is now.
+// share returns a snapshot of the table.
 func (t *table) share() table {
 	t.edition++
 	return *t
@@ -42,7 +42,7 @@ func (t *table) all() iter.Seq[*Lock] {
 	}
 }
 
-// from iterates over the locks from id on.
+// from iterates over the locks, starting at id.
 func (t *table) from(id ID) iter.Seq[*Lock] {
 	return func(yield func(*Lock) bool) {
 		if t.count == 0 {
@@ -61,7 +61,7 @@ func (t *table) from(id ID) iter.Seq[*Lock] {
 
 func compareLock(l *Lock, id ID) int { return l.ID.Compare(id) }
 
-// find returns the page that has id or would have it, and the place in it.
+// find returns the page that has or would have id, and the index in it.
 func (t *table) find(id ID) (i, at int, found bool) {
 	i, found = slices.BinarySearchFunc(t.pages, id, func(p page, id ID) int { return p.locks[0].ID.Compare(id) })
 	if !found && i > 0 {

@@ -12,16 +12,16 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Tie is a reason to take a ZooKeeper session and a Redis client for one program. It is at most
+// Tie is a reason to treat a ZooKeeper session and a Redis client as one program. It is at most
 // likely, since no server confirms it.
 type Tie struct {
-	// Owner is its owner's number in the cycle.
+	// Owner is the owner's number in the cycle.
 	Owner int
-	// Session and its backend; Client is the other's name for itself, as in its entries.
+	// Session on its backend. Client is the Redis client's own name, as in its entries.
 	Session int64
 	Backend string
 	Client  Untrusted
-	// By is what both have in common ("process web-1:4711", "name worker-a", "host 10.0.0.7"),
+	// By is what they have in common ("process web-1:4711", "name worker-a", "host 10.0.0.7"),
 	// escaped.
 	By string
 	// Certainty is likely for a process, a unique id, or a name on one host; possible for a name
@@ -29,7 +29,7 @@ type Tie struct {
 	Certainty recipe.Confidence
 }
 
-// party is a session, or a process on Redis, with all that its entries say about it.
+// party is a session, or a process on Redis, with what its entries say about it.
 type party struct {
 	backend              string
 	session              int64
@@ -48,8 +48,8 @@ type tied struct {
 	tie     Tie
 }
 
-// partyOf is the identity of a contender or, on Redis, its label if it has none, as for lockscope's
-// own waiters.
+// partyOf is the identity of a contender or, on Redis, its label if it has none, as with
+// lockscope's own waiters.
 func partyOf(l *Lock, c *Contender) (Identity, bool) {
 	if who, ok := c.Identity(l.ID.Backend); ok {
 		return who, true
@@ -144,7 +144,8 @@ var (
 	isUUID  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}$`)
 )
 
-// processOf reads the two usual forms of a process name as HOST:PID; empty for any other name.
+// processOf parses the two usual forms of a process name and returns HOST:PID; empty for any other
+// name.
 func processOf(name string) string {
 	if m := pidHost.FindStringSubmatch(name); m != nil {
 		return m[2] + ":" + m[1]
@@ -155,7 +156,7 @@ func processOf(name string) string {
 	return ""
 }
 
-// matches finds each client's best matching session, if there is exactly one.
+// matches returns the best matching session of each client, if there is exactly one.
 func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 	type key struct {
 		rank int
@@ -199,8 +200,8 @@ func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 	return found
 }
 
-// tiedTo grades what a session and a client have in common; false if something else distinguishes
-// them.
+// tiedTo grades what a session and a client have in common; false if something else tells them
+// apart.
 func (p *party) tiedTo(client *party, rank int, text string) (Tie, bool) {
 	t := Tie{Session: p.session, Backend: p.backend, Client: client.client, Certainty: recipe.Likely}
 	apart := func(a, b []string) bool {
@@ -228,8 +229,8 @@ func (p *party) tiedTo(client *party, rank int, text string) (Tie, bool) {
 	return t, true
 }
 
-// tiesUsed are the ties that close the cycle: of owners that wait as one identity and hold as
-// another.
+// tiesUsed are the ties that close the cycle: those of owners that wait under one identity and
+// hold under another.
 func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	var used []Tie
 	for i := range c.Owners {
@@ -257,8 +258,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	return used
 }
 
-// Certainty of a cycle is the certainty of its weakest tie, and likely without any. It is possible
-// if an owner may be several threads, and in a single look.
+// Certainty of a cycle is that of its weakest tie, and likely without any. It is only possible if
+// an owner may be several threads, or in a single look.
 func (c *Cycle) Certainty() recipe.Confidence {
 	if c.Shared || c.OneLook ||
 		slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {

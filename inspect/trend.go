@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Trend is a lock in equal steps of time: in each the mean number of waiters, and of holders. Both are -1
-// where nothing is known.
+// Trend is the mean number of waiters and of holders of a lock in equal steps of time. Both are -1
+// if unknown.
 type Trend struct{ Waiting, Holding []float64 }
 
-// Trend samples a lock from a time on, in n steps, as far as it is kept. What comes after to is not known
-// yet, nor is a step during which its backend was down.
+// Trend samples a lock from a time on, in n steps, as far as it is kept. Steps after to are
+// unknown, and so are those during which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
 	waiting, holding := newMeans(from, step, n), newMeans(from, step, n)
 	if p.last != nil {
@@ -32,7 +32,7 @@ func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.T
 	return Trend{waiting.list(), holding.list()}
 }
 
-// means gathers the mean of a number in each of several steps of time.
+// means collects the mean of a number in each of several steps of time.
 type means struct {
 	from  time.Time
 	step  time.Duration
@@ -57,7 +57,7 @@ func (m *means) add(value float64, since, until time.Time) {
 	}
 }
 
-// forget makes the number unknown in each step that has a part between two instants.
+// forget makes the number unknown in each step that overlaps the span.
 func (m *means) forget(since, until time.Time) {
 	for i := range m.known {
 		begin := m.from.Add(m.step * time.Duration(i))
@@ -67,7 +67,7 @@ func (m *means) forget(since, until time.Time) {
 	}
 }
 
-// list has the means, -1 where nothing is known.
+// list returns the means, -1 if unknown.
 func (m *means) list() []float64 {
 	for i, known := range m.known {
 		if known == 0 {
@@ -86,7 +86,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// walk gives the versions of a lock between two instants to add, each with its part of this time.
+// walk visits the versions of a lock between two instants, each with its part of this time.
 func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until time.Time)) {
 	at := from
 	if at.Before(p.first) {
@@ -123,7 +123,7 @@ func (p *Past) BackendTrend(
 	return means.list()
 }
 
-// whileDown yields the times when a backend was down.
+// whileDown visits the times when a backend was down.
 func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
 	p.eachState(backend, func(b *Backend, since, until time.Time) {
 		if b.State == Down {
@@ -132,7 +132,7 @@ func (p *Past) whileDown(backend string, down func(since, until time.Time)) {
 	})
 }
 
-// eachState yields the states of a backend, each with its time.
+// eachState visits the states of a backend, each with its time.
 func (p *Past) eachState(name string, give func(b *Backend, since, until time.Time)) {
 	since := p.first
 	check := func(backends []*Backend, until time.Time) {

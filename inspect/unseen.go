@@ -9,44 +9,46 @@ type Aspect string
 
 // The aspects, as in the JSON.
 const (
-	// AspectLocks: which locks there are; of a backend, or of a directory or pattern in it.
+	// AspectLocks is which locks exist on a backend, or in a directory or pattern of it.
 	AspectLocks Aspect = "locks"
-	// AspectKind: whether it is a lock, its kind and its library.
+	// AspectKind is whether it is a lock, its kind and its library.
 	AspectKind Aspect = "kind"
-	// AspectHolders: the holders. The lock's state is then unknown, unless other masters decide it.
+	// AspectHolders is its holders. The lock's state is then unknown, unless other masters decide
+	// it.
 	AspectHolders Aspect = "holders"
-	// AspectWaiters: the waiters; there may be more than are listed.
+	// AspectWaiters is its waiters; there may be more than are listed.
 	AspectWaiters Aspect = "waiters"
-	// AspectExpiry: the time of its expiry.
+	// AspectExpiry is when it expires.
 	AspectExpiry Aspect = "expiry"
-	// AspectVotes: the values of one or more masters under its key.
+	// AspectVotes is the values of one or more masters under its key.
 	AspectVotes Aspect = "votes"
-	// AspectWatches: the waiters' watches.
+	// AspectWatches is the waiters' watches.
 	AspectWatches Aspect = "watches"
-	// AspectSessions: which clients the sessions are, and whether they live.
+	// AspectSessions is which clients the sessions belong to, and whether they are alive.
 	AspectSessions Aspect = "sessions"
-	// AspectOwner: the owners, as the contenders' data names them.
+	// AspectOwner is the owners, as named in the contenders' data.
 	AspectOwner Aspect = "owner"
-	// AspectServer: a server's role, start, clock, memory or persistence.
+	// AspectServer is a server's role, start, clock, memory or persistence.
 	AspectServer Aspect = "server"
-	// AspectChanges: the events between two readings, on a server that is polled.
+	// AspectChanges is the events between two readings of a server that is polled.
 	AspectChanges Aspect = "changes"
 )
 
-// Unseen is a read that was refused or failed, so that an aspect is unknown. Reads that no user
-// requested (of an AdminServer that was never named) are not in it.
+// Unseen is a read that was refused or failed, so that an aspect is unknown. It leaves out reads
+// that no user requested, such as from an AdminServer that was never named.
 type Unseen struct {
 	Aspect Aspect `json:"aspect"`
 	// Where is the server (host:port), and Read the request: a command, a node, a URL.
 	Where string `json:"where"`
 	Read  string `json:"read"`
-	// Reason why it was not answered, in the server's words where it gave any; not escaped.
+	// Reason why it failed, in the server's words if it gave any; not escaped.
 	Reason string `json:"reason"`
 	// Right that would allow the read, as an administrator grants it: "+type", "READ on /locks",
-	// "cons in 4lw.commands.whitelist". Empty where no right is missing: the server is down, the reply was cut.
+	// "cons in 4lw.commands.whitelist". It is empty if no right is missing: the server is down, or
+	// the reply was cut off.
 	Right string `json:"right"`
-	// Advice where the target is at fault rather than a right or a server: it names a replica, or a node that is not
-	// there. Reason then describes Where.
+	// Advice is set if the target is at fault rather than a right or a server: it names a replica,
+	// or a node that does not exist. Reason then describes Where.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -59,8 +61,8 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 // Unknown reports whether an aspect of the key could not be seen on the master.
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
-// admitUnknown makes a free lock unknown if its holders could not be seen: on so many masters that
-// the others are not a quorum, or on ZooKeeper at all.
+// admitUnknown makes a free lock unknown if its holders could not be read: on ZooKeeper at all, on
+// Redis on so many masters that the others are no quorum.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
 		return

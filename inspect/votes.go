@@ -9,12 +9,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// KeyLock makes the lock of a Redis key from what each master says of it. Votes must be in the order of the
-// masters; Agrees is filled in here. It never returns nil: a key that is gone everywhere is a free lock.
+// KeyLock makes the lock of a Redis key from each master's vote. Votes must be in the order of the
+// masters; KeyLock fills in Agrees. It never returns nil: a key that is gone everywhere is a free
+// lock.
 //
-// Verdict (as the Redis documentation's Redlock asks for it): with N masters a value needs N/2+1 votes. One
-// that has them is held; several values without a quorum are split, one is a minority; too few answers to
-// decide is unknown.
+// The verdict follows Redlock in the Redis documentation: with N masters a value needs N/2+1
+// votes. One with that many is held. Several values without a quorum are split, a single one is a
+// minority. If too few masters answered to decide, it is unknown.
 func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,
@@ -61,15 +62,16 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	return l
 }
 
-// Named makes a lock at least likely, since the operator names it: by its path, a pattern or a recipe. What is
-// no lock for all that can be seen stays that, and of plain numbered nodes the watches decide: a registry has them too.
+// Named makes a lock at least likely, since the operator named it by its path, a pattern or a
+// recipe. It does not promote what is visibly not a lock. Plain numbered nodes are left to the
+// watches, since a registry has them too.
 func (l *Lock) Named() {
 	if l.Confidence == recipe.Possible && l.Kind != KindUnknown && l.Recipe != "sequential" {
 		l.Confidence = recipe.Likely
 	}
 }
 
-// recognise decodes the recipe of the most common value, or of the structure that the masters hold.
+// recognise decodes the recipe of the most common value, or of the masters' structure.
 func (l *Lock) recognise(t tally) {
 	for i := range l.Masters {
 		r := l.Masters[i].Held
@@ -90,7 +92,7 @@ func (l *Lock) recognise(t tally) {
 	}
 }
 
-// ballot of a master: the whole value of a plain string, or each holder of a structure.
+// ballot is a master's vote: the whole value of a plain string, or one holder of a structure.
 type ballot struct {
 	value  Untrusted
 	digest string
@@ -112,7 +114,7 @@ func ballotsOf(v Vote) []ballot {
 	return nil
 }
 
-// tally is the count of the votes on one key.
+// tally counts the votes on one key.
 type tally struct {
 	ballot              // the most common one
 	token  recipe.Token // decoded as the value of a plain string
@@ -191,8 +193,8 @@ func (t tally) verdict(quorum int) State {
 	}
 }
 
-// quorumExpiry returns the time at which the quorum falls apart: the quorum-th longest expiry among the votes. noExpiry
-// if enough never expire to keep it.
+// quorumExpiry returns when the quorum falls apart: the quorum-th longest expiry among the votes.
+// noExpiry is true if enough votes never expire to keep it.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	ends := make([]time.Time, 0, len(l.Masters))
 	forever := 0
@@ -208,7 +210,7 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	return nthEnd(ends, forever, l.Quorum)
 }
 
-// nthEnd is the n-th longest of these ends and of forever others that never come.
+// nthEnd returns the n-th longest of these ends, with forever others that never come.
 func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	if forever >= n {
 		return time.Time{}, true
@@ -220,7 +222,8 @@ func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	return time.Time{}, false
 }
 
-// validUntil takes the drift off the time that the quorum still lasts: 1 % of it and 2 ms, as Redlock clients do.
+// validUntil subtracts the drift from the time that the quorum still lasts: 1 % of it and 2 ms, as
+// Redlock clients do.
 func validUntil(l *Lock, now time.Time) time.Time {
 	at, noExpiry := quorumExpiry(l)
 	if noExpiry || at.IsZero() {
@@ -233,7 +236,7 @@ func validUntil(l *Lock, now time.Time) time.Time {
 // Votes counts the masters that hold the most common value.
 func (l *Lock) Votes() int { return l.Margin + l.Quorum }
 
-// Ballot counts the masters of each value, most first: 2·2·1.
+// Ballot lists how many masters have each value, most first: 2·2·1.
 func (l *Lock) Ballot() string {
 	counts := make(map[Untrusted]int)
 	for _, m := range l.Masters {

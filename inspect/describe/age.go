@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Span writes a measured duration in at most two units, short ones to the millisecond: 812ms, 2.1s, 14m02s, 3h05m,
-// 4d06h. Less than nothing is 0ms.
+// Span formats a measured duration in at most two units, short ones to the millisecond: 812ms,
+// 2.1s, 14m02s, 3h05m, 4d06h. A negative duration is 0ms.
 func Span(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Second:
@@ -21,7 +21,7 @@ func Span(d time.Duration) string {
 	}
 }
 
-// Age writes a running age in at most two units: 0.8s, 2.1s, 42s, 14m02s, 3h05m, 2d04h, 41d.
+// Age formats a running age in at most two units: 0.8s, 2.1s, 42s, 14m02s, 3h05m, 2d04h, 41d.
 func Age(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < 10*time.Second:
@@ -39,10 +39,11 @@ func Age(d time.Duration) string {
 	}
 }
 
-// InTenths reports whether Age writes a duration in tenths of a second, so that it changes several times a second.
+// InTenths reports whether Age shows tenths of a second, so that it changes several times a
+// second.
 func InTenths(d time.Duration) bool { return d > 0 && d < 10*time.Second }
 
-// Seconds is Age without the tenths: it changes once a second at most.
+// Seconds is Age without tenths: it changes at most once a second.
 func Seconds(d time.Duration) string {
 	if d = max(0, d); d < 10*time.Second {
 		return fmt.Sprintf("%ds", d/time.Second)
@@ -50,7 +51,7 @@ func Seconds(d time.Duration) string {
 	return Age(d)
 }
 
-// Limit writes a usual or negotiated duration without the zeros that Span ends with: 10m, 1h30m.
+// Limit formats a usual or negotiated duration without the trailing zeros of Span: 10m, 1h30m.
 func Limit(d time.Duration) string {
 	text := Span(d)
 	for _, zero := range []string{"00s", "00m", "00h"} {
@@ -61,7 +62,8 @@ func Limit(d time.Duration) string {
 	return text
 }
 
-// Exact writes a configured duration as it was set, without the zeros of its String: 12.5s, 2m, 1h30m.
+// Exact formats a configured duration as it was set, without the trailing zeros of String: 12.5s,
+// 2m, 1h30m.
 func Exact(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -72,7 +74,7 @@ func Exact(d time.Duration) string {
 	return text
 }
 
-// steps are the round figures of Over, the greatest first.
+// steps are the round figures of Over, largest first.
 var steps = [...]struct {
 	d    time.Duration
 	text string
@@ -102,8 +104,8 @@ var steps = [...]struct {
 	{100 * time.Millisecond, "0.1s"},
 }
 
-// Over returns the longest round figure that d has reached. Findings give that rather than a running age, so that the
-// same state gives the same finding from one second to the next.
+// Over returns the largest round figure that d has reached. Findings use it instead of a running
+// age, so that the same state always gives the same finding.
 func Over(d time.Duration) string {
 	for _, s := range steps {
 		if d >= s.d {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Quote makes text a single word of a POSIX shell, whatever it contains: a pasted command must not
-// run a name. A leading = is quoted, since zsh looks up the command after it.
+// Quote makes text a single POSIX shell word, so that a pasted command never runs a name. A
+// leading = is quoted, since zsh looks up the command after it.
 func Quote(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-"
 	if text != "" && text[0] != '=' && strings.Trim(text, plain) == "" {
@@ -17,10 +17,12 @@ func Quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Copies reports whether text can be copied whole from where it is shown: nothing in it is escaped.
+// Copies reports whether text can be copied from the screen unchanged, because nothing in it is
+// escaped.
 func Copies(text string) bool { return Printable(text) == text }
 
-// Word quotes text as one word that is not an option; false for what would be one, and for what cannot be copied whole.
+// Word quotes text as one shell word. It returns false if that would be an option, or if the text
+// cannot be copied unchanged.
 func Word(text string) (string, bool) {
 	if !Copies(text) || strings.HasPrefix(text, "-") {
 		return "", false
@@ -28,7 +30,7 @@ func Word(text string) (string, bool) {
 	return Quote(text), true
 }
 
-// Words joins quoted words, options among them; false if one cannot be copied whole.
+// Words joins quoted words, which may be options; false if one cannot be copied unchanged.
 func Words(parts []string) (string, bool) {
 	words := make([]string, len(parts))
 	for i, part := range parts {
@@ -40,8 +42,8 @@ func Words(parts []string) (string, bool) {
 	return strings.Join(words, " "), true
 }
 
-// Lockscope returns a command of this program about a lock; target names the backend, and rest follows it,
-// both as words of a shell.
+// Lockscope returns a lockscope command about a lock. target names the backend, and rest follows
+// it, both as shell words.
 func Lockscope(verb string, id inspect.ID, target, rest string) string {
 	parts := []string{"lockscope", verb, Quote(id.String())}
 	for _, more := range []string{target, rest} {
@@ -52,9 +54,9 @@ func Lockscope(verb string, id inspect.ID, target, rest string) string {
 	return strings.Join(parts, " ")
 }
 
-// ZooKeeperCLI returns a command of ZooKeeper's own client; client holds the arguments that reach the servers
-// (see inspect.Reach). The path is one argument, blanks and quotes included: zkCli.sh splits what it reads
-// itself, but not its arguments.
+// ZooKeeperCLI returns a command for ZooKeeper's own client. client holds the arguments that reach
+// the servers (see inspect.Reach). The path is one argument, including blanks and quotes: zkCli.sh
+// splits its input, but not its arguments.
 func ZooKeeperCLI(client, verb, path string) string {
 	command := "zkCli.sh "
 	if client != "" {
@@ -63,8 +65,8 @@ func ZooKeeperCLI(client, verb, path string) string {
 	return command + verb + " " + Quote(inspect.Escape(path))
 }
 
-// RedisCLI returns a command of Redis' own client for a master: host:port, or the path of a socket. options are its
-// further arguments (see inspect.Reach).
+// RedisCLI returns a command for Redis' own client on a master: host:port, or the path of a
+// socket. options are more arguments for it (see inspect.Reach).
 func RedisCLI(addr, options, command string) string {
 	words := "redis-cli -s " + Quote(inspect.Escape(addr))
 	if host, port, err := net.SplitHostPort(addr); err == nil {
@@ -76,11 +78,11 @@ func RedisCLI(addr, options, command string) string {
 	return words + " " + command
 }
 
-// Command is a line for a shell, and whose it is: zkCli, redis-cli or owner.
+// Command is a shell command. Name says what it belongs to: zkCli, redis-cli or owner.
 type Command struct{ Name, Text string }
 
-// Look are the commands of the service's own client that read a lock and, where c is not nil, one contender's entry.
-// Nothing is given for what cannot be copied whole.
+// Look returns the commands of the service's own client that read a lock and, if c is not nil, one
+// contender's entry. It leaves out names that cannot be copied unchanged.
 func Look(kind inspect.BackendKind, l *inspect.Lock, c *inspect.Contender, client string) []Command {
 	if kind == inspect.Redis {
 		return lookRedis(l, client)
@@ -98,7 +100,7 @@ func Look(kind inspect.BackendKind, l *inspect.Lock, c *inspect.Contender, clien
 	return list
 }
 
-// lookRedis reads the key on every master, by the command for the key's type.
+// lookRedis reads the key on every master, with the command for the key's type.
 func lookRedis(l *inspect.Lock, options string) []Command {
 	var list []Command
 	key, ok := Word(l.ID.Path)

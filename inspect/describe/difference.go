@@ -50,7 +50,7 @@ func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, line
 	return head, lines
 }
 
-// weight is higher for what should be read first.
+// weight is higher for what users should read first.
 func weight(d *inspect.Difference) int {
 	worst := 0
 	for _, f := range d.New {
@@ -71,7 +71,7 @@ func countLocks(list []inspect.Difference) int {
 	return each.Count(list, func(d inspect.Difference) bool { return d.Lock != (inspect.ID{}) })
 }
 
-// headOf names a lock or backend, and its states where they differ.
+// headOf names a lock or backend, and its states if they differ.
 func headOf(d *inspect.Difference) string {
 	switch {
 	case d.Lock == (inspect.ID{}) && d.Was == d.Is:

@@ -7,11 +7,12 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// The most hosts that SharedDomain compares, and locks in which it looks for them.
+// Limits of SharedDomain: how many hosts it compares, and how many locks it searches for them.
 const domainHosts, domainLocks = 200, 1000
 
-// SharedDomain returns the domain that the hosts of a snapshot's clients share, such as .prod.example.com; empty
-// where they share none or are addresses. It compares the first of them.
+// SharedDomain returns the domain that the hosts of a snapshot's clients share, such as
+// .prod.example.com. It is empty if they share none or are addresses. Only the first hosts are
+// compared.
 func SharedDomain(s *inspect.Snapshot) string {
 	var first, shared string
 	several, hosts, locks := false, 0, 0
@@ -43,7 +44,7 @@ func SharedDomain(s *inspect.Snapshot) string {
 	return shared
 }
 
-// isHostName reports whether a name is a host's with a domain, and no address.
+// isHostName reports whether a name is a host name with a domain, not an address.
 func isHostName(name string) bool {
 	if at := strings.IndexByte(name, '.'); at <= 0 || strings.ContainsAny(name, `/\ `) || name[len(name)-1] == '.' {
 		return false
@@ -52,7 +53,7 @@ func isHostName(name string) bool {
 	return err != nil
 }
 
-// commonDomain is as much of the end of a domain as a host has, too.
+// commonDomain is the longest end of a domain that a host shares.
 func commonDomain(domain, host string) string {
 	for domain != "" && !strings.HasSuffix(host, domain) {
 		next := strings.IndexByte(domain[1:], '.')

@@ -27,7 +27,7 @@ func QueueHidden(l *inspect.Lock) bool {
 	return len(l.Masters) > 0 && l.State != inspect.StateFree && !recipe.RecordsWaiters(l.Recipe)
 }
 
-// EventKind names a kind of event as the JSON does, except for a handoff.
+// EventKind names a kind of event as in the JSON, except for a handoff.
 func EventKind(kind inspect.EventKind) string {
 	if kind == inspect.EventHandover {
 		return "handoff"

@@ -20,14 +20,14 @@ type Fact struct {
 	Values []string
 }
 
-// Why is the likely cause of a finding, where its rule knows one; not escaped.
+// Why is the likely cause of a finding, if its rule knows one; not escaped.
 func Why(f *inspect.Finding) string {
 	cause, _ := f.Evidence["cause"].(string)
 	return cause
 }
 
-// Evidence puts a finding's evidence into words, except for the names in without and what its message already says of
-// the hold's age. now is by the backend's clock. Everything is escaped.
+// Evidence words a finding's evidence, without the names in without and without what its message
+// says about the hold's age. now is by the backend's clock. Everything is escaped.
 func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
 	without = append(without, "held_over", "held_at_least_ms", "known")
 	var names []string
@@ -49,7 +49,7 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	return facts
 }
 
-// factName is a name of evidence in words. A contender's since is when it joined the queue, not its grant.
+// factName words an evidence key. A contender's since is when it joined the queue, not its grant.
 func factName(name string) string {
 	switch name {
 	case "since":
@@ -60,7 +60,7 @@ func factName(name string) string {
 	return Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))
 }
 
-// rankOfFact puts who it is about before how long, and both before all else.
+// rankOfFact puts the client first, then durations, then the rest.
 func rankOfFact(name string) int {
 	first := []string{"owner", "contender", "client", "session", "state", "since", "held_since"}
 	if at := slices.Index(first, name); at >= 0 {
@@ -69,7 +69,7 @@ func rankOfFact(name string) int {
 	return len(first)
 }
 
-// valuesOf is a value in words; a list of records has a line for each.
+// valuesOf words a value; a list of records has a line for each.
 func valuesOf(name string, value any, now time.Time) []string {
 	if at, ok := value.(time.Time); ok {
 		return []string{momentText(at, now)}
@@ -86,7 +86,7 @@ func valuesOf(name string, value any, now time.Time) []string {
 	return nil
 }
 
-// inJSON is a value as in JSON, which is all that a recording keeps of it.
+// inJSON converts a value as JSON would, since a recording keeps only that.
 func inJSON(value any) (plain any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -102,7 +102,7 @@ func inJSON(value any) (plain any) {
 
 func plainText(value any) string { return valueText("", value) }
 
-// valueText is a value on one line.
+// valueText formats a value on one line.
 func valueText(name string, value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -122,7 +122,8 @@ func valueText(name string, value any) string {
 	return ""
 }
 
-// recordText is the fields of a record, that which says where it is first and without its name.
+// recordText lists the fields of a record. The one that says where it is comes first, without its
+// name.
 func recordText(record map[string]any) string {
 	names := slices.SortedFunc(maps.Keys(record), func(a, b string) int {
 		return cmp.Or(compareBool(a != "addr", b != "addr"), cmp.Compare(a, b))
@@ -144,7 +145,7 @@ func recordText(record map[string]any) string {
 	return strings.TrimSpace(where + strings.Join(parts, ", "))
 }
 
-// momentText is how long ago an instant is, or how far ahead.
+// momentText says how long ago an instant was, or how far ahead it is.
 func momentText(at, now time.Time) string {
 	if at.After(now) {
 		return "in " + Seconds(at.Sub(now)) + " (" + When(at, now) + ")"
@@ -152,7 +153,7 @@ func momentText(at, now time.Time) string {
 	return Seconds(now.Sub(at)) + " ago (" + When(at, now) + ")"
 }
 
-// numberText formats a number or, where its name gives milliseconds as its unit, a duration.
+// numberText formats a number or, if its name ends in _ms, a duration.
 func numberText(name string, number json.Number) string {
 	ms, err := number.Float64()
 	if err != nil || !strings.HasSuffix(name, "_ms") {

@@ -7,16 +7,16 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// View holds what ages are computed from: a snapshot, and the time that is drawn by our clock.
+// View is the basis of ages: a snapshot, and the time to show, by our clock.
 type View struct {
 	Snapshot *inspect.Snapshot
 	Now      time.Time
 }
 
-// Bound qualifies a time.
+// Bound says how exact a time is.
 type Bound uint8
 
-// The bounds; the zero value is a time that is not known.
+// The bounds. The zero value means that the time is unknown.
 const (
 	Unbounded Bound = iota
 	Exactly
@@ -25,11 +25,12 @@ const (
 	About // by a clock of the servers that could not be compared with ours
 )
 
-// Held is how long a lock has been held, as far as it is known.
+// Held is how long a lock has been held, as far as known.
 type Held struct {
 	time.Duration
 	Known Bound
-	// Usual is how long the lock is usually held at most; 0: unknown, or its holder is meant to hold.
+	// Usual is the longest that the lock is usually held; 0 if unknown, or if its holder should
+	// keep it.
 	Usual time.Duration
 
 	once   bool      // by a one-shot command, which does not watch
@@ -37,11 +38,11 @@ type Held struct {
 	learnt bool      // from history; else it is configured
 }
 
-// overLearnt is the multiple of a hold's learnt 99th percentile from which it is over it: one of a hundred is
-// longer than that.
+// overLearnt is the multiple of a learnt 99th percentile from which a hold is too long, since one
+// in a hundred exceeds the percentile itself.
 const overLearnt = 3
 
-// Over reports whether it is known to be held for longer than is usual.
+// Over reports whether it is known to be held for longer than usual.
 func (h Held) Over() bool {
 	limit := h.Usual
 	if h.learnt {
@@ -50,11 +51,11 @@ func (h Held) Over() bool {
 	return limit > 0 && h.Duration > limit && (h.Known == Exactly || h.Known == AtLeast)
 }
 
-// Near is the gap below which two bounds give one time together.
+// Near is the gap below which two bounds are shown as one time.
 const Near = time.Second
 
-// Held returns how long a contender has held its lock. If its grant was not seen, its entry
-// gives the upper bound and our own watching the lower one, if we do watch.
+// Held returns how long a contender has held its lock. If its grant was not seen, its entry gives
+// the upper bound, and our watching, if any, the lower one.
 func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	held := v.held(l, c)
 	if l.Kind != inspect.KindElection {
@@ -63,8 +64,8 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 	return held
 }
 
-// InState is how long, at most, a contender has held the lock or waited for it; 0 if that is not
-// known, as where its beginning was before our watching.
+// InState is the longest that a contender can have held the lock or waited for it. It is 0 if
+// unknown, such as when that began before we watched.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
 		held := v.held(l, c)
@@ -79,7 +80,7 @@ func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	return 0
 }
 
-// Since is the age of a contender's entry; false if that is not known.
+// Since is the age of a contender's entry; false if unknown.
 func (v View) Since(l *inspect.Lock, c *inspect.Contender) (inspect.Age, bool) {
 	return v.Snapshot.Age(l, c, c.Since, v.Now)
 }
@@ -106,7 +107,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	return Held{once: once, unseen: unseen}
 }
 
-// Sign returns the sign that goes before a time that is only bounded.
+// Sign returns the sign shown before a time that is only a bound.
 func (b Bound) Sign() string {
 	switch b {
 	case AtMost:
@@ -120,7 +121,7 @@ func (b Bound) Sign() string {
 	}
 }
 
-// verb is the text before String.
+// verb is the text shown before String.
 func (h Held) verb() string {
 	if h.Known == Unbounded {
 		return " holds it"
@@ -128,7 +129,7 @@ func (h Held) verb() string {
 	return " has held it"
 }
 
-// String returns words to be put behind the verb, or "held".
+// String returns words to follow the verb, or "held".
 func (h Held) String() string {
 	text := h.text()
 	if h.Over() {
@@ -156,7 +157,7 @@ func (h Held) text() string {
 	}
 }
 
-// beginning of an unseen hold, as when watching began later or was interrupted.
+// beginning of an unseen hold, for example if watching began later or was interrupted.
 type beginning struct {
 	seen, now time.Time // since when it is seen, by our clock; zero if that is not known
 	started   bool      // that is when watching began
@@ -167,7 +168,7 @@ func (v View) unseen(l *inspect.Lock, c *inspect.Contender) beginning {
 	return beginning{c.Seen, v.Now, started}
 }
 
-// String is the text behind the words about a hold.
+// String is the text after the words about a hold.
 func (b beginning) String() string {
 	switch {
 	case b.seen.IsZero():
@@ -187,7 +188,7 @@ func (v View) LongestWait(l *inspect.Lock) (inspect.Age, bool) {
 	return inspect.Age{}, false
 }
 
-// LongestWaiter returns the waiter that came first, by the servers' clocks; nil if that is unknown.
+// LongestWaiter returns the waiter that came first, by the servers' clocks; nil if unknown.
 // Contenders that are most likely gone do not count.
 func LongestWaiter(l *inspect.Lock) *inspect.Contender {
 	var oldest *inspect.Contender
@@ -199,7 +200,7 @@ func LongestWaiter(l *inspect.Lock) *inspect.Contender {
 	return oldest
 }
 
-// OldestWaiter returns the time at which that waiter came, by the backend's clock; zero if unknown.
+// OldestWaiter returns when that waiter came, by the backend's clock; zero if unknown.
 func OldestWaiter(l *inspect.Lock) time.Time {
 	if oldest := LongestWaiter(l); oldest != nil {
 		return oldest.Since
@@ -207,7 +208,7 @@ func OldestWaiter(l *inspect.Lock) time.Time {
 	return time.Time{}
 }
 
-// SignOf returns the sign that goes before an age, if its clock has not been compared with ours.
+// SignOf returns the sign shown before an age whose clock was not compared with ours.
 func SignOf(a inspect.Age) string {
 	if a.Known {
 		return ""

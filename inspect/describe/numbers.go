@@ -20,7 +20,7 @@ func Sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// Thousands writes a number with commas.
+// Thousands formats a number with commas.
 func Thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -33,7 +33,8 @@ func Millis(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// Load returns our requests a second, each command of a pipeline counted: it costs the server as much as one alone.
+// Load returns our requests per second. Each command of a pipeline counts, since it costs the
+// server as much as one alone.
 func Load(c inspect.Cost) float64 { return c.PerSecond }
 
 func PerSecond(rate float64) string {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// WorstFirst orders findings by severity, the worst first and those that are muted last.
+// WorstFirst orders findings by severity, the worst first and muted ones last.
 func WorstFirst(a, b inspect.Finding) int {
 	return cmp.Or(compareBool(a.Muted != nil, b.Muted != nil), cmp.Compare(b.Severity.Rank(), a.Severity.Rank()))
 }
@@ -22,7 +22,7 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// Worst returns the worst of the findings that are not muted, the first of several, or nil.
+// Worst returns the first of the worst unmuted findings, or nil.
 func Worst(findings []inspect.Finding) *inspect.Finding {
 	var worst *inspect.Finding
 	for i := range findings {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// stateWords are all texts for one state of a lock, and how bad it is.
+// stateWords has all texts for one state of a lock, and how bad it is.
 type stateWords struct {
 	state inspect.State
 	level Level
@@ -28,7 +28,7 @@ var states = []stateWords{
 	{state: inspect.StateSplit, level: LevelUnknown, brief: split, verdict: View.split},
 }
 
-// wordsOf returns the texts for a lock's state; an unknown one reads as held.
+// wordsOf returns the texts for a lock's state; an unrecognised one reads as held.
 func wordsOf(s inspect.State) stateWords {
 	if i := slices.IndexFunc(states, func(w stateWords) bool { return w.state == s }); i >= 0 {
 		return states[i]
@@ -54,8 +54,8 @@ func Summary(l *inspect.Lock) (brief, detail string) {
 // warning: a split or a minority may pass, be muted, or not be a lock, as the findings say.
 func StateLevel(l *inspect.Lock) Level { return wordsOf(l.State).level }
 
-// Verdict is a sentence about a lock's holder, how long it has held it, and the waiters, or about
-// why they are unknown.
+// Verdict is a sentence about a lock's holder, the time of its hold and the waiters, or about why
+// they are unknown.
 func (v View) Verdict(l *inspect.Lock) string { return wordsOf(l.State).verdict(v, l) + doubt(l) }
 
 // Doubtful reports whether a held lock is only possibly a lock.
@@ -79,10 +79,10 @@ func State(l *inspect.Lock) string {
 	return StateWord(l.State)
 }
 
-// StateWord is a state in a word, the same as in the JSON and in filters.
+// StateWord is the word for a state, the same as in the JSON and in filters.
 func StateWord(s inspect.State) string { return string(s) }
 
-// named is for a state whose name says everything.
+// named is for a state whose name says it all.
 func named(l *inspect.Lock) string { return StateWord(l.State) }
 
 func holder(l *inspect.Lock) string {
@@ -102,7 +102,7 @@ func holder(l *inspect.Lock) string {
 	}
 }
 
-// votes are the holder's, as n/m.
+// votes formats the holder's votes as n/m.
 func votes(l *inspect.Lock) string {
 	if len(l.Masters) < 2 || len(l.Holders) != 1 || l.Kind == inspect.KindSemaphore {
 		return ""

@@ -50,7 +50,8 @@ func alienChild() rule {
 	})
 }
 
-// aliensHurt is the library among the lock's that suffers most from other children; empty if none is known to.
+// aliensHurt is the lock's library that suffers most from other children; empty if none is known
+// to.
 func aliensHurt(l *inspect.Lock) string {
 	worst := ""
 	for c := range l.Contenders() {

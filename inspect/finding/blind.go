@@ -35,7 +35,7 @@ func blind() rule {
 	})
 }
 
-// unseenOf joins what could not be seen of a lock with the masters that did not answer.
+// unseenOf lists what could not be read of a lock, including the masters that did not answer.
 func unseenOf(l *inspect.Lock) []inspect.Unseen {
 	list := slices.Clip(l.Unseen)
 	for i := range l.Masters {
@@ -55,11 +55,11 @@ type gap struct {
 	user    string           // our name on the servers; empty if unknown
 }
 
-// refused reports whether a right is missing.
+// refused reports whether the cause is a missing right.
 func (g *gap) refused() bool { return g.from[0].Right != "" }
 
-// gapsOf groups unseen aspects. It first collects what one missing right or failed read hides, and
-// then merges the reads that hide the same.
+// gapsOf groups unseen aspects. It first collects what one missing right or failed read hides,
+// then merges the reads that hide the same aspects.
 func gapsOf(list []inspect.Unseen) []gap {
 	type read struct{ right, where, read string }
 	hides := make(map[read][]inspect.Aspect, len(list))
@@ -110,8 +110,7 @@ func gapFindings(list []inspect.Unseen, user string, finding func(*gap) inspect.
 	return found
 }
 
-// ofLock is the finding about a lock. For silent masters it says how many there are, and how to
-// check them.
+// ofLock is the finding about a lock. For silent masters it says how many, and how to check them.
 func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 	f := g.finding()
 	if masters := len(c.Lock.Masters); masters > 0 {
@@ -135,7 +134,7 @@ func (g *gap) ofLock(c *inspect.Case) inspect.Finding {
 // silent reports whether servers did not answer at all.
 func (g *gap) silent() bool { return !g.refused() && g.from[0].Read == "" }
 
-// answered is the error code that otherwise silent servers replied with; empty if there was none.
+// answered is the error code with which otherwise silent servers replied; empty if there was none.
 func (g *gap) answered() string { return answered(&g.from[0]) }
 
 func answered(u *inspect.Unseen) string {
@@ -179,7 +178,7 @@ func (g *gap) finding() inspect.Finding {
 	return f
 }
 
-// texts are the first few distinct values of a field, escaped.
+// texts returns the first few distinct values of a field, escaped.
 func (g *gap) texts(field func(*inspect.Unseen) string) []string {
 	var list []string
 	for i := range g.from {
@@ -223,8 +222,8 @@ func (g *gap) cause() string {
 	}
 }
 
-// servers counts the servers; each may appear twice, with its AdminServer's URL and its port for
-// clients.
+// servers counts the servers. Each may appear twice, with its AdminServer's URL and its client
+// port.
 func (g *gap) servers() int {
 	admins, seen := 0, map[string]bool{}
 	for i := range g.from {

@@ -10,15 +10,17 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// maxSkew between two clocks, beyond half of the round trip that they were read over.
+// maxSkew is the tolerated difference of two clocks, beyond half the round trip of their readings.
 const maxSkew = time.Second
 
-// clockSkew: clocks of servers that are apart from each other or from ours. It concerns the backend. Redis
-// counts times to live by the wall clock: a step ahead frees locks at once, a step back keeps them longer by
-// as much. ZooKeeper's locks do not depend on it, but ages that others compute do.
+// clockSkew reports servers whose clocks differ from each other or from ours. It concerns the
+// backend. Redis counts TTLs by the wall clock: a step ahead frees locks at once, a step back
+// keeps them longer by as much. ZooKeeper's locks do not depend on it, but ages that others
+// compute do.
 //
-// Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that jumps gives a second
-// Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s keeps it for 630.
+// Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that
+// jumps gives a second Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s
+// keeps it for 630.
 func clockSkew() rule {
 	return rule{
 		name: "clock-skew", severity: inspect.Warning,
@@ -53,7 +55,7 @@ func clockSkew() rule {
 	})
 }
 
-// doubt about a reading of a clock: half its round trip.
+// doubt is the tolerance of a clock reading: half its round trip.
 func doubt(s *inspect.Server) time.Duration { return max(s.ClockWithin, s.Latency/2, 0) }
 
 // spread returns the widest gap between the servers' clocks.
@@ -99,7 +101,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	}
 }
 
-// skew words the gap. between are its servers, one if the other clock is ours.
+// skew words the gap. between names its servers, only one if the other clock is ours.
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {

@@ -11,13 +11,13 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// deadlock: owners that wait for each other in a cycle, so that none of them can proceed. It is on each lock of the
-// circle. The locks of a circle have not changed hands for a second.
+// deadlock reports owners that wait for each other in a cycle, so that none of them can proceed.
+// Each lock of the circle has the finding, and none has changed hands for a second.
 //
 // The circle is only likely: rules tell owners apart by session or process, by thread where the
-// library names it, and by label where one session's entries have several. Other threads that share
-// a session may each wait for something else, so the circle is only possible then. It is also only
-// possible in a single look, during which the locks may change hands.
+// library names it, and by label where one session's entries have several. Other threads that
+// share a session may each wait for something else, so the circle is only possible then. It is
+// also only possible in a single look, during which the locks may change hands.
 //
 // Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock
 // (Curator's read-write lock never grants it); tools that show the circle were asked for in Redisson #755.
@@ -75,7 +75,7 @@ func deadlock() rule {
 	})
 }
 
-// circle names the first owners of a cycle, from the first to the first.
+// circle lists the first owners of a cycle, ending with the first one again.
 func circle(c *inspect.Cycle) string {
 	names := each.Of(c.Owners, func(o string) string { return inspect.Untrusted(o).Cut(40) })
 	if len(names) > 4 {
@@ -87,7 +87,7 @@ func circle(c *inspect.Cycle) string {
 	return strings.Join(names, " → ")
 }
 
-// breakCircle ends the hold that costs the least.
+// breakCircle advises to end the hold that costs the least.
 func breakCircle(c *inspect.Case) []inspect.Step {
 	free := c.Cycle.Cheapest
 	if free.Owner < 0 || free.Owner >= len(c.Cycle.Owners) || free.Name == "" {
@@ -99,7 +99,7 @@ func breakCircle(c *inspect.Case) []inspect.Step {
 		configure("then make all clients take these locks in the same order"))
 }
 
-// tiesOf are the reasons to take a session and a client of Redis for one owner.
+// tiesOf are the reasons to treat a session and a Redis client as one owner.
 func tiesOf(c *inspect.Cycle) []evidence {
 	list := make([]evidence, len(c.Ties))
 	for i, t := range c.Ties {

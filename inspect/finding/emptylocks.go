@@ -9,16 +9,16 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// manyEmpty directories are worth knowing: every recipe leaves the directory of a lock behind, and a few of
-// them are in use.
+// manyEmpty is how many empty directories are worth reporting. Every recipe leaves a lock's
+// directory behind, and a few of them are in use.
 const manyEmpty = 100
 
-// emptyLocks: directories that had children once and have none now, as locks leave them behind that are named
-// after what they protect. Each stays in the memory of every server and in its snapshots, and makes walks
-// over the tree long.
+// emptyLocks reports directories that once had children and now have none. Locks named after what
+// they protect leave them behind. Each stays in every server's memory and snapshots, and makes
+// walks over the tree longer.
 //
-// Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed); container znodes
-// (Curator from 3.0 on, where the servers are 3.5.3 or later) go on their own.
+// Cause in the wild: curator#307, kazoo#563 (directories of locks are never removed). Container
+// znodes (Curator from 3.0 on, with servers from 3.5.3 on) are removed automatically.
 func emptyLocks() rule {
 	return rule{
 		name: "empty-locks", severity: inspect.Info,

@@ -9,11 +9,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// evictionRisk: a Redis server that deletes keys when its memory is full may delete a lock that is held. It
-// concerns the backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an expiry, so
-// both take them).
+// evictionRisk reports a Redis server that may delete a held lock when its memory is full. It
+// concerns the backend: maxmemory is set, and the policy is allkeys-* or volatile-* (locks have an
+// expiry, so both delete them).
 //
-// Cause in the wild: locks on a server that is a cache as well.
+// Cause in the wild: locks on a server that is also a cache.
 func evictionRisk() rule {
 	return rule{
 		name: "eviction-risk", severity: inspect.Warning,
@@ -54,7 +54,7 @@ func evictionRisk() rule {
 	})
 }
 
-// bytes writes a size for people.
+// bytes formats a size for people.
 func bytes(n int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if size := int64(1) << (10 * (3 - i)); n >= size {

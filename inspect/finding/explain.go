@@ -10,11 +10,12 @@ import (
 type Explanation struct {
 	Rule     string
 	Severity inspect.Severity
-	// Means says what its findings mean, Sure how to check one, Do what to do, Not what to avoid.
+	// Means says what its findings mean, Sure how to check one, Do what to do, and Not what to
+	// avoid.
 	Means, Sure, Do, Not string
 	// Evidence lists the keys of their evidence.
 	Evidence string
-	// RestsOn are the aspects without which it may be wrong.
+	// RestsOn are the aspects that must be known for it to be right.
 	RestsOn []inspect.Aspect
 	// Quiet rules are silent on locks that are only possible. Twice rules may see a change halfway,
 	// so a second look must confirm their findings. Watched rules need a lock to have been watched
@@ -22,7 +23,7 @@ type Explanation struct {
 	Quiet, Twice, Watched bool
 }
 
-// Explanations of all rules, the worst first.
+// Explanations returns those of all rules, the worst first.
 func Explanations() []Explanation {
 	list := make([]Explanation, len(all))
 	for i, r := range all {

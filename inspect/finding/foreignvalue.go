@@ -9,9 +9,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// foreignValue reports a master that holds something other than a lock under the key. A client that
-// wants the lock never gets this vote. The rule is silent if all masters do and the key was not
-// watched: then it is not a lock at all.
+// foreignValue reports a master that holds something other than a lock under the key. A client
+// that wants the lock never gets this vote. The rule is silent if all masters do so and the key
+// was not watched, since then it is not a lock at all.
 //
 // Cause in the wild: ordinary data under a lock's name (node-redlock #168, "unable to achieve a quorum").
 func foreignValue() rule {

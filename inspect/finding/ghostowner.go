@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// arrived is the least age of a contender, at the reading of the sessions, to be missed there: reading
-	// the tables of several servers takes a while.
+	// arrived is the least age of a contender before its missing session counts: reading the
+	// tables of several servers takes a while.
 	arrived = 5 * time.Second
 	// arrivedUntimed replaces arrived for a table of unknown age. It is longer than any source
 	// waits between two tables.
@@ -104,16 +104,16 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	return c.SessionsAt.Sub(came) > arrived
 }
 
-// twoTicks of the usual 2 s: servers end a session at the next tick after its time has run out, and delete
-// its nodes then.
+// twoTicks is two of the usual ticks of 2 s. At the first tick after a session's timeout, a server
+// ends it and deletes its nodes.
 const twoTicks = 4 * time.Second
 
-// expiry returns the time after the last contact by which a session and its nodes should be gone.
-// No session may time out in less than two ticks, unless the server is configured otherwise.
+// expiry is how long after the last contact a session and its nodes should be gone. No session
+// times out in less than two ticks, unless the server is configured otherwise.
 func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout, twoTicks) }
 
-// longestUsual is the longest timeout that a server grants unless it is configured otherwise: 20 ticks of 2
-// s. Where it grants more, sessions that it reported before are known by theirs.
+// longestUsual is the longest timeout that a server grants by default: 20 ticks of 2 s. If it
+// grants more, sessions that it reported before are known by their own timeout.
 const longestUsual = 40 * time.Second
 
 // returning reports whether a client may be reconnecting: servers that begin to serve again keep
@@ -130,11 +130,11 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 	return !disturbed.IsZero() && at.Sub(disturbed) < expiry(timeout) && !cameSince
 }
 
-// readOnce reports whether the backend is read once: its locks first, and then who its clients are.
+// readOnce reports whether the backend is read once: first its locks, then its clients.
 func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
-// overdue reports whether a session's server had not heard of it for longer than its timeout when it was
-// asked, so that it should have ended it.
+// overdue reports whether a session's server, when asked, had not heard from it for longer than
+// its timeout, so that it should have ended it.
 func overdue(c *inspect.Case, s inspect.Session) bool {
 	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 &&
 		c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
@@ -158,9 +158,9 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message 
 	return message, do(wait(until), releaseOf(c, "if it stays although its process is gone", one))
 }
 
-// endsBy is the time, by our clock, at which a session that is connected nowhere has timed out at the latest,
-// when it was watched: a timeout after it was first missed. Zero where that is not known. The evidence of the
-// finding before keeps the first miss.
+// endsBy is the time, by our clock, by which a session without a connection has timed out: a
+// timeout after it was first missed. It is zero if unknown. The evidence of the previous finding
+// has the first miss.
 func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 	_, reported := c.Sessions[one.Owner.Session]
 	if reported || c.Backend == nil || readOnce(c) {

@@ -11,18 +11,18 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// herdSize in sessions on one node.
+// herdSize is the number of sessions on one node that makes a herd.
 const herdSize = 10
 
-// herd: many sessions watch one node of the lock although their recipe does not ask them to, so that each
-// change wakes all of them at once and one of them gets it. Readers that wait for the same writer do not
-// count.
+// herd reports many sessions that watch one node of the lock although their recipe does not ask
+// them to. Each change then wakes all of them, and only one gets the lock. Readers that wait for
+// the same writer do not count.
 //
-// Cause in the wild: plain code that lets everybody watch the holder or the lock itself (the ZooKeeper
-// recipes page warns of it); one watcher a tick, never removed (PrettyZoo #308 drove an ensemble out of
-// memory).
+// Cause in the wild: plain code that makes every client watch the holder or the lock itself (the
+// ZooKeeper recipes page warns of it); one watcher a tick, never removed (PrettyZoo #308 drove an
+// ensemble out of memory).
 //
-// A lone ephemeral node has no queue: all who wait for it must watch it.
+// A lone ephemeral node has no queue, so all its waiters must watch it.
 func herd() rule {
 	return rule{
 		name: "herd", severity: inspect.Warning,
@@ -65,7 +65,8 @@ func herd() rule {
 	})
 }
 
-// herdOn are the sessions among watchers that have no contender which waits for this node; nil if they are too few.
+// herdOn returns the watching sessions without a contender that waits for this node; nil if they
+// are too few.
 func herdOn(c *inspect.Case, watchers []int64, name inspect.Untrusted) []int64 {
 	if len(watchers) < herdSize {
 		return nil

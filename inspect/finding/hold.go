@@ -14,13 +14,14 @@ const (
 	defaultStuckAfter = 10 * time.Minute
 	// enough is the number of complete spans that makes a percentile worth using.
 	enough = 20
-	// timesUsual is the multiple of the 99th percentile from which a time is unusual; below noticeable nothing is
-	// reported, however unusual.
+	// timesUsual is the multiple of the 99th percentile from which a time is unusual. Nothing
+	// below noticeable is reported.
 	timesUsual = 10
 	noticeable = 10 * time.Second
-	// timesExpected is the multiple of the hold that the operator expects from which a hold is too long.
+	// timesExpected is the multiple of the operator's expected hold from which a hold is too long.
 	timesExpected = 2
-	// watchedLong is the time after which a lock that was not handed over may be one that never is.
+	// watchedLong is how long a lock must be watched without a handoff before we assume that it
+	// may never have one.
 	watchedLong = time.Hour
 )
 
@@ -31,7 +32,7 @@ func stuckAfter(c *inspect.Case) time.Duration {
 	return defaultStuckAfter
 }
 
-// backendNow is the present by the backend's clock.
+// backendNow is the current time by the backend's clock.
 func backendNow(c *inspect.Case) time.Time { return c.Now.Add(c.Offset) }
 
 // usually is ten times the 99th percentile of a lock's own spans, at least noticeable; 0 if there are too few.
@@ -42,7 +43,7 @@ func usually(s inspect.Spans) time.Duration {
 	return max(timesUsual*s.P99, noticeable)
 }
 
-// knowledge of a span, the weakest first.
+// knowledge says how well a span is known, the weakest first.
 type knowledge int
 
 const (
@@ -57,7 +58,7 @@ func (k knowledge) String() string {
 	return [...]string{"unknown", "unchecked", "at-most", "at-least", "exact"}[k]
 }
 
-// confidence of a finding that rests on a span.
+// confidence of a finding that depends on a span.
 func (k knowledge) confidence() recipe.Confidence {
 	switch k {
 	case exact:
@@ -69,7 +70,8 @@ func (k knowledge) confidence() recipe.Confidence {
 	}
 }
 
-// heldFor returns how long a contender has held: the surest knowledge that reaches limit, else the best there is.
+// heldFor returns how long a contender has held. It takes the surest knowledge that reaches limit,
+// else the best there is.
 func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.Duration, knowledge) {
 	from, how := h.Since, atMost
 	if !h.HeldSince.IsZero() {
@@ -102,8 +104,8 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	return backendNow(c).Sub(from), unchecked
 }
 
-// pastFor is how long an instant of a contender's is past for sure: at least, where the clock that dated
-// it is not known.
+// pastFor is the certain age of a contender's instant: the least possible one, if the clock that
+// dated it is unknown.
 func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duration {
 	if c.Backend.Dates(one.Czxid) || at.Equal(one.HeldSince) && !at.Equal(one.Since) {
 		return backendNow(c).Sub(at)

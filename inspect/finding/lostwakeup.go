@@ -10,12 +10,13 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// lostWakeUp: a contender watches a node before it that is gone. Such a watch never fires: it was set by
-// asking whether the node exists, when it did so no more. A client that does not look at the answer waits for
-// it forever, even when its turn has come, and all behind it wait with it. ZooKeeper's own WriteLock is such
-// a client (ZooKeeper 3.8.0, WriteLock.java: where exists answers nothing it says that it has not got the
-// lock, and looks no more). Of the first in line of plain nodes it is only possible, since a client that does
-// look leaves the same watch behind; a waiter that had looked would watch the one before it.
+// lostWakeUp reports a contender that watches a deleted node before it. Such a watch never fires,
+// because an exists request set it after the node was gone. A client that ignores the answer waits
+// for ever, even when its turn has come, and all behind it wait too. ZooKeeper's own WriteLock is
+// such a client (ZooKeeper 3.8.0, WriteLock.java): if exists finds nothing, it reports that it has
+// not got the lock, and does not look again. For the first in line of plain nodes the finding is
+// only possible, since a client that does check leaves the same watch behind. A waiter that had
+// checked would watch the one before it.
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
@@ -45,7 +46,7 @@ func lostWakeUp() rule {
 	})
 }
 
-// lostTurn is about the first in line.
+// lostTurn is the finding about the first in line.
 func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
 	watches := h.WatchesGone != "" && h.Follows(h.WatchesGone)
@@ -64,8 +65,9 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	return one(f)
 }
 
-// facingBack is about the first in line that watches a waiter behind it, as if it still waited (kazoo #649: a reader
-// and a writer that wait for one another). A leader may watch its followers.
+// facingBack is the finding about a first in line that watches a waiter behind it, as if it still
+// waited (kazoo #649: a reader and a writer that wait for each other). A leader may watch its
+// followers.
 func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
 	if l.Kind == inspect.KindElection || l.Confidence == recipe.Possible || away(c, h) || elsewhereToo(l, h) {
@@ -89,13 +91,13 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 
 const restartWaiting = "check whether that client works under the lock; restart it if it waits"
 
-// firstWatches is the message about the first in line, which still watches something.
+// firstWatches is the message about a first in line that still watches something.
 func firstWatches(h *inspect.Contender, what string) string {
 	return fmt.Sprintf("%s is first in line, but %s: it may not know that it holds the lock",
 		describe.BriefOwner(h), what)
 }
 
-// lostPlace is about a waiter.
+// lostPlace is the finding about a waiter.
 func lostPlace(w *inspect.Contender) inspect.Finding {
 	f := lostWatch(w)
 	f.Message = fmt.Sprintf("%s watches %s, which is gone, and not %s: it will not know when its turn comes",
@@ -111,7 +113,8 @@ func lostWatch(who *inspect.Contender) inspect.Finding {
 	return inspect.Finding{Confidence: recipe.Likely, Evidence: e, Subject: who.Subject()}
 }
 
-// elsewhereToo reports whether a contender's session has another one in the lock, whose watch it may be.
+// elsewhereToo reports whether a contender's session has another contender in the lock, which may
+// own the watch.
 func elsewhereToo(l *inspect.Lock, c *inspect.Contender) bool {
 	return each.Any(l.Contenders(),
 		func(o *inspect.Contender) bool { return o.Owner.Session == c.Owner.Session && o.Name != c.Name })

@@ -9,10 +9,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// masterRestarted: a master that has been up for less than the longest TTL seen on the key does not have it,
-// while others do: it probably forgot it, and gives its vote to the next client. Silent where the holder is
-// known to have come after the restart, and, for keys that never expire, where it is not known to have come
-// before. Only possible where it is not known when the holder came: the key may never have been there.
+// masterRestarted reports a master that lacks the key while others have it, and that has been up
+// for less than the longest TTL seen. It probably forgot the key, and gives its vote to the next
+// client. The rule is silent if the holder is known to have come after the restart. For keys that
+// never expire it is also silent unless the holder is known to have come before. If the holder's
+// arrival is unknown, the finding is only possible: the key may never have been there.
 //
 // Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the
 // Redlock page asks for a delayed restart. redsync PR #149, and #186 for what follows.
@@ -59,12 +60,12 @@ func server(b *inspect.Backend, addr string) *inspect.Server {
 	return nil
 }
 
-// startSlack is the tolerance of the instant of a start: servers report it in seconds.
+// startSlack is the tolerance of a start time, since servers report it in seconds.
 const startSlack = 2 * time.Second
 
 const forEver = time.Duration(1<<63 - 1)
 
-// longestTTL returns the longest time to live that was seen on the key, or 0 if there is none.
+// longestTTL returns the longest TTL seen on the key, or 0 if there was none.
 func longestTTL(c *inspect.Case) time.Duration {
 	var ttl time.Duration
 	voted := false
@@ -82,12 +83,12 @@ func longestTTL(c *inspect.Case) time.Duration {
 	return ttl
 }
 
-// knownSince reports whether it is known when the lock was granted.
+// knownSince reports whether we know when the lock was granted.
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
 // forgot reports whether a master that lacks the key lost it in its restart. A holder that came
-// after the restart has lost nothing. Otherwise an earlier sight of the key on the master decides;
-// without one, the time of the grant; and if that is unknown, the lock's age by its time to live.
+// after the restart has lost nothing. Otherwise an earlier sight of the key on the master decides,
+// then the time of the grant, and finally the lock's age by its TTL.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:

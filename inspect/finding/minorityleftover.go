@@ -49,7 +49,7 @@ func minorityLeftover() rule {
 	})
 }
 
-// firstVote is the first that has a value; nil when none has.
+// firstVote is the first vote with a value; nil if there is none.
 func firstVote(l *inspect.Lock) *inspect.Vote {
 	for m := range eachVote(l) {
 		return m

@@ -35,7 +35,7 @@ func missingWatch() rule {
 		if lost != nil && behind.Watch != inspect.Confirmed {
 			lost = nil // none of its entries watches: each is named
 		}
-		// hive never watches: it takes its node back and tries again (ZooKeeperHiveLockManager.java)
+		// hive never watches: it deletes its node and tries again (ZooKeeperHiveLockManager.java)
 		if registry(l) || l.Recipe == "hive" {
 			return nil
 		}
@@ -52,23 +52,24 @@ func missingWatch() rule {
 	})
 }
 
-// registry reports whether nodes of an unknown library are more likely a registry than a queue: the servers confirmed
-// the watch of none of them on another.
+// registry reports whether nodes of an unknown library are more likely a registry than a queue:
+// the servers confirmed none of their watches on each other.
 func registry(l *inspect.Lock) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible &&
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
-// besideMember reports whether a waiter of plain nodes is next to another one of its session, behind one of another
-// word: a program numbers its members and its candidates in one directory, and the latter wait among themselves.
+// besideMember reports whether a waiter of plain nodes has another entry of its session next to
+// it, behind one with another name prefix. Some programs number their members and their candidates
+// in one directory, and only the candidates wait, for each other.
 func besideMember(l *inspect.Lock, w *inspect.Contender) bool {
 	return libraryOf(l, w) == "sequential" && l.Kind != inspect.KindRW && elsewhereToo(l, w) &&
 		recipe.Word(w.Watches.Raw()) != recipe.Word(w.Name.Raw())
 }
 
-// watchesGone reports whether a waiter watches a node that was gone when the lock was read, well before the
-// table of watches was, instead of its predecessor. Some clients leave such a watch behind when they look
-// again, and then watch the right one.
+// watchesGone reports whether a waiter watches, instead of its predecessor, a node that was gone
+// when the lock was read, well before the watch table. Some clients leave such a watch behind when
+// they look again, and then watch the right one.
 func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 	if w.Watch == inspect.Missing || w.WatchesGone == "" {
 		return w.WatchesGone != ""
@@ -77,8 +78,8 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 		c.Watches.ReadAt.Sub(c.Lock.ReadAt) >= inspect.WatchSettle
 }
 
-// away reports whether a waiter's client has no connection, or may be about to have one again: its watches
-// are gone until then, and its session's end removes it if it does not come back.
+// away reports whether a waiter's client has no connection, or may be about to reconnect. Its
+// watches are gone until then. If it does not come back, its session's end removes it.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
 	return c.AllSessions && !connected || returning(c, w)
@@ -92,8 +93,8 @@ func unlisted(c *inspect.Case, w *inspect.Contender) bool {
 	return !connected && !c.AllSessions && w.WatchesGone == "" && w.Owner.Session != 0
 }
 
-// listRight returns the right without which a server does not list its connections. A
-// server that was only asked by four-letter words does not name it.
+// listRight returns the right without which a server does not list its connections. A server asked
+// only by four-letter words does not name it.
 func listRight(b *inspect.Backend) string {
 	if b != nil {
 		for _, u := range b.Unseen {
@@ -105,9 +106,9 @@ func listRight(b *inspect.Backend) string {
 	return "cons in 4lw.commands.whitelist, or the AdminServer in the target"
 }
 
-// unheard reports whether the server may have heard nothing of a waiter's client since it queued: the request
-// that sets its watch may be on the way, over a link that stalls. When the last contact is unknown, that is so for
-// as long as a silent session lasts.
+// unheard reports whether the server may have heard nothing from a waiter's client since it
+// queued, because the request that sets its watch is still on a stalled link. If the last contact
+// is unknown, that is possible for as long as a silent session lasts.
 func unheard(c *inspect.Case, w *inspect.Contender) bool {
 	s, connected := c.Sessions[w.Owner.Session]
 	switch {
@@ -171,8 +172,8 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 	}
 }
 
-// instead is a contender that a waiter's session watches although no entry of that session waits for it;
-// empty for none.
+// instead returns a contender that a waiter's session watches although no entry of that session
+// waits for it; empty if there is none.
 func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
 	if c.Watches == nil || w.Owner.Session == 0 {
 		return ""

@@ -86,8 +86,8 @@ func mixed(l *inspect.Lock) bool {
 	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return libraryOf(l, c) != l.Recipe })
 }
 
-// queueApart reports whether a waiter behind another library's contender does not watch it, by the table of
-// watches. It is known once the table has answered for each of them, and there is one.
+// queueApart reports whether a waiter behind another library's contender does not watch it, by the
+// watch table. It is known if there is such a waiter and the table covers all of them.
 func queueApart(c *inspect.Case) (apart, known bool) {
 	l := c.Lock
 	library := make(map[inspect.Untrusted]string, l.Contention())

@@ -44,7 +44,7 @@ func noQuorum() rule {
 	})
 }
 
-// electorate are the servers of a backend, a majority of them takes a lock.
+// electorate has the servers of a backend of which a majority can grant a lock.
 type electorate struct {
 	members int
 	lost    []evidence // the members that are known to be lost
@@ -81,7 +81,7 @@ func countElectorate(b *inspect.Backend) (e electorate) {
 
 const noAnswer = "no answer"
 
-// lostBecause says why no client can use a server for a lock; empty if one can, or when that is unknown.
+// lostBecause says why no client can use a server for a lock; empty if clients can, or if unknown.
 func lostBecause(s *inspect.Server) string {
 	switch {
 	case s.Fault == inspect.FaultNoQuorum:
@@ -99,7 +99,7 @@ func lostBecause(s *inspect.Server) string {
 	return noAnswer
 }
 
-// usable is how many can be used at most.
+// usable is the largest possible number of usable servers.
 func (e *electorate) usable() int { return e.members - len(e.lost) }
 
 func (e *electorate) quorum() int { return e.members/2 + 1 }
@@ -115,12 +115,12 @@ func (e *electorate) ofMasters() inspect.Severity {
 	return inspect.Critical
 }
 
-// election is longer than an ensemble needs to elect another leader.
+// election is longer than an ensemble needs to elect a new leader.
 const election = 10 * time.Second
 
 // ofEnsemble grades the remaining ZooKeeper servers; empty while nothing is wrong. While a server
-// serves,
-// there is a quorum, and how near it is to be lost shows only by the number of all members, in the target or not.
+// serves, there is a quorum. How close it is to being lost shows only in the number of all
+// members, in the target or not.
 func (e *electorate) ofEnsemble(b *inspect.Backend, now time.Time) inspect.Severity {
 	if b.Voters > 0 {
 		e.members = b.Voters

@@ -10,9 +10,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// noTTL: a Redis key that never expires, so that it stays when its holder dies. Only worth knowing (info) for
-// libraries that write it so by default, and where the key's name alone says that it is a lock. Silent where not
-// even the name does: counters, flags, caches, bitmaps and queues of jobs have no expiry either.
+// noTTL reports a Redis key that never expires, so it stays when its holder dies. It is only info
+// for libraries that write it so by default, and if only the key's name suggests a lock. The rule
+// is silent if not even the name does: counters, flags, caches, bitmaps and job queues have no
+// expiry either.
 //
 // Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738,
 // ShedLock #65, Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
@@ -84,10 +85,10 @@ func noTTL() rule {
 	})
 }
 
-// written is by how much the clock of who wrote a value may be off.
+// written is how far off the clock of a value's writer may be.
 const written = time.Minute
 
-// untilOf is the end of the hold according to a plain key's value; zero if it has none.
+// untilOf is when the hold ends according to a plain key's value; zero if the value does not say.
 func untilOf(l *inspect.Lock) (until time.Time) {
 	for m := range eachVote(l) {
 		if m.Held == nil && endless(m) && m.Digest == "" {
@@ -113,10 +114,11 @@ func structured(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
-// advisedTTL of a key that has none; the operator puts in its place what the work takes.
+// advisedTTL is the TTL in the advised command, which the operator replaces with the time that the
+// work takes.
 const advisedTTL = 10 * time.Minute
 
-// ttl gives the key of an owner an end.
+// ttl is the step that sets an expiry on an owner's key.
 func ttl(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
 	s := inspect.Step{Verb: inspect.VerbTTL, Lock: c.Lock.ID, Owner: owner, Why: why}
 	return act(c, s, " --set "+describe.Exact(advisedTTL))

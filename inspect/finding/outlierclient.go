@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// outlierClient: a client with far more locks than its peers. It may be meant to; or it takes locks and never
-// gives them back.
+// outlierClient reports a client with far more locks than its peers. That may be intended, or it
+// takes locks and never releases them.
 //
 // Cause in the wild: locks that are not released when their work fails; a retry that takes a new lock each
 // time; one ephemeral node for each order or user, which makes the end of the session a long transaction

@@ -9,13 +9,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// replicaFailover: a Redis master that accepts writes even if its replicas are gone. Replication is
-// asynchronous: a lock that was granted just before the master fails, or while it is cut off, may be missing
-// on the replica that is promoted, and a second client gets it. It concerns the backend, and is reported once
-// whatever its locks are.
+// replicaFailover reports a Redis master that accepts writes even if its replicas are gone.
+// Replication is asynchronous. A lock granted just before the master fails, or while it is cut
+// off, may be missing on the promoted replica, and a second client gets it. It concerns the
+// backend, and is reported once, whatever its locks are.
 //
-// Source: Redis' own documents of distributed locks ("Why failover-based implementations are not enough") and
-// of replication (min-replicas-to-write). INFO has min_slaves_good_slaves only where that is set.
+// Source: Redis' own documents on distributed locks ("Why failover-based implementations are not
+// enough") and on replication (min-replicas-to-write). INFO has min_slaves_good_slaves only where
+// that is set.
 func replicaFailover() rule {
 	return rule{
 		name: "replica-failover", severity: inspect.Info,

@@ -10,26 +10,28 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// rule is all of one rule; its file has it. [Rules], [Passing] and docs/findings.md are made from these.
+// rule defines one rule; each has its own file. [Rules], [Passing] and docs/findings.md are made
+// from these.
 type rule struct {
 	name string
-	// severity is the default of its findings; sometimes is the other one, for the reason that means gives.
+	// severity is the default of its findings; sometimes is the other possible one, as means
+	// explains.
 	severity, sometimes inspect.Severity
 	// For docs/findings.md: the rule's meaning, how to check it, what to do, and what not to do.
 	means, sure, do, not string
-	// evidence lists the keys of its evidence; contender brings the keys of about with it.
+	// evidence lists the keys of its evidence; contender includes the keys of about.
 	evidence string
-	// restsOn are the aspects without which the rule may be wrong about a lock.
+	// restsOn are the aspects that must be known for the rule to be right about a lock.
 	restsOn []inspect.Aspect
-	// asOf dates what the rule rests on, by our clock. It is set where one look may see halfway what it
-	// finds: an acquisition that asks one master after the other, a waiter between creating its node and
-	// watching another, a client that moves from one server to the next, two locks that were read one after
+	// asOf dates the rule's input, by our clock. It is set if one look may catch a state halfway.
+	// Examples are an acquisition that asks the masters one by one, a waiter between creating its
+	// node and setting its watch, a client moving between servers, and two locks read one after
 	// the other.
 	asOf func(*inspect.Case) time.Time
 	// quiet rules are silent on locks that are only possible, since registries, caches, counters
 	// and job queues look the same.
 	quiet bool
-	// asFound rules keep their findings unchanged, whatever is unknown about the lock.
+	// asFound rules keep their findings unchanged, even if aspects of the lock are unknown.
 	asFound bool
 	// needsHistory rules need a lock to have been watched for a while.
 	needsHistory bool
@@ -47,8 +49,8 @@ func (r rule) ofBackends(diagnose func(*inspect.Backend, time.Time) []inspect.Fi
 	return r
 }
 
-// all rules, the worst first. What a rule needs and does not know (a table that was not read, a history that
-// is too short) makes it silent.
+// all rules, the worst first. A rule is silent if something that it needs is unknown, such as a
+// table that was not read or a history that is too short.
 var all = []rule{
 	noQuorum(),
 	deadlock(),
@@ -85,7 +87,7 @@ var all = []rule{
 	selfWait(),
 }
 
-// Rules are all rules, the worst first.
+// Rules returns all rules, the worst first.
 func Rules() []inspect.Rule { return each.Of(all, rule.rule) }
 
 // Passing reports whether a rule's finding counts only if a second look, [inspect.SettleFor] later, finds
@@ -94,7 +96,7 @@ func Passing(name string) bool {
 	return slices.ContainsFunc(all, func(r rule) bool { return r.name == name && r.asOf != nil })
 }
 
-// rule adapts the rule's findings to what is known about the lock, and signs them.
+// rule tempers the rule's findings by what is known about the lock, and signs them.
 func (r rule) rule() inspect.Rule {
 	out := inspect.Rule{Name: r.name, NeedsHistory: r.needsHistory, AsOf: r.asOf}
 	if r.lock != nil {
@@ -113,8 +115,8 @@ func (r rule) rule() inspect.Rule {
 	return out
 }
 
-// sign adds the rule's name, its severity to findings that have none, and to their steps the lock. A restart is of the
-// contender that a finding is about.
+// sign adds the rule's name and default severity to findings, and the lock to their steps. A
+// restart applies to the contender that the finding is about.
 func (r *rule) sign(lock inspect.ID, fs []inspect.Finding) []inspect.Finding {
 	for i := range fs {
 		f := &fs[i]
@@ -130,22 +132,22 @@ func (r *rule) sign(lock inspect.ID, fs []inspect.Finding) []inspect.Finding {
 	return fs
 }
 
-// blindAdvice replaces the advice of findings that rest on unseen aspects.
+// blindAdvice replaces the advice of findings that depend on unseen aspects.
 const blindAdvice = "do nothing yet: part of the evidence could not be read (see blind); look again once it can be"
 
-// oldAdvice replaces that of a finding that rests on watches that were read a while ago.
+// oldAdvice replaces the advice of findings that depend on watches read a while ago.
 const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: the watches were read a while ago, and may have changed"
 
 // possibleAdvice replaces the advice of findings about locks that are only possible.
 const possibleAdvice = "may not be a lock: find out what writes it first"
 
-// suspectAdvice replaces the advice about any lock of servers that are most likely not the masters of one lock.
+// suspectAdvice replaces the advice about locks on servers that are most likely independent.
 const suspectAdvice = "give each server its own target first (see suspect-target), then look at this lock again"
 
 // temper adapts a rule's findings to what is known about the lock. A lock that is only possible (a
-// name, a value of no known shape) gets no finding above info, and no advice but to find out. If an
-// aspect that the rule rests on was unseen, or was read long ago, its findings are only possible
-// and advise no action.
+// name, a value of no known shape) gets no finding above info, and no advice but to find out. If
+// an aspect that the rule depends on was unseen, or was read long ago, its findings are only
+// possible and advise no action.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
 	if len(found) == 0 || r.asFound {
 		return found
@@ -191,10 +193,10 @@ func one(f inspect.Finding) []inspect.Finding { return []inspect.Finding{f} }
 // known returns the instant up to which the lock's state is known.
 func known(c *inspect.Case) time.Time { return c.Lock.AsOf(c.Backend, c.Now) }
 
-// votesRead dates the votes. A source reads a key again on which the masters do not agree.
+// votesRead dates the votes. A source reads a key again if the masters do not agree.
 func votesRead(c *inspect.Case) time.Time { return c.Lock.ReadAt }
 
-// watchesRead dates the servers' tables of watches.
+// watchesRead dates the servers' watch tables.
 func watchesRead(c *inspect.Case) time.Time {
 	if c.Watches == nil {
 		return known(c)
@@ -202,7 +204,7 @@ func watchesRead(c *inspect.Case) time.Time {
 	return c.Watches.ReadAt
 }
 
-// sessionsRead dates the servers' tables of sessions. Nothing but its keys reports a Redis client.
+// sessionsRead dates the servers' session tables. A Redis client is known only by its keys.
 func sessionsRead(c *inspect.Case) time.Time {
 	if c.SessionsAt.IsZero() {
 		return known(c)

@@ -62,8 +62,9 @@ func selfWait() rule {
 	})
 }
 
-// lostEntry is a waiter that does not watch its predecessor, and one of the same client behind it: most
-// likely one that watches. If none of them does, each may be lost, unless its client may not be connected.
+// lostEntry finds a waiter that does not watch its predecessor, and an entry of the same client
+// behind it, preferably one that watches. If none of them does, each may be lost, unless its
+// client may not be connected.
 func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 	l := c.Lock
 	if c.WatchesAre != inspect.TableOfNow {
@@ -102,7 +103,8 @@ func waitingBehindItself(lost, behind *inspect.Contender) inspect.Finding {
 	}
 }
 
-// settled is the age of a client's wait for itself from which it is reported: threads of one client take turns.
+// settled is how long a client must wait for itself before that is reported, since its threads
+// take turns.
 const settled = 5 * time.Second
 
 // lasting reports whether a client has waited for itself for a while. A single look cannot show it.
@@ -136,8 +138,8 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 	return f
 }
 
-// sameClient reports whether both belong to one client: one session, or one thread of one library instance. Different
-// labels in one session are different owners, such as the threads that share it.
+// sameClient reports whether both belong to one client: one session, or one thread of one library
+// instance. Different labels in one session are different owners, such as threads that share it.
 func sameClient(a, b *inspect.Contender) bool {
 	x, y := &a.Owner, &b.Owner
 	if x.Session != 0 || y.Session != 0 {
@@ -147,8 +149,8 @@ func sameClient(a, b *inspect.Contender) bool {
 	return x.LibraryID != "" && x.Thread != "" && x.LibraryID == y.LibraryID && x.Thread == y.Thread
 }
 
-// sameQueue reports whether two entries may wait for one another. A client's member node next to its candidate, by
-// another word, waits for nothing.
+// sameQueue reports whether two entries may wait for each other. A client's member node, which has
+// another name prefix than its candidate, waits for nothing.
 func sameQueue(l *inspect.Lock, a, b *inspect.Contender) bool {
 	plain := libraryOf(l, a) == "sequential" && l.Kind != inspect.KindRW
 	return !plain || recipe.Word(a.Name.Raw()) == recipe.Word(b.Name.Raw())

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// semaphoreOvercommit: more leases are granted than the semaphore has permits. Leases that are dead or have
-// expired do not count.
+// semaphoreOvercommit reports more granted leases than the semaphore has permits. Leases that are
+// dead or have expired do not count.
 //
 // Cause in the wild: clients that were started with different numbers of permits; the number is each client's
 // own opinion in Curator and kazoo (apache/curator CURATOR-595; kazoo writes its creator's into the parent).

@@ -8,13 +8,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// wrapNear is the distance from the end of an int32, in numbers, at which there is still time to act.
+// wrapNear is how many numbers before the end of an int32 there is still time to act.
 const wrapNear = 1_000_000
 
-// sequenceWrap: the numbers that the server gives to the directory's nodes are about to wrap from 2147483647 to
-// -2147483648, or have. Libraries then disagree about the order: Curator and kazoo compare text,
-// where the minus sign sorts
-// first; go-zookeeper finds no predecessor for a negative number, and grants.
+// sequenceWrap reports node numbers that are about to wrap from 2147483647 to -2147483648, or
+// have. Libraries then disagree about the order. Curator and kazoo compare text, where the minus
+// sign sorts first. go-zookeeper finds no predecessor for a negative number, and grants.
 //
 // Cause in the wild: 1000 attempts a second reach it in 25 days; kazoo #730, #606 (elections without end), go-zookeeper
 // PR #65, apache/zookeeper PR #2059.
@@ -56,7 +55,8 @@ func sequenceWrap() rule {
 	})
 }
 
-// newest returns the contender with the newest number: the last in the queue, which waits if any does.
+// newest returns the contender with the newest number: the last in the queue, or a holder if none
+// waits.
 func newest(l *inspect.Lock) *inspect.Contender {
 	var last *inspect.Contender
 	for c := range l.Contenders() {

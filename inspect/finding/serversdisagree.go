@@ -17,7 +17,7 @@ const (
 	farBehind = 10 * time.Second
 	// elected is how long the loser of an election may still believe that it leads.
 	elected = time.Minute
-	// deposed is that time for a server that was paused during the election. It gives up when its
+	// deposed is the same for a server that was paused during the election. It gives up when its
 	// followers have not answered for syncLimit.
 	deposed = 30 * time.Second
 )
@@ -61,7 +61,7 @@ func serversDisagree() rule {
 	})
 }
 
-// oddMember is the finding about a member that does not show what its leader does.
+// oddMember is the finding about a member whose state differs from its leader's.
 func oddMember(s *inspect.Server) inspect.Finding {
 	e := evidence{"server": inspect.Escape(s.Addr), "role": inspect.Escape(s.Role), "zxid": fmt.Sprintf("0x%x", s.Zxid)}
 	f := inspect.Finding{Subject: inspect.Subject{Server: inspect.Untrusted(s.Addr)}, Evidence: e}
@@ -97,17 +97,18 @@ func oddMember(s *inspect.Server) inspect.Finding {
 	return f
 }
 
-// lacked is the lag from which one look names a member: it is asked twice, a second apart, and what a healthy
-// one lacks at first it has then (see zksource). Whether it hangs or only catches up, one look cannot tell.
+// lacked is the lag from which a single look reports a member. It is asked twice, a second apart,
+// and a healthy one has caught up by then (see zksource). One look cannot tell whether it hangs or
+// is catching up.
 const lacked = time.Second / 2
 
-// behindAtOneLook reports whether a member of a backend that is looked at once still lacked what its leader had.
+// behindAtOneLook reports whether, in a single look, a member still lacked what its leader had.
 func behindAtOneLook(b *inspect.Backend, s *inspect.Server) bool {
 	return b.Mode == inspect.ModeOnce && s.Lagging && s.Lag >= lacked
 }
 
-// noEnsemble is the finding about servers that are not of one ensemble: one that runs alone next to another,
-// or several leaders.
+// noEnsemble is the finding about servers that do not form one ensemble: one runs alone next to
+// another, or several lead.
 func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	var servers []evidence
 	var all, alone, leaders []string
@@ -157,16 +158,16 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	return one(f)
 }
 
-// leading is known of two leaders, or more.
+// leading is what is known about two or more leaders.
 type leading struct {
 	oneElection bool          // no ensemble has two in that
 	together    time.Duration // for how long, at least, each of them has said in all its answers that it leads
 	elected     bool          // the newest was a short time ago, as far as is known
 }
 
-// leadersOf compares the leaders of a backend that has two, or more. One that is cut off from the others
-// believes that it leads for syncLimit ticks; one that was paused answers as the leader that it was
-// until it finds that its followers have left.
+// leadersOf compares the leaders of a backend that has two or more. A leader that is cut off
+// believes that it leads for syncLimit ticks. One that was paused answers as leader until it finds
+// that its followers have left.
 func leadersOf(b *inspect.Backend) leading {
 	var oldest, newest *inspect.Server
 	is := leading{together: -1}

@@ -51,7 +51,7 @@ func splitQuorum() rule {
 	})
 }
 
-// untilEnd words the time until the votes expire, and notes it in the evidence.
+// untilEnd words the time until the votes expire, and records it in the evidence.
 func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 	at, never := ending(l)
 	switch {
@@ -66,7 +66,7 @@ func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 	}
 }
 
-// forever is the first vote that never expires; nil when all do.
+// forever is the first vote that never expires; nil if all do.
 func forever(l *inspect.Lock) *inspect.Vote {
 	for m := range eachVote(l) {
 		if endless(m) {

@@ -8,12 +8,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// overtakenBy is the number of grants to later contenders that makes starvation, however short the time.
+// overtakenBy is the number of grants to later contenders that counts as starvation, however short
+// the time.
 const overtakenBy = 10
 
-// starvation: a waiter that others overtake. Either ten contenders that came after it were granted the lock,
-// or some were and it has waited for ten times the 99th percentile of at least 20 waits. A long wait alone is
-// none: the holder may be stuck.
+// starvation reports a waiter that others overtake. Either ten contenders that came after it were
+// granted the lock, or some were and it has waited for ten times the 99th percentile of at least
+// 20 waits. A long wait alone does not count, since the holder may be stuck.
 //
 // Cause in the wild: readers that keep coming before a writer; locks without a queue (SET NX and polling); semaphores;
 // a client that lost its place (Redisson #2278, #2883).

@@ -24,8 +24,9 @@ import (
 // last thing dated by the same clock counts. A hold that exceeds the limit only beyond that is
 // info, and no release rests on it.
 //
-// When the grant was not seen, a holder that held at our first look has held at least since then (likely), and one that
-// was in the queue for longer than the limit may have been granted just now (possible).
+// If the grant was not seen, a holder that held at our first look has held at least since then
+// (likely). One that had queued for longer than the limit may have been granted just now
+// (possible).
 //
 // Cause in the wild, by library: evidence.cause. Curator CURATOR-79 (an interrupt leaves the znode) and
 // CURATOR-678 (a release that fails on a lost connection forgets it); kazoo #732 and PR #760 (a failed
@@ -108,7 +109,8 @@ func mayBeStuck(c *inspect.Case) bool {
 	return !inDeadlock && elects(c) != recipe.Certain
 }
 
-// holdLimit is the time from which a hold is too long, and whether that was learnt from the lock's own history.
+// holdLimit is the time from which a hold is too long. byHistory is true if it was learnt from the
+// lock's own history.
 func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	if d := c.Lock.ExpectedHold; d > 0 {
 		return timesExpected * d, false
@@ -122,8 +124,8 @@ func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	return limit, false
 }
 
-// elects returns how likely the lock's holder is a leader; empty if the lock is not an election. After
-// many holds it is none, unless its kind is certain.
+// elects returns how likely the lock's holder is a leader; empty if the lock is not an election.
+// After many holds it is not one, unless its kind is certain.
 func elects(c *inspect.Case) recipe.Confidence {
 	l := c.Lock
 	switch {
@@ -137,14 +139,14 @@ func elects(c *inspect.Case) recipe.Confidence {
 	return l.KindConfidence
 }
 
-// neverHandedOver reports whether the lock was watched for long enough to have been handed over, and was not.
+// neverHandedOver reports whether the lock was watched long enough to see a handoff, and had none.
 func neverHandedOver(c *inspect.Case) bool {
 	h := c.History
 	return h != nil && h.Grants == 0 && h.Holds.Count == 0 && !h.Since.IsZero() && c.Now.Sub(h.Since) > watchedLong
 }
 
 // surer reports whether a hold of d is more worth reporting than another of held. A hold by an
-// unchecked clock counts behind all others over the limit.
+// unchecked clock ranks behind all others over the limit.
 func surer(k knowledge, d time.Duration, how knowledge, held, limit time.Duration) bool {
 	if (k == unchecked) != (how == unchecked) {
 		return how == unchecked && d > limit || k == unchecked && held <= limit
@@ -163,7 +165,7 @@ func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held t
 	return h, held, how
 }
 
-// stuckMessage names the limit, not the age: what shows the lock shows how long it has been held.
+// stuckMessage names the limit, not the age, which screens show next to the lock.
 func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, how knowledge, byHistory bool) string {
 	text := describe.BriefOwner(h) + " has held it"
 	if how < atLeast { // it was queued for that long
@@ -186,7 +188,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, ho
 	return text + "; " + queued(c.Lock)
 }
 
-// uncheckedAdvice names no action on the lock: a person has to learn first whether the servers' clock is right.
+// uncheckedAdvice names no action on the lock: the operator must first check the servers' clock.
 func uncheckedAdvice(c *inspect.Case) string {
 	advice := "compare the output of date on the ZooKeeper leader with this machine's before you act"
 	if c.Backend.ClockKnown() {

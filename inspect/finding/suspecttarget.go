@@ -13,9 +13,9 @@ import (
 
 // suspectTarget reports a target whose servers are not the masters of one lock. Either nine of ten
 // locks are on exactly one of N servers: then the servers are independent, and each needs its own
-// target. Or one server is a replica, whose vote only repeats its master's. Or a balancer is in front of
-// several servers, each with its own locks. Other rules skip such
-// locks. One lock is enough evidence if its library uses only one server.
+// target. Or one server is a replica, whose vote only repeats its master's. Or a load balancer
+// hides several servers, each with its own locks. Other rules skip such locks. One lock is enough
+// evidence if its library uses only one server.
 //
 // Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas; a proxy that
 // was meant to find the master, and has two.
@@ -56,7 +56,7 @@ func suspectTarget() rule {
 	return r.ofLocks(ofOneServer)
 }
 
-// howMany locks are on one server only.
+// howMany words the number of locks on one server only.
 func howMany(s inspect.Spread) string {
 	if s.OnOne == s.Locks {
 		return fmt.Sprintf("each of %d locks is", s.Locks)
@@ -64,7 +64,7 @@ func howMany(s inspect.Spread) string {
 	return fmt.Sprintf("%d of %d locks are", s.OnOne, s.Locks)
 }
 
-// ofOneServer is the finding about a lock that is short of the masters' quorum, and whose library asks no quorum.
+// ofOneServer is the finding about a lock without a quorum whose library does not use one.
 func ofOneServer(c *inspect.Case) []inspect.Finding {
 	l := c.Lock
 	short := l.State == inspect.StateMinority || l.State == inspect.StateSplit
@@ -108,7 +108,7 @@ func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
 	return found
 }
 
-// replicasAmong returns the findings about replicas that were given together with others.
+// replicasAmong returns the findings about replicas in a target with several servers.
 func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	var found []inspect.Finding
 	hasMaster := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return s.Role == "master" })

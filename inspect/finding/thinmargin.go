@@ -8,10 +8,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// thinMargin: exactly a quorum of three or more masters holds the lock. One more that fails or restarts
-// empty, and a second client can get it. A key that was set within the last moment is left alone: the other
-// masters may be about to follow. So is a key if a master does not answer us: we may be cut off from it
-// while the lock's client is not (blind names it).
+// thinMargin reports a lock held by exactly a quorum of three or more masters. If one more fails
+// or restarts empty, a second client can get it. The rule skips a key that was just set, since
+// other masters may be about to follow. It also skips a key if a master does not answer us: we may
+// be cut off from it while the lock's client is not (blind names it).
 //
 // Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was
 // down or too slow for the client, or that restarted empty.
@@ -63,7 +63,7 @@ func thinMargin() rule {
 	})
 }
 
-// briefly says in a word why a master does not vote with the most.
+// briefly says in a word why a master does not vote with the majority.
 func briefly(m *inspect.Vote) string {
 	switch {
 	case !m.Present:

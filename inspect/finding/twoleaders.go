@@ -38,7 +38,8 @@ func twoLeaders() rule {
 	})
 }
 
-// candidate reports whether a session has an entry: a client that is in the queue again has noticed.
+// candidate reports whether a session has an entry. A client that is in the queue again has
+// noticed.
 func candidate(l *inspect.Lock, session int64) bool {
 	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Session == session })
 }

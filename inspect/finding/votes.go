@@ -35,7 +35,7 @@ func settling(c *inspect.Case) bool {
 	})
 }
 
-// ending returns the expiry of the last vote, by our clock; never when one does not expire.
+// ending returns when the last vote expires, by our clock. never is true if one does not expire.
 func ending(l *inspect.Lock) (at time.Time, never bool) {
 	for m := range eachVote(l) {
 		never = never || endless(m)

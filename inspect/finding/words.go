@@ -9,16 +9,16 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// evidence of a finding, by name.
+// evidence of a finding, by key.
 type evidence = map[string]any
 
-// listed limits the names in a finding; it counts the rest.
+// listed limits the names in a finding; the rest are only counted.
 const listed = 10
 
-// stamp is a time for evidence, in milliseconds.
+// stamp formats a time for evidence, in milliseconds.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// utc is a time for a message.
+// utc formats a time for a message.
 func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" }
 
 func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
@@ -53,13 +53,13 @@ func restart(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbRe
 
 func configure(why string) inspect.Step { return inspect.Step{Verb: inspect.VerbConfigure, Why: why} }
 
-// by adds the command that does a step.
+// by adds the command for a step.
 func by(s inspect.Step, command string) inspect.Step {
 	s.Command = command
 	return s
 }
 
-// act adds a command of this program that acts on an owner; flags are its other arguments.
+// act adds a lockscope command that acts on an owner; flags are its other arguments.
 func act(c *inspect.Case, s inspect.Step, flags string) inspect.Step {
 	words := "--owner " + describe.Quote(s.Owner.String()) + flags
 	return by(s, describe.Lockscope(string(s.Verb), s.Lock, c.Reach[s.Lock.Backend].Target, words))
@@ -69,7 +69,7 @@ func release(c *inspect.Case, why string, id inspect.ID, owner inspect.Untrusted
 	return act(c, inspect.Step{Verb: inspect.VerbRelease, Lock: id, Owner: owner, Why: why}, "")
 }
 
-// releaseWaiter removes an owner that may not hold the case's lock.
+// releaseWaiter is the step that removes an owner that may not hold the case's lock.
 func releaseWaiter(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
 	s := inspect.Step{Verb: inspect.VerbRelease, Lock: c.Lock.ID, Owner: owner, Waiter: true, Why: why}
 	return act(c, s, " --waiter")
@@ -82,12 +82,12 @@ func releaseOf(c *inspect.Case, why string, one *inspect.Contender) inspect.Step
 	return release(c, why, c.Lock.ID, one.Argument())
 }
 
-// zkCLI is a command for ZooKeeper's own client.
+// zkCLI builds a command for ZooKeeper's own client.
 func zkCLI(c *inspect.Case, verb, path string) string {
 	return describe.ZooKeeperCLI(c.Reach[c.Lock.ID.Backend].Client, verb, path)
 }
 
-// redisCLI is a command for Redis' own client.
+// redisCLI builds a command for Redis' own client.
 func redisCLI(c *inspect.Case, addr, command string) string {
 	return describe.RedisCLI(addr, c.Reach[c.Lock.ID.Backend].Client, command)
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// writesRefused: a Redis master that answers reads and refuses writes. All locks look as ever, and none can
-// be taken; where the reason is its disk or its replicas none can be renewed or released either, so that
-// those that are held run out under their holders. Where its memory is full each library's commands decide:
-// DEL, PEXPIRE and scripts of them go on, Redisson's unlock first writes by HINCRBY and is refused. A script
-// that has written goes on, so that some locks are granted. Of independent masters each that refuses is a
-// vote less; when no quorum is left, or the key has one master only, it is critical. It concerns the backend,
-// one finding for each reason.
+// writesRefused reports a Redis master that answers reads and refuses writes. All locks look
+// normal, but none can be taken. If the reason is its disk or its replicas, none can be renewed or
+// released either, and held locks expire under their holders. If its memory is full, it depends on
+// each library's commands: DEL, PEXPIRE and scripts of them still work, but Redisson's unlock
+// first writes by HINCRBY and is refused. A script that has already written goes on, so some locks
+// are granted. Each independent master that refuses costs a vote. If no quorum is left, or the key
+// has only one master, it is critical. It concerns the backend, with one finding per reason.
 //
-// Source: processCommand in Redis' server.c (the order of refusals, and which commands each is about), tried
-// on Redis 7. Causes in the wild: a full disk under RDB or AOF, vm.overcommit_memory 0 (a fork fails), a
-// replica that is rebuilt, a leak under noeviction.
+// Source: processCommand in Redis' server.c (the order of refusals, and the commands that each
+// affects), tried on Redis 7. Causes in the wild: a full disk under RDB or AOF,
+// vm.overcommit_memory 0 (a fork fails), a replica that is rebuilt, a leak under noeviction.
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
@@ -46,8 +46,8 @@ func writesRefused() rule {
 
 func refusing(s inspect.Server) bool { return s.State == inspect.ServerUp && s.WritesRefused != "" }
 
-// refusal has the words for one reason: the message's why and harm, the cause, and what to do about
-// a server. command is its client's command that helps, and then is what remains.
+// refusal has the words for one reason: the message's why and harm, the cause, and what to do
+// about a server. command is the client command that helps, and then is what remains to do.
 type refusal struct {
 	reason            inspect.WriteRefusal
 	why, harm, cause  string

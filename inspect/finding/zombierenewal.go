@@ -9,10 +9,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// zombieRenewal: a key that is renewed and renewed, for longer than StuckAfter, although others wait for it
-// (possible) or although its holds usually last a tenth of that (likely: ten times the 99th percentile of at
-// least 20 holds). Without waiters and without a history of holds there is nothing to compare with: a leader
-// renews forever. Elections are left alone; see stuckHolder.
+// zombieRenewal reports a key that has been renewed for longer than StuckAfter although others
+// wait for it (possible). It is likely if its holds usually last a tenth of that (ten times the
+// 99th percentile of at least 20 holds). With neither waiters nor a history there is nothing to
+// compare with, since a leader renews for ever. Elections are left alone; see stuckHolder.
 //
 // Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
 func zombieRenewal() rule {

@@ -61,7 +61,7 @@ func (c *Collector) Observe(s *inspect.Snapshot) {
 	}
 }
 
-// Ready reports whether this many backends were each looked at in full once, or are known to be
+// Ready reports whether this many backends were each read completely once, or are known to be
 // down. Backends that were never reached are in no snapshot.
 func (c *Collector) Ready(backends int) bool {
 	c.mu.Lock()
@@ -102,7 +102,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	out.locks(s, c.now(), c.each)
 }
 
-// samples are sent for one scrape.
+// samples receives the metrics of one scrape.
 type samples struct{ to chan<- prometheus.Metric }
 
 func (o samples) gauge(d description, v float64, labels ...string) {
@@ -162,7 +162,7 @@ func (o samples) backend(b *inspect.Backend) {
 	}
 }
 
-// queueBuckets are the upper bounds of the lengths of queues.
+// queueBuckets are the upper bounds of queue lengths.
 var queueBuckets = []float64{0, 1, 2, 5, 10, 20, 50, 100, 1000}
 
 // tally of the locks of one backend.
@@ -270,8 +270,8 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	}
 }
 
-// longestHeld is the greatest known age of a lock's holds, and how many are known. One is not if its beginning
-// is unknown, or was dated by a clock that was not compared with ours.
+// longestHeld is the greatest known age of a lock's holds, and the number of known ages. An age is
+// unknown if its beginning is, or if the clock that dated it was not compared with ours.
 func longestHeld(s *inspect.Snapshot, l *inspect.Lock, now time.Time) (oldest time.Duration, dated int) {
 	for i := range l.Holders {
 		if age, ok := s.Age(l, &l.Holders[i], l.Holders[i].HeldSince, now); ok && age.Known {
@@ -323,7 +323,8 @@ func (o samples) lock(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	}
 }
 
-// longestLabel in bytes; longer names are cut, with a digest so that two stay two.
+// longestLabel limits label values, in bytes. Longer names are truncated, with a digest to keep
+// them distinct.
 const longestLabel = 200
 
 func label(id string) string {

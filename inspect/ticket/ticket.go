@@ -14,15 +14,16 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
-// Ticket is about a lock or about a finding of a backend.
+// Ticket is about a lock, or about a finding on a backend.
 type Ticket struct {
 	// View has the snapshot to report on, and its time.
 	View describe.View
-	// Lock to report on; nil for a finding of a backend.
+	// Lock to report on; nil for a finding on a backend.
 	Lock *inspect.Lock
-	// Finding to report on, which comes first; nil: all of the lock's, the worst first.
+	// Finding to report on, which comes first. If nil, all of the lock's are reported, the worst
+	// first.
 	Finding *inspect.Finding
-	// Backend of the lock or the finding; nil if it is not known.
+	// Backend of the lock or the finding; nil if unknown.
 	Backend *inspect.Backend
 }
 
@@ -36,7 +37,7 @@ func OfBackend(v describe.View, b *inspect.Backend, f *inspect.Finding) Ticket {
 	return Ticket{View: v, Finding: f, Backend: b}
 }
 
-// Forms are the formats that a ticket can be written in.
+// Forms lists the formats of a ticket.
 func Forms() []string { return []string{"markdown", "json"} }
 
 // Extension is the file extension of a form, with its dot.
@@ -59,7 +60,7 @@ func (t Ticket) In(form string) (string, error) {
 	}
 }
 
-// Subject names what it is about: the lock, else the backend.
+// Subject names the ticket's lock, else its backend.
 func (t Ticket) Subject() string {
 	switch {
 	case t.Lock != nil:
@@ -91,7 +92,7 @@ func (t Ticket) json() (string, error) {
 	return out.String(), nil
 }
 
-// findings are those to report, the ticket's own first, the others by severity.
+// findings returns those to report: the ticket's own first, the others by severity.
 func (t Ticket) findings() []inspect.Finding {
 	var list []inspect.Finding
 	if t.Lock != nil {
@@ -109,7 +110,8 @@ func (t Ticket) findings() []inspect.Finding {
 // offset is the backend's clock minus ours.
 func (t Ticket) offset() time.Duration { return t.Backend.ClockOffset() }
 
-// instant is a time by the backend's clock, in UTC, with how long ago that was: 2026-05-04T11:46:02.000Z (13m58s ago).
+// instant formats a time by the backend's clock, in UTC, with its age: 2026-05-04T11:46:02.000Z
+// (13m58s ago).
 func (t Ticket) instant(at time.Time) string {
 	if at.IsZero() {
 		return "unknown"
@@ -121,10 +123,10 @@ func (t Ticket) instant(at time.Time) string {
 	return stamp(at) + " (" + describe.Span(ago) + " ago)"
 }
 
-// stamp is an instant in UTC, to the millisecond.
+// stamp formats an instant in UTC, to the millisecond.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// clock describes how far the backend's clock, which dates its events, is off ours.
+// clock describes the difference between the backend's clock, which dates its events, and ours.
 func (t Ticket) clock() string {
 	if !t.Backend.ClockKnown() {
 		return "the clock of its servers is unknown; ours is used"

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Connection is one client of a server. Text is as the server said it, unescaped.
+// Connection is one client of a server. Text is as the server sent it, unescaped.
 type Connection struct {
 	// Session is the session's id, a signed 64-bit number. Client is its ip:port.
 	Session int64
 	Client  string
 	// Timeout of the session as negotiated; zero if unknown.
 	Timeout time.Duration
-	// Established is the time of connecting, by the server's wall clock; zero if unknown.
+	// Established is when the client connected, by the server's wall clock; zero if unknown.
 	Established time.Time
 	// LastResponse of the server, by a clock with an unknown start. Only differences between
 	// connections of one server mean something.
@@ -22,7 +22,7 @@ type Connection struct {
 // WatchSummary counts data and exists watches.
 type WatchSummary struct{ Connections, Paths, Watches int }
 
-// Status of a server by its own report.
+// Status is what a server reports about itself.
 type Status struct {
 	// Role is leader, follower, observer, standalone, or read-only (without quorum, it serves
 	// clients that only read); empty for any other.

@@ -1,7 +1,7 @@
-// Package zkadmin asks ZooKeeper servers about themselves: their connections, watches and roles. It prefers the
-// AdminServer (HTTP, JSON) and falls back to the four-letter words on the client port. It only reads: nothing here
-// resets, closes or configures anything. Answers come from the network and are taken as hostile: bounded, parsed
-// strictly, never interpreted.
+// Package zkadmin asks ZooKeeper servers about themselves: their connections, watches and roles.
+// It prefers the AdminServer (HTTP, JSON) and falls back to four-letter words on the client port.
+// It only reads: nothing here resets, closes or configures anything. Answers are treated as
+// hostile: limited in size, parsed strictly, never interpreted.
 //
 // Each server reports its own connections and watches only: ask every member of an ensemble.
 package zkadmin
@@ -30,36 +30,37 @@ const maxAnswer = 16 << 20
 
 // Errors that callers branch on.
 var (
-	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the AdminServer
-	// does not give the command's answer.
+	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the
+	// AdminServer refuses the command.
 	ErrNotAllowed = errors.New("the server does not allow this command")
-	// ErrUnauthorized: the AdminServer, or a proxy before it, wants other credentials (HTTP 401,
-	// 403).
+	// ErrUnauthorized: the AdminServer, or a proxy in front of it, wants other credentials (HTTP
+	// 401, 403).
 	ErrUnauthorized = errors.New("credentials required")
-	// ErrNoQuorum: the server runs but serves no clients, since it is part of no quorum, or is
-	// still starting.
+	// ErrNoQuorum: the server runs but serves no clients, since it has no quorum or is still
+	// starting.
 	ErrNoQuorum = errors.New("not serving requests: no quorum")
 	// ErrTooLarge: the answer is longer than 16 MiB.
 	ErrTooLarge = errors.New("answer larger than 16 MiB")
-	// ErrSyntax: no ZooKeeper server sends such an answer, or the answer is incomplete.
+	// ErrSyntax: the answer is incomplete, or not from a ZooKeeper server.
 	ErrSyntax = errors.New("not a ZooKeeper server's answer")
 	// ErrNoAddress: neither an AdminServer nor a client port is known.
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
 )
 
-// Failure of one way of asking a server.
+// Failure is a failed attempt to ask a server in one way.
 type Failure struct {
-	// Where is the AdminServer's URL, or host:port of the client port; Read the AdminServer's command, or the
-	// four-letter word.
+	// Where is the AdminServer's URL, or host:port of the client port. Read is the AdminServer's
+	// command, or the four-letter word.
 	Where, Read string
-	// Err may hold text of the server, unescaped.
+	// Err may contain the server's text, unescaped.
 	Err error
 }
 
 func (f *Failure) Error() string { return f.Where + ": " + f.Read + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failures of all ways that were tried, in the order of trying. It is the error of all questions.
+// Failures has a Failure for each way that was tried, in order. Every request returns it as its
+// error.
 type Failures []*Failure
 
 func (fs Failures) Error() string {
@@ -71,25 +72,27 @@ func (fs Failures) Unwrap() []error {
 	return each.Of(fs, func(f *Failure) error { return f })
 }
 
-// Config for reaching one server.
+// Config says how to reach one server.
 type Config struct {
-	// Addr is host:port of the client port, for four-letter words; empty: they are not used.
+	// Addr is host:port of the client port, for four-letter words. If it is empty they are not
+	// used.
 	Addr string
-	// Admin is the base URL of the AdminServer, such as http://10.0.0.1:8080; empty: it is not used.
+	// Admin is the base URL of the AdminServer, such as http://10.0.0.1:8080. If it is empty it is
+	// not used.
 	Admin string
-	// TLS is used on the client port when it is not nil, and for an Admin URL of https where AdminTLS is nil.
+	// TLS is used on the client port if not nil, and for an https Admin URL if AdminTLS is nil.
 	TLS      *tls.Config
 	AdminTLS *tls.Config
 	// Dial connects to both, without a proxy; nil uses a net.Dialer. TLS runs over its
 	// connections.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Username and Password are sent to the AdminServer, or the proxy before it, as HTTP Basic,
-	// unless Username is empty.
+	// Username and Password are sent to the AdminServer, or the proxy in front of it, as HTTP
+	// Basic, unless Username is empty.
 	Username, Password string
 }
 
-// Server asks one ZooKeeper server. Its methods may be called by any goroutine; the context bounds each call. Close it
-// after use.
+// Server asks one ZooKeeper server. Its methods are safe for concurrent use; the context limits
+// each call. Close it after use.
 type Server struct {
 	cfg       Config
 	http      *http.Client
@@ -115,12 +118,12 @@ func New(cfg Config) *Server {
 	}
 	return &Server{cfg: cfg, http: &http.Client{
 		Transport: transport,
-		// An AdminServer does not redirect, so a server that does is not one.
+		// An AdminServer never redirects, so whatever redirects is not one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Addr is the client port's address or, without one, the AdminServer's URL.
+// Addr is the client port's address or, if there is none, the AdminServer's URL.
 func (s *Server) Addr() string {
 	if s.cfg.Addr != "" {
 		return s.cfg.Addr
@@ -131,11 +134,11 @@ func (s *Server) Addr() string {
 // HasAdmin reports whether an AdminServer is configured.
 func (s *Server) HasAdmin() bool { return s.cfg.Admin != "" }
 
-// Requests counts those that reached the wire so far.
+// Requests counts the requests sent so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 
-// AdminFailure of the AdminServer at the newest question, also where a four-letter word then answered; nil if it
-// answered itself, and where none is configured.
+// AdminFailure is the AdminServer's failure at the newest request, even if a four-letter word then
+// answered. It is nil if the AdminServer answered, or if none is configured.
 func (s *Server) AdminFailure() *Failure { return s.admin.Load() }
 
 // Close ends idle connections.
@@ -146,8 +149,8 @@ func (s *Server) Connections(ctx context.Context) ([]Connection, error) {
 	return query(ctx, s, "connections", parseConnections, "cons", parseCons)
 }
 
-// WatchesByPath reports which sessions watch which paths on this server: data and exists watches only. It is dear:
-// look at WatchSummary first.
+// WatchesByPath reports which sessions watch which paths on this server: data and exists watches
+// only. It is expensive, so look at WatchSummary first.
 func (s *Server) WatchesByPath(ctx context.Context) (map[string][]int64, error) {
 	return query(ctx, s, "watches_by_path", parseWatches, "wchp", parseWchp)
 }
@@ -157,8 +160,8 @@ func (s *Server) WatchSummary(ctx context.Context) (WatchSummary, error) {
 	return query(ctx, s, "watch_summary", parseSummary, "wchs", parseWchs)
 }
 
-// Status returns the server's role, version, newest transaction and uptime. The four-letter word it falls back to is
-// allowed by default, but has the uptime only where mntr is allowed too.
+// Status returns the server's role, version, newest transaction and uptime. The four-letter word
+// that it falls back to is allowed by default, but has the uptime only if mntr is allowed too.
 func (s *Server) Status(ctx context.Context) (Status, error) {
 	s.date.Store(nil)
 	st, err := query(ctx, s, "server_stats", parseStats, "srvr", func(text string) (Status, error) {
@@ -176,7 +179,8 @@ func (s *Server) Status(ctx context.Context) (Status, error) {
 	return st, err
 }
 
-// query tries the AdminServer, then the four-letter word. An error is Failures, or the context's own.
+// query tries the AdminServer, then the four-letter word. Its error is Failures, or the context's
+// own.
 func query[T any](
 	ctx context.Context, s *Server,
 	command string, parseJSON func([]byte) (T, error),
@@ -215,7 +219,8 @@ func query[T any](
 	return none, failed
 }
 
-// viaAdmin asks the AdminServer. Where a four-letter word may be asked after it, half of the time is left for that.
+// viaAdmin asks the AdminServer. If a four-letter word can follow, it leaves half of the time for
+// that.
 func viaAdmin[T any](
 	ctx context.Context, s *Server, command string, parse func([]byte) (T, error),
 ) (answer T, err error) {
@@ -253,7 +258,7 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
-		// of a cache it is old
+		// a cached answer has an old date
 		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil && resp.Header.Get("Age") == "" {
 			s.date.Store(&date)
 		}
@@ -269,7 +274,7 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 	return readAll(resp.Body)
 }
 
-// unwrapURL drops the URL that net/http puts in front of a reason: the caller names it already.
+// unwrapURL drops the URL that net/http puts before a reason, since the caller names it already.
 func unwrapURL(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -315,7 +320,7 @@ func (s *Server) dial(ctx context.Context) (net.Conn, error) {
 	return dial(ctx, "tcp", s.cfg.Addr)
 }
 
-// inContext prefers the reason why a call was cut short to the I/O error that it caused.
+// inContext prefers the reason for ending a call early to the I/O error that it caused.
 func inContext(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -334,10 +339,10 @@ func readAll(r io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// notServing is the answer of a server without quorum to most questions.
+// notServing is how a server without a quorum answers most requests.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
-// decode reads an AdminServer's answer, which is one JSON object with an error field.
+// decode parses an AdminServer's answer, which is one JSON object with an error field.
 func decode(body []byte, into any) error {
 	var failed struct {
 		Error *string `json:"error"`

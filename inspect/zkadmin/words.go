@@ -12,7 +12,7 @@ import (
 //
 //	/127.0.0.1:35398[1](queued=0,recved=49,sent=50,sid=0x1000012e47a0000,lop=PING,est=1700000000000,to=40000,…)
 //
-// Lines without sid belong to connections without a session, such as the one that asks.
+// Lines without sid are connections without a session, such as our own.
 func parseCons(text string) ([]Connection, error) {
 	var list []Connection
 	seen := false
@@ -37,14 +37,14 @@ func parseCons(text string) ([]Connection, error) {
 			list = append(list, c)
 		}
 	}
-	// at least the connection that asks is there, and an empty line ends it
+	// our own connection is always listed, and an empty line ends the answer
 	if !seen || !strings.HasSuffix(text, "\n\n") {
 		return nil, errCut
 	}
 	return list, nil
 }
 
-// errCut: the connection ended before the answer did.
+// errCut means that the connection ended in the middle of the answer.
 var errCut = fmt.Errorf("%w: it is cut", ErrSyntax)
 
 func (c *Connection) set(field string) error {
@@ -66,7 +66,7 @@ func (c *Connection) set(field string) error {
 	return nil
 }
 
-// parseWchp reads a path a line, and below it a line of a tab and a session for each that watches it.
+// parseWchp parses lines of paths, each followed by a line of a tab and a session per watcher.
 func parseWchp(text string) (map[string][]int64, error) {
 	paths := map[string][]int64{}
 	path := ""
@@ -92,7 +92,7 @@ func parseWchp(text string) (map[string][]int64, error) {
 	return paths, nil
 }
 
-// parseWchs reads "5 connections watching 11 paths" and "Total watches:12".
+// parseWchs parses "5 connections watching 11 paths" and "Total watches:12".
 func parseWchs(text string) (WatchSummary, error) {
 	var s WatchSummary
 	if _, err := fmt.Sscanf(text, "%d connections watching %d paths\nTotal watches:%d", &s.Connections, &s.Paths, &s.Watches); err != nil || s.Watches < 0 {
@@ -101,7 +101,8 @@ func parseWchs(text string) (WatchSummary, error) {
 	return s, nil
 }
 
-// parseSrvr reads "Zookeeper version: 3.8.0-…", "Zxid: 0x1a" and "Mode: standalone"; "Node count: 5" ends it for sure.
+// parseSrvr parses "Zookeeper version: 3.8.0-…", "Zxid: 0x1a" and "Mode: standalone". "Node count:
+// 5" marks a complete answer.
 func parseSrvr(text string) (Status, error) {
 	var s Status
 	whole := false
@@ -128,7 +129,7 @@ func parseSrvr(text string) (Status, error) {
 	return s, nil
 }
 
-// parseUptime reads a line "zk_uptime", a tab, and milliseconds; zero without one.
+// parseUptime parses a line of "zk_uptime", a tab, and milliseconds; zero if there is none.
 func parseUptime(text string) time.Duration {
 	_, after, found := strings.Cut("\n"+text, "\nzk_uptime\t")
 	value, _, whole := strings.Cut(after, "\n")
@@ -138,7 +139,7 @@ func parseUptime(text string) time.Duration {
 	return millis(number(value))
 }
 
-// parseSession reads 0x and the hex digits of the id, which may use all 64 bits.
+// parseSession parses 0x and the hex digits of the id, which may use all 64 bits.
 func parseSession(s string) (int64, error) {
 	digits, ok := strings.CutPrefix(s, "0x")
 	id, err := strconv.ParseUint(digits, 16, 64)
@@ -148,7 +149,7 @@ func parseSession(s string) (int64, error) {
 	return int64(id), nil
 }
 
-// number reads a decimal; anything else is 0, which means unknown wherever it is used.
+// number parses a decimal. Anything else is 0, which always means unknown here.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -157,7 +158,7 @@ func number(s string) int64 {
 	return n
 }
 
-// millis makes a duration of milliseconds; 0 if they are negative or do not fit.
+// millis converts milliseconds to a duration; 0 if they are negative or do not fit.
 func millis(ms int64) time.Duration {
 	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
 		return 0
@@ -165,7 +166,7 @@ func millis(ms int64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// instant makes a time of milliseconds since 1970; zero if there are none.
+// instant converts milliseconds since 1970 to a time; zero for none.
 func instant(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
@@ -173,7 +174,7 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// trimAddress drops the slash that Java puts before an address, and the name before that.
+// trimAddress drops the slash that Java puts before an address, and any name before the slash.
 func trimAddress(s string) string {
 	if i := strings.LastIndexByte(s, '/'); i >= 0 {
 		return s[i+1:]
@@ -181,7 +182,7 @@ func trimAddress(s string) string {
 	return s
 }
 
-// role accepts the roles there are and nothing else: it is printed.
+// role accepts only known roles, since it is printed.
 func role(s string) string {
 	switch s {
 	case "leader", "follower", "observer", "standalone", "read-only":
