@@ -24,7 +24,8 @@ func parseAccumulo(child string) (Entry, bool) {
 	return e, ok && service && closed && isUUID(id)
 }
 
-// KeepsNodes reports whether a library's contenders are nodes that no session owns, by design: they expire.
+// KeepsNodes reports whether a library's contenders are, by design, nodes without a session: they
+// expire instead.
 func KeepsNodes(library string) bool {
 	return library == "shedlock" || library == "helix" || library == "hive"
 }

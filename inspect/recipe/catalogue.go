@@ -12,20 +12,20 @@ import (
 //go:embed catalogue.yaml
 var catalogueText []byte
 
-// library is an entry of the catalogue: one form of a library's locks that are a plain string of Redis, or
-// one znode.
+// library is an entry of the catalogue: one form of a library's locks, each of them one Redis
+// string or one znode.
 type library struct {
 	Name     string `yaml:"name"`
 	Backend  string `yaml:"backend"`
 	Kind     string `yaml:"kind"`
 	Patterns `yaml:",inline"`
-	// Persistent: its znodes stay when their session ends.
+	// Persistent is set if its znodes outlive their session.
 	Persistent bool `yaml:"persistent"`
 	// Hides matches other keys of the library, which are not locks.
 	Hides string `yaml:"hides"`
 
-	// Library, Proof, Alike, Read and Source are the row of docs/recipes.md; without Library the row is that of the
-	// entry before.
+	// Library, Proof, Alike, Read and Source form the row in docs/recipes.md. An entry without
+	// Library belongs to the previous row.
 	Library string    `yaml:"library"`
 	Proof   string    `yaml:"proof"`
 	Alike   string    `yaml:"alike"`
@@ -44,7 +44,7 @@ type example struct {
 	Value string `yaml:"value"`
 }
 
-// catalogue has the entries, the surest first: the first that recognises a value wins.
+// catalogue returns the entries, the surest first: the first that recognises a value wins.
 var catalogue = sync.OnceValue(loadCatalogue)
 
 func loadCatalogue() []library {
@@ -67,7 +67,7 @@ func loadCatalogue() []library {
 	return all
 }
 
-// ofBackend are the entries of one backend.
+// ofBackend returns the entries of one backend.
 func ofBackend(backend string) []library {
 	return slices.DeleteFunc(slices.Clone(catalogue()), func(l library) bool { return l.Backend != backend })
 }
@@ -77,8 +77,8 @@ var (
 	singleNodes  = sync.OnceValue(func() []library { return ofBackend("zookeeper") })
 )
 
-// DecodeToken recognises the library that wrote the string value of a lock key, and decodes the owner from
-// it. A value of no known shape is a "token", possibly.
+// DecodeToken recognises the library that wrote the string value of a lock key, and decodes its
+// owner. A value of unknown shape is a "token" with confidence possible.
 func DecodeToken(key, value string) Token {
 	t, _ := decodeToken(key, value)
 	return t
@@ -97,11 +97,12 @@ func decodeToken(key, value string) (Token, *library) {
 	return Token{Recipe: "token", Confidence: Possible}, nil
 }
 
-// StringLock is one lock of a library whose locks are one plain string each, as it writes it, with NAME for the
-// lock's own name. The code that reads, lists, releases and explains locks is tried on it.
+// StringLock is an example lock of a library that uses one plain string per lock, with NAME for
+// the lock's name. The code that reads, lists, releases and explains locks is tested with it.
 type StringLock struct{ Name, Key, Value string }
 
-// StringLocks has one for each recipe of plain strings that names its locks, and whose values have no spaces.
+// StringLocks returns an example for each plain-string recipe that names its locks and whose
+// values have no spaces.
 func StringLocks() []StringLock {
 	all := []StringLock{{lockscopeName, "lock:NAME", LockscopeToken([16]byte{}, "me")}}
 	for _, l := range plainStrings() {
@@ -124,17 +125,17 @@ func named(all []library, name string) bool {
 	return slices.ContainsFunc(all, func(l library) bool { return l.Name == name })
 }
 
-// OneServer reports whether a library takes its locks on one Redis server each, and never on several masters
-// at once. Values that may be a Redlock's as well (random ones; those of symfony, Redisson and madelson,
-// which have multi-server locks) say nothing.
+// OneServer reports whether a library always takes a lock on a single Redis server. It is false
+// for values that may also be a Redlock's: random values, and those of symfony, Redisson and
+// madelson, which have multi-server locks.
 func OneServer(name string) bool {
 	return name == sidekiqName ||
 		slices.ContainsFunc(plainStrings(), func(l library) bool { return l.OneServer && l.Name == name })
 }
 
-// Clients are the names that client libraries give themselves (CLIENT SETINFO LIB-NAME, from Redis 7.2 on)
-// through which a lock of a recipe is written; of a value that several libraries write alike, those of all.
-// nil: not known.
+// Clients returns the names under which client libraries identify themselves (CLIENT SETINFO
+// LIB-NAME, from Redis 7.2 on) when they write a recipe's locks. If several libraries write the
+// same value, it returns the names of all; nil if unknown.
 func Clients(name string) []string {
 	if name == lockscopeName {
 		return []string{"go-redis"}
@@ -160,10 +161,9 @@ func NoTTLByDefault(name, kind string) bool {
 		slices.ContainsFunc(plainStrings(), func(l library) bool { return l.NoTTL && l.Name == name })
 }
 
-// Wakes are the channels on which waiters for a plain string lock hear of its release, by the library that
-// wrote the value, and the message that they wait for; none if the library publishes nothing. Every
-// library of plain strings whose release publishes has to be asked here; without that a forced release leaves
-// its waiters to find out on their own. Those woken by a list: WakeList.
+// Wakes returns the channels and the message by which waiters for a plain-string lock learn of
+// its release; none if its library publishes nothing. A forced release must publish the same, or
+// waiters find out on their own. For waiters woken through a list, see WakeList.
 func Wakes(key, value string) (channels []string, message string) {
 	if strings.HasPrefix(value, lockscopePrefix) {
 		return []string{LockscopeChannel(key)}, ""
@@ -174,8 +174,8 @@ func Wakes(key, value string) (channels []string, message string) {
 	return nil, ""
 }
 
-// WakeList is the list by which a release wakes the longest waiter for a lock (BLPOP), by the library that wrote
-// the value; false for a lock of another library.
+// WakeList returns the list through which a release wakes the longest waiter (BLPOP); false if
+// the lock's library uses none.
 func WakeList(key, value string) (list string, ok bool) {
 	if _, l := decodeToken(key, value); l != nil {
 		return l.custom.WakeList(key)
@@ -183,7 +183,7 @@ func WakeList(key, value string) (list string, ok bool) {
 	return "", false
 }
 
-// catalogued hides the lists that wake waiters, and a library's other keys.
+// catalogued recognises lists that wake waiters, and a library's other helper keys.
 func catalogued(key string) (name string, locks []string, helper bool) {
 	all := plainStrings()
 	for i := range all {

@@ -25,7 +25,8 @@ func curator() Queue {
 
 const curatorProtection = "_c_"
 
-// CuratorRevoke is the data that asks the holder of a revocable lock to let go (LockInternals.REVOKE_MESSAGE).
+// CuratorRevoke is the data that asks the holder of a revocable lock to release it
+// (LockInternals.REVOKE_MESSAGE).
 const CuratorRevoke = "__REVOKE__"
 
 // CuratorListens reports whether data shows a contender whose program made its lock revocable. Such

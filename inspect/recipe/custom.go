@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Custom is a recipe in patterns: for the names of locks, and for the parts of their contenders' names, values
-// and data. The catalogue has those of known libraries, the configuration those of the user. In ZooKeeper, where
-// everything is walked, a user's recipe decodes the directories that are locks by their shape: with nodes that
-// the server numbered, or one ephemeral node alone.
+// Custom is a recipe made of patterns: for lock names, and for the parts of contenders' names,
+// values and data. The catalogue has those of known libraries, the configuration those of the
+// user. ZooKeeper trees are walked in full. There a user's recipe decodes directories that have
+// the shape of a lock: numbered nodes, or a lone ephemeral node.
 type Custom struct {
 	// Name as it is shown.
 	Name string
@@ -24,19 +24,18 @@ type Custom struct {
 	lock, contender, data *matcher // contender and data may be nil
 }
 
-// Patterns of a Custom are regular expressions. Each has to match all of its text; their named groups
-// (CustomGroups) mark the parts. {uuid}, {uuid4} and {instant} are shorthands.
+// Patterns of a Custom are regular expressions, each of which must match its whole text. Named
+// groups (CustomGroups) mark the parts. {uuid}, {uuid4} and {instant} are shorthands.
 type Patterns struct {
-	// Lock matches the lock's path or key. It is needed.
+	// Lock matches the lock's path or key. It is required.
 	Lock string `yaml:"lock"`
 	// Contender matches a contender's znode name or the Redis value, Data a znode's data.
 	Contender string `yaml:"contender"`
 	Data      string `yaml:"data"`
-	// Scan are the SCAN patterns that find the keys; without them the words of Lock do.
+	// Scan are the SCAN patterns that find the keys; by default they are derived from Lock.
 	Scan []string `yaml:"scan"`
-	// Confidence of matching values, and ConfidenceIfNamed of those under a key whose words name a
-	// lock.
-	// Empty: certain, and Confidence.
+	// Confidence is for matching values; ConfidenceIfNamed is for those under a key whose words
+	// name a lock. The defaults are certain and Confidence.
 	Confidence        Confidence `yaml:"confidence"`
 	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
 
@@ -101,11 +100,11 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	return c, nil
 }
 
-// Owns reports whether a lock of this path or key is of the recipe.
+// Owns reports whether a lock at this path or key belongs to the recipe.
 func (c Custom) Owns(path string) bool { return c.lock.matches(path) }
 
-// Read reads a contender of a lock that the recipe owns; false if its name or value is not of the recipe. Data
-// that does not match says nothing.
+// Read decodes a contender of a lock that the recipe owns; false if its name or value does not
+// match. Data that does not match is ignored.
 func (c Custom) Read(path, name, data string) (Token, bool) {
 	if c.data != nil && !c.data.matches(data) {
 		c.data = nil
@@ -113,7 +112,7 @@ func (c Custom) Read(path, name, data string) (Token, bool) {
 	return c.read(path, name, data)
 }
 
-// read reads a contender; all of it has to match.
+// read decodes a contender; all of it must match.
 func (c *Custom) read(path, name, data string) (Token, bool) {
 	if !c.lock.may(path) || !c.contender.may(name) || !c.data.may(data) {
 		return Token{}, false
@@ -129,7 +128,7 @@ func (c *Custom) read(path, name, data string) (Token, bool) {
 	return t, true
 }
 
-// Sure is how sure it is that a lock of this path or key which the patterns match is of the recipe.
+// Sure returns the confidence that a matching lock at this path or key belongs to the recipe.
 func (c Custom) Sure(path string) Confidence {
 	if named := c.patterns.ConfidenceIfNamed; named != "" && NamesLock(path) {
 		return named
@@ -137,8 +136,8 @@ func (c Custom) Sure(path string) Confidence {
 	return c.patterns.Confidence
 }
 
-// KeyPatterns are SCAN patterns of all keys that the recipe owns, and of others: where it has none, of the words of
-// its pattern.
+// KeyPatterns returns SCAN patterns for at least all keys that the recipe owns. By default they
+// use the words of its Lock pattern.
 func (c Custom) KeyPatterns() []string {
 	if len(c.patterns.Scan) > 0 {
 		return c.patterns.Scan
@@ -151,7 +150,8 @@ func (c *Custom) NoTTL() bool       { return c != nil && c.patterns.NoTTL }
 func (c *Custom) OneServer() bool   { return c != nil && c.patterns.OneServer }
 func (c *Custom) Clients() []string { return c.patterns.Clients }
 
-// WakeChannels are the channels that announce a release to waiters, and the message: see [Wakes].
+// WakeChannels returns the channels that announce a release to waiters, and the message: see
+// [Wakes].
 func (c *Custom) WakeChannels(key string) (channels []string, message string) {
 	w := c.patterns.Wakes
 	if w.Channel == "" {
@@ -170,7 +170,7 @@ func (c *Custom) WakeChannels(key string) (channels []string, message string) {
 	return channels, message
 }
 
-// WakeList is the list that a release pushes to: see the function of that name.
+// WakeList returns the list that a release pushes to: see the function [WakeList].
 func (c *Custom) WakeList(key string) (list string, ok bool) {
 	w := c.patterns.Wakes
 	return strings.ReplaceAll(w.List, "{rest}", strings.TrimPrefix(key, c.lock.parts[0])), w.List != ""

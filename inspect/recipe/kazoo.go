@@ -43,7 +43,8 @@ func parseKazoo(child string) (Entry, bool) {
 // LeaseNode is the znode of a kazoo NonBlockingLease, which is not read: its directory may be held.
 const LeaseNode = "lease_holder"
 
-// kazooOwner is the identifier. Semaphores write it into their queue as Python shows bytes, b'NAME'.
+// kazooOwner returns the identifier. Semaphores write it into their queue as Python prints bytes,
+// b'NAME'.
 func kazooOwner(_ Entry, data []byte) (host, label string) {
 	if name, ok := pythonBytes(string(data)); ok {
 		return "", name
@@ -51,7 +52,7 @@ func kazooOwner(_ Entry, data []byte) (host, label string) {
 	return "", string(data)
 }
 
-// pythonBytes reads bytes in the form that Python's repr gives them.
+// pythonBytes parses the repr of Python bytes.
 func pythonBytes(s string) (string, bool) {
 	if len(s) < 3 || s[0] != 'b' || s[1] != '\'' && s[1] != '"' || s[len(s)-1] != s[1] {
 		return "", false

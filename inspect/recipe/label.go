@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// hostKeys and labelKeys are the fields of JSON that name an owner, in lower case, the best first.
+// hostKeys and labelKeys are JSON fields that name an owner, in lower case, the best first.
 var (
 	hostKeys  = [...]string{"hostname", "host", "address"}
 	labelKeys = [...]string{"action", "name", "id", "owner", "username", "user"}
 )
 
-// mostJSON is how much is kept of JSON without a field that names an owner.
+// mostJSON limits the kept part of JSON without a field that names an owner.
 const mostJSON = 64
 
-// ownerIn reads data that a program wrote for people. Of a JSON object, as Vitess writes it, it takes the fields
-// that name the owner: the whole of it is not a label that fits a line. Other text is the label.
+// ownerIn reads data that a program wrote for people. From a JSON object, as Vitess writes it, it
+// takes the fields that name the owner, since the whole would not fit a line. Other text is the
+// label.
 func ownerIn(data []byte) (host, label string) {
 	var fields map[string]any
 	if json.Unmarshal(data, &fields) != nil || fields == nil {

@@ -23,12 +23,12 @@ func NamesLock(key string) bool {
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 
-// singular is a word in lower case, without the digits behind it and the plural's s.
+// singular returns a lower-case word without trailing digits and plural s.
 func singular(word string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.TrimRight(word, decimals)), "s")
 }
 
-// camelWords cuts "orderLock" and "HTTPLock" where a capital begins a word.
+// camelWords splits "orderLock" and "HTTPLock" before capitals that begin a word.
 func camelWords(run string) []string {
 	var words []string
 	upper := func(i int) bool { return 'A' <= run[i] && run[i] <= 'Z' }
@@ -61,13 +61,14 @@ func meansLock(word string) bool {
 
 var (
 	lockWords = []string{"lock", "mutex", "semaphore", "redsync"}
-	// otherLocks are words that end like one for a lock.
+	// otherLocks are other words that end in lock.
 	otherLocks = []string{
 		"flock", "padlock", "deadlock", "livelock", "gridlock", "headlock", "warlock", "wedlock", "hemlock",
 		"airlock", "interlock", "numlock", "capslock", "bullock", "pollock", "hillock",
 	}
 	// shortLocks end like block and clock, and mean a lock.
 	shortLocks = []string{"joblock", "dblock", "synclock"}
-	// notBehindLock begin what makes another word of lock: locked, locker, locking, lockout.
+	// notBehindLock are suffixes that turn lock into another word: locked, locker, locking,
+	// lockout.
 	notBehindLock = []string{"ed", "er", "ing", "out", "down", "able", "et", "smith", "box", "step"}
 )

@@ -39,5 +39,5 @@ func parseMadelson(child string) (Entry, bool) {
 	return e, ok
 }
 
-// Granted reports whether a semaphore's node of madelson's library has its permit.
+// Granted reports whether a node of a madelson semaphore has its permit.
 func Granted(data []byte) bool { return string(data) == "ACQUIRED" }

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// matcher is a regular expression that must match a whole text. Its literal parts refuse most texts
-// faster.
+// matcher is a regular expression that must match a whole text. Its literal parts reject most
+// texts quickly.
 type matcher struct {
 	re     *regexp.Regexp
 	groups []string // named ones, by their index; nil: none
@@ -79,7 +79,7 @@ func (m *matcher) read(s string, t *Token) bool {
 	return true
 }
 
-// glob is a SCAN pattern of the literal parts, with stars in between.
+// glob returns a SCAN pattern of the literal parts, with stars in between.
 func (m *matcher) glob() string {
 	return strings.Join(each.Of(m.parts, globEscape.Replace), "*")
 }
@@ -87,7 +87,7 @@ func (m *matcher) glob() string {
 // globEscape escapes the special characters of a SCAN pattern.
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// literals are the literal parts of an expression, with anything in between.
+// literals returns the literal parts of an expression.
 func literals(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:

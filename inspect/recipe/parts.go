@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Where a semaphore keeps its parts, seen from its own directory.
+// Where a semaphore keeps its parts, relative to its own directory.
 const (
 	CuratorLeases = "leases" // InterProcessSemaphoreV2: permits, granted or not
 	CuratorLocks  = "locks"  // the mutex that a client takes before a permit: the queue
@@ -16,16 +16,16 @@ const (
 // next to it.
 func KazooQueue(p string) string { return "../" + path.Base(p) + kazooQueue }
 
-// KazooQueuePath is the path of that directory.
+// KazooQueuePath returns the path of that directory.
 func KazooQueuePath(p string) string { return p + kazooQueue }
 
-// Part is a directory that a recipe would keep a part of a lock in.
+// Part is a directory in which a recipe would keep a part of a lock.
 type Part struct {
 	// Place, seen from the lock's own directory, and Path.
 	Place, Path string
 }
 
-// Parts are the directories where a recipe would keep parts of the lock at p.
+// Parts returns the directories in which a recipe would keep parts of the lock at p.
 func Parts(p string) []Part {
 	dir := strings.TrimSuffix(p, "/")
 	parts := []Part{{CuratorLeases, dir + "/" + CuratorLeases}, {CuratorLocks, dir + "/" + CuratorLocks}}
@@ -35,7 +35,8 @@ func Parts(p string) []Part {
 	return parts
 }
 
-// Base is the directory of the lock that the directory at p would be a part of; false if its name is not a part's.
+// Base returns the directory of the lock that p would be a part of; false if its name is not that
+// of a part.
 func Base(p string) (string, bool) {
 	dir, name := path.Split(p)
 	switch n := len(name) - len(kazooQueue); {

@@ -33,7 +33,7 @@ const (
 type Entry struct {
 	Name     string
 	Sequence int32
-	// Unnumbered: the server gave it no number, so that Sequence means nothing.
+	// Unnumbered is set if the server gave it no number, so that Sequence is meaningless.
 	Unnumbered bool
 	Mode       Mode
 	Role       Role
@@ -41,7 +41,7 @@ type Entry struct {
 	Recipe string
 	// Confidence: a name proves a contender only if it is Certain. Others must be seen to be ephemeral.
 	Confidence Confidence
-	// Live: its data holds its state and changes while it is there.
+	// Live is set if its data holds its state and may change.
 	Live bool
 	// Session that owns the node and Czxid of the node, filled in by the reader; 0 is unknown.
 	Session, Czxid int64
@@ -88,7 +88,7 @@ const (
 	firstWrite                 // Curator
 )
 
-// Queues are the recipes of queues in the order in which they are tried, the most certain first.
+// Queues returns the queue recipes in the order in which they are tried, the most certain first.
 func Queues() []Queue { return slices.Clone(queues()) }
 
 // queues are made once, since every node name that is read is matched against them. They must not
@@ -111,13 +111,13 @@ func QueueByName(name string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// Proves reports whether a name like this proves a contender: only one recipe writes such names.
+// Proves reports whether only one recipe writes such names, which proves a contender.
 func Proves(child string) bool {
 	e, ok := Parse(child)
 	return ok && e.Confidence == Certain
 }
 
-// Contends reports whether a name like this may be a contender's.
+// Contends reports whether such a name may be a contender's.
 func Contends(child string) bool {
 	_, ok := Parse(child)
 	return ok
@@ -155,7 +155,7 @@ func Read(children []string) (Queue, []Entry) {
 	return Writer(entries), entries
 }
 
-// Proved grades an entry by its node, whose session it has; see Queue.Proof.
+// Proved grades an entry by its node, whose session is known; see Queue.Proof.
 func Proved(e Entry, data []byte, sealed bool) Confidence {
 	all := queues()
 	for i := range all {
@@ -166,7 +166,7 @@ func Proved(e Entry, data []byte, sealed bool) Confidence {
 	return e.Confidence
 }
 
-// Writer is the recipe that wrote most of these entries; at equal counts the surer one.
+// Writer returns the recipe that wrote most of these entries; on a tie, the surer one.
 func Writer(entries []Entry) Queue {
 	var best Queue
 	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Recipe != entries[0].Recipe }) { // mostly
@@ -187,8 +187,9 @@ func Writer(entries []Entry) Queue {
 	return best
 }
 
-// Blocker is the index of the entry that entry i waits for, which is the one it watches by this recipe's rule;
-// -1 when nothing before i blocks it, so that i holds the lock. Entries must be in queue order.
+// Blocker returns the index of the entry that entry i waits for and watches by this recipe's
+// rule. It returns -1 if nothing before i blocks it, so that i holds the lock. Entries must be in
+// queue order.
 func (q Queue) Blocker(entries []Entry, i int) int {
 	switch {
 	case entries[i].Role == Lease:

@@ -10,7 +10,8 @@ import (
 // KeyType is the type of a Redis key, as TYPE names it.
 type KeyType string
 
-// The types that locks are made of. TypeChannel is not a key but a channel, whose subscribers are counted.
+// The types that locks use. TypeChannel is not a key but a channel, whose subscribers are
+// counted.
 const (
 	TypeNone    KeyType = "none"
 	TypeString  KeyType = "string"
@@ -27,7 +28,7 @@ type Item struct {
 	Score      float64
 }
 
-// Value of one key on one master, as much of it as a reader takes.
+// Value is the read part of one key on one master.
 type Value struct {
 	Type KeyType
 	// Unknown: it could not be read.
@@ -45,14 +46,14 @@ type Value struct {
 	Elsewhere   bool
 }
 
-// Query names a helper key of a lock, or a channel, that has to be read to know the lock.
+// Query names a helper key or channel that must be read to know a lock.
 type Query struct {
 	Key   string
 	Type  KeyType
 	Feeds Aspect
 }
 
-// Aspect of a lock that is unknown where its helper key or channel cannot be read.
+// Aspect is a part of a lock that is unknown if its helper key or channel cannot be read.
 type Aspect string
 
 // The aspects of a lock.
@@ -85,7 +86,7 @@ func (k Keys) local(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).Add(-k.Offset).UTC()
 }
 
-// may reports whether the key may belong to a recipe although nothing is under it now.
+// may reports whether a currently empty key may belong to a recipe.
 func (k Keys) may(recipe string) bool { return k.Named || k.Hint == recipe }
 
 // Claim is one entry of a lock that Redis keys hold: a holder or, Waiting, a waiter.
@@ -167,8 +168,8 @@ type Shape struct {
 	Decode func(Keys) (Record, bool)
 }
 
-// shapes are the recipes of locks with structure, the surest first. Libraries of plain strings are
-// in the catalogue. They are made once, since every key that is read is matched against all of them.
+// shapes are the structured-lock recipes, the surest first. Plain-string libraries are in the
+// catalogue. They are built once, since every key is matched against all of them.
 var shapes = sync.OnceValue(func() []Shape {
 	return []Shape{
 		redisson(), rueidislock(), sidekiqUniqueJobs(), redisSymfony(), madelsonRedis(), redisSemaphore(),
@@ -176,7 +177,7 @@ var shapes = sync.OnceValue(func() []Shape {
 	}
 })
 
-// Queries returns what else to read to know the lock of a key; nothing for a plain string.
+// Queries returns what else to read to know a key's lock; nothing for a plain string.
 func Queries(k Keys) []Query {
 	var queries []Query
 	for _, s := range shapes() {
@@ -187,7 +188,7 @@ func Queries(k Keys) []Query {
 	return queries
 }
 
-// DecodeKeys returns the lock that a key is part of, if that is more than a plain string; else false.
+// DecodeKeys returns the lock that a key is part of; false if it is a plain string.
 func DecodeKeys(k Keys) (Record, bool) {
 	for _, s := range shapes() {
 		if s.Decode == nil {
@@ -214,9 +215,9 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 	return catalogued(key)
 }
 
-// MayBelongTo is the lock that a key may be a part of by its name, for a key whose content cannot be
-// read: the readers of madelson's read-write lock, the permits of Redisson's semaphore. False for another
-// key.
+// MayBelongTo returns the lock that an unreadable key may be part of, judged by its name: readers
+// of a madelson read-write lock, or permits of a Redisson semaphore. It returns false for other
+// keys.
 func MayBelongTo(key string) (lock string, ok bool) {
 	if name, ok := strings.CutSuffix(key, madelsonReaders); ok {
 		return name + madelsonWriter, true
@@ -240,13 +241,13 @@ func RedisPatterns() []string {
 	return patterns
 }
 
-// GenericPatterns are those of RedisPatterns, the first ones, for the words in most locks' names. Other names match
-// them too: see [NamesLock].
+// GenericPatterns returns the leading RedisPatterns, for the words in most locks' names. Other
+// names match them too: see [NamesLock].
 func GenericPatterns() []string {
 	return []string{anyCase("lock"), anyCase("mutex"), anyCase("semaphore")}
 }
 
-// anyCase is the SCAN pattern of the keys that have a word in them, whatever its case.
+// anyCase returns a SCAN pattern for keys that contain a word in any case.
 func anyCase(word string) string {
 	var b strings.Builder
 	for _, r := range word {
@@ -255,8 +256,8 @@ func anyCase(word string) string {
 	return "*" + b.String() + "*"
 }
 
-// HelperPatterns are the patterns of the helper keys of locks that match patterns, as far as these begin with a word:
-// a pattern that begins with a star matches its helper keys as it is.
+// HelperPatterns returns patterns for the helper keys of locks that match patterns. A pattern
+// that begins with a star matches its helper keys already.
 func HelperPatterns(patterns []string) []string {
 	var helpers []string
 	for _, p := range patterns {
@@ -267,7 +268,8 @@ func HelperPatterns(patterns []string) []string {
 	return helpers
 }
 
-// braced takes the lock's name out of a helper key whose prefix is cut off: {name}, or name when it has braces itself.
+// braced extracts the lock's name from a helper key without its prefix: {name}, or name if it has
+// its own braces.
 func braced(rest string) []string {
 	inner, ok := strings.CutPrefix(rest, "{")
 	if ok && len(inner) > 1 && strings.HasSuffix(inner, "}") && !strings.ContainsAny(inner[:len(inner)-1], "{}") {

@@ -63,8 +63,8 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 	return r, true
 }
 
-// takenBy returns the identifier of the client behind an entry: the entry itself or, of a multi-semaphore, its part
-// before the number.
+// takenBy returns the identifier of an entry's client: the entry itself or, in a multi-semaphore,
+// the part before the number.
 func takenBy(entry string, scores map[string]float64) string {
 	id, number, _ := cutLast(entry, "_")
 	n, err := strconv.ParseUint(number, 10, 32)

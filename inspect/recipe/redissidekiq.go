@@ -160,7 +160,7 @@ func sidekiqDecode(k Keys) (Record, bool) {
 	return r, true
 }
 
-// epoch is an instant in seconds since 1970; zero if it cannot be one.
+// epoch converts seconds since 1970; zero if they are implausible.
 func epoch(seconds float64) time.Time {
 	if math.IsNaN(seconds) || seconds < 1e9 || seconds > 1e10 {
 		return time.Time{}

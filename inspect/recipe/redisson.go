@@ -118,7 +118,7 @@ func redissonHash(v Value) (claims []Claim, mode string, ok bool) {
 	return claims, mode, len(claims) > 0
 }
 
-// maxReadHolds bounds how many keys of read holds are asked for.
+// maxReadHolds limits the read-hold keys that are requested.
 const maxReadHolds = 256
 
 func redissonAsks(k Keys) []Query {
@@ -223,8 +223,8 @@ func redissonSure(k Keys, claims []Claim) Confidence {
 	return Likely
 }
 
-// redissonReadWrite: in read mode the truth of each reader is in the keys of its holds, since one that renews keeps
-// the hash, and the fields of dead readers in it, alive.
+// redissonReadWrite checks each reader by the keys of its holds in read mode: one renewing reader
+// keeps the hash alive, including fields of dead readers.
 func redissonReadWrite(k Keys, r *Record, claims []Claim, mode string) {
 	for _, c := range claims {
 		if !strings.HasSuffix(c.Name, ":write") {
@@ -352,7 +352,7 @@ func isText(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// redissonPermits: the sorted set of permits was found before the semaphore.
+// redissonPermits handles a permit set that was found before its semaphore.
 func redissonPermits(key string, v Value) (Record, bool) {
 	rest, ok := strings.CutSuffix(key, ":timeout")
 	if _, permits := redissonPermitItems(v); !ok || !permits || !strings.Contains(rest, "{") {

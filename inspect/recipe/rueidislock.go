@@ -36,7 +36,7 @@ func rueidisName(key string) (name string, index int, ok bool) {
 	return rest[2:], int(rest[0] - '0'), true
 }
 
-// RueidisKeys are the three keys of the lock that the first one names; false for another key.
+// RueidisKeys returns the three keys of the lock that the first key names; false for other keys.
 func RueidisKeys(key string) ([]string, bool) {
 	name, index, ok := rueidisName(key)
 	if !ok || index != 0 {

@@ -39,11 +39,12 @@ func parseSequential(child string) (Entry, bool) {
 	return Entry{Name: child, Sequence: seq, Confidence: Possible}, ok
 }
 
-// readWords and what their writers are called. Short words only count when both are there.
+// readWords maps words for reading to their counterparts for writing. Short words only count if
+// both occur.
 var readWords = map[string]string{"read": "write", "shared": "exclusive", "r": "w", "sh": "ex"}
 
-// guessModes reads the modes out of the prefixes of plain sequential nodes, where all of them use the words
-// of one of the usual pairs.
+// guessModes derives modes from the prefixes of plain sequential nodes, if all use words of one
+// usual pair.
 func guessModes(entries []Entry) {
 	reads, words := "", map[string]bool{}
 	for i := range entries {
@@ -70,7 +71,8 @@ func guessModes(entries []Entry) {
 	}
 }
 
-// Word is the word before a node's number, in lower case: "read" of guid-read-0000000001. Empty for other names.
+// Word returns the word before a node's number in lower case: "read" of guid-read-0000000001.
+// Empty for other names.
 func Word(child string) string { return lastWord(child) }
 
 // lastWord is the last run of letters of a sequential name's prefix, in lower case: "read" of guid-read-0000000001.
@@ -83,8 +85,8 @@ func lastWord(name string) string {
 
 const sequentialName = "sequential"
 
-// Generalise takes the entries of one recipe for plain sequential ones, except for those that are certain: what
-// was read of one shows that another wrote it.
+// Generalise treats one recipe's entries as plain sequential ones, except for certain entries. It
+// is used when a read entry shows that another library wrote them.
 func Generalise(entries []Entry, recipe string) {
 	for i := range entries {
 		if e := &entries[i]; e.Recipe == recipe && !e.Unnumbered && e.Confidence != Certain {

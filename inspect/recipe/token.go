@@ -31,9 +31,9 @@ type Token struct {
 	// Label, Host, PID and Thread are the owner's own report, LibraryID is the id of its client's instance.
 	Label, Host, PID, Thread, LibraryID string
 	Mode                                Mode
-	// HasMode: some pattern gave its mode.
+	// HasMode is set if a pattern gave the mode.
 	HasMode bool
-	// Count of holders that share the lock without giving names; 0 if the value is one holder.
+	// Count is the number of unnamed holders that share the lock; 0 if the value is one holder.
 	Count int
 	// Since is the time of asking for the lock, and Until the end of its hold, by the owner's clock. They are zero
 	// when the value does not have them.
@@ -125,8 +125,8 @@ func (t *Token) setUUID1(text string) bool {
 	return true
 }
 
-// NamesNobody reports whether a value only says that something holds, or how many do: a number, or a word such as
-// true, also as JSON or as PHP serializes it.
+// NamesNobody reports whether a value only says that something holds the lock, or how many do.
+// Such a value is a number or a word such as true, also in JSON or PHP serialization.
 func NamesNobody(value string) bool {
 	v := strings.ToLower(strings.Trim(value, `";`))
 	if kind, rest, ok := strings.Cut(v, ":"); ok && (kind == "b" || kind == "i") {

@@ -19,9 +19,9 @@ const (
 // mostWindow in bytes is four times that of Pack: a file of others may ask for more memory to unpack it.
 const mostWindow = 32 << 20
 
-// Pack returns a writer of a recording that packs it with zstd into w. Each line can be read from w as soon
-// as it was written, so that a crash loses no more than of a file that is not packed. Close ends the file,
-// and leaves w open.
+// Pack returns a writer that packs a recording with zstd into w. Each written line can be read
+// from w at once, so a crash loses no more than in an unpacked file. Close ends the file and
+// leaves w open.
 func Pack(w io.Writer) (io.WriteCloser, error) {
 	// Packed where it is written: no other goroutine has a part of a line, or an error of w.
 	e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))

@@ -1,14 +1,17 @@
-// Package recording keeps what sources saw in a file, and plays it again: a recording is a source
-// like any other.
+// Package recording saves source updates to a file and replays them: a recording is a source like
+// any other.
 //
-// A recording is a text of JSON lines. The first is a header, {"recording":2,"at":TIME}. Each other
-// one is an update, {"at":TIME,"update":{...}}, with the fields of inspect.Update by their Go names
-// and empty ones left out; a large update continues on the next line where "more" is true. Every
-// minute at most there is a whole snapshot, as updates of a first look: the first of its lines
-// begins with "whole":"first", the others with "whole":"rest". Who plays all leaves them out; who
-// seeks a moment begins with the one before it. In a packed file each begins a zstd frame. Instants
-// are absolute and in RFC 3339. All text but that of a finding's evidence is in the form of
-// inspect.Escape. A file of it may be packed with gzip or zstd.
+// A recording is a text of JSON lines. The first is a header, {"recording":2,"at":TIME}. Each
+// other line is an update, {"at":TIME,"update":{...}}, with the Go field names of inspect.Update
+// and without empty fields. A large update continues on the next line if "more" is true.
+//
+// At most once a minute there is a whole snapshot, written as updates of a first look. Its first
+// line begins with "whole":"first", the others with "whole":"rest". Full playback skips
+// snapshots; seeking starts at the one before the wanted moment. In a packed file, each snapshot
+// begins a zstd frame.
+//
+// Instants are absolute, in RFC 3339. All text except a finding's evidence is escaped as by
+// inspect.Escape. A file may be packed with gzip or zstd.
 package recording
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Replay is a source that emits what a recording holds. Its backends, and how they are said to be read, are
-// as they were.
+// Replay is a source that emits the contents of a recording. Its backends, and the reported ways
+// of reading, are as recorded.
 type Replay struct {
 	name string
 	open func() (io.ReadCloser, error)
@@ -32,13 +32,13 @@ type Replay struct {
 	cut     bool
 }
 
-// clock is the instant of the newest update that was emitted.
+// clock is the time of the newest emitted update.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-// Now is the recording's clock.
+// Now returns the recording's time.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *clock) setClock(at time.Time) {
 	c.at = at
 }
 
-// Focus does nothing: a recording holds what it holds.
+// Focus does nothing: a recording is fixed.
 func (*clock) Focus([]inspect.ID) {}
 
 // Option changes how a recording is played.
@@ -60,12 +60,12 @@ type Option func(*Replay)
 // Speed plays faster than the original by a factor; 0 or less plays without pauses.
 func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, factor) } }
 
-// Kept keeps all instants as they were recorded. Without it they are moved so that the recording begins when
-// it is played.
+// Kept keeps all instants as recorded. Without it, they are shifted so that the recording begins
+// when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open makes a source of the recording in a file, which may be packed with gzip or zstd. It is played by the
-// clock now. It fails when the file does not begin as one.
+// Open returns a source for a recording file, which may be packed with gzip or zstd. It is played
+// by the clock now. It fails if the file does not begin like a recording.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
 	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
@@ -77,7 +77,7 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 	return r, err
 }
 
-// packed is a file that is unpacked while it is read.
+// packed is a file that is unpacked while being read.
 type packed struct {
 	io.Reader
 	close func() error
@@ -99,7 +99,8 @@ func openFile(path string) (io.ReadCloser, error) {
 	return packed{text, func() error { end(); return file.Close() }}, nil
 }
 
-// Read makes a source of the recording that in holds, played by the clock now. Its Run can be called once.
+// Read returns a source for the recording in a reader, played by the clock now. Its Run can be
+// called once.
 func Read(now func() time.Time, in io.Reader, options ...Option) *Replay {
 	return newReplay(now, "recording", func() (io.ReadCloser, error) { return io.NopCloser(in), nil }, options)
 }
@@ -112,7 +113,7 @@ func newReplay(now func() time.Time, name string, open func() (io.ReadCloser, er
 	return r
 }
 
-// Now is the clock of the emitted instants: that of an Observer of this source, and of a screen.
+// Now returns the clock of the emitted instants, for an Observer of this source and for a screen.
 func (r *Replay) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +146,8 @@ func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
 	})
 }
 
-// To plays the first part of the recording without any pause, and leaves the clock after that time.
-// A shorter recording is played to its end.
+// To plays the first part of the recording without pauses, and sets the clock to the end of that
+// part. A shorter recording is played to its end.
 func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 	var end time.Time
 	return r.each(func(began time.Time) {

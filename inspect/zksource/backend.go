@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 )
 
-// backendState was reported last; a new report is compared with it.
+// backendState is the last reported state, with which a new report is compared.
 type backendState struct {
 	sourcekit.Reporter
 	lookedAt time.Time
@@ -64,7 +64,7 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// sought says below which roots locks are looked for, and among how many nodes.
+// sought describes the roots below which locks are sought, and the number of nodes.
 func (r *run) sought() inspect.Sought {
 	if r.cfg.Only != "" {
 		return inspect.Sought{}
@@ -72,7 +72,7 @@ func (r *run) sought() inspect.Sought {
 	return inspect.Sought{For: r.cfg.Roots, Among: r.tree.Scanned, Counted: true}
 }
 
-// cost is our reads' cost to the servers.
+// cost returns what our reads cost the servers.
 func (r *run) cost() inspect.Cost {
 	p, budget := &r.pacing, &r.cfg.Budget
 	c := inspect.Cost{
@@ -109,7 +109,7 @@ func (r *run) hear() {
 	}
 }
 
-// serverState joins a server's report with what our connection shows.
+// serverState combines a server's report with what our connection shows.
 func (r *run) serverState(i int) inspect.Server {
 	s := r.ensemble.Server(i)
 	s.Requests = r.conn.requestsTo(s.Addr) + r.ensemble.RequestsTo(i)
@@ -125,7 +125,7 @@ func (r *run) serverState(i int) inspect.Server {
 	return s
 }
 
-// deniedRoot returns the refusal of the first root that cannot be read; empty if each can.
+// deniedRoot returns the refusal of the first unreadable root; empty if all can be read.
 func (r *run) deniedRoot() string {
 	root, err := r.tree.Refusal()
 	switch {
@@ -139,13 +139,13 @@ func (r *run) deniedRoot() string {
 	return fmt.Sprintf("zookeeper %s: not allowed to read %s%s (%s)", r.serving(), p, r.asUser(), credentials)
 }
 
-// mostReason limits a reason on the screen, in cells.
+// mostReason limits a displayed reason, in cells.
 const mostReason = 240
 
-// credentials is the advice for nodes that may not be read.
+// credentials is the advice for unreadable nodes.
 const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
 
-// asUser names who we are to the servers; empty if we gave no credentials.
+// asUser describes how the servers know us; empty if we gave no credentials.
 func (r *run) asUser() string {
 	if len(r.conn.auth) == 0 {
 		return ""

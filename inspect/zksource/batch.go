@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// requestGoal limits a request for many reads, in bytes: far below the mebibyte that servers take (jute.maxbuffer).
+	// requestGoal limits a multi-read request, in bytes. It is far below the 1 MiB that servers
+	// accept (jute.maxbuffer).
 	requestGoal = 64 << 10
-	// multiReadFrame is the length of a request for many reads without its reads: xid, operation and an end.
+	// multiReadFrame is the length of an empty multi-read request: xid, operation and end marker.
 	multiReadFrame = 8 + 9
-	// listGoal limits the names that one request asks for, in bytes, by the counts known before; a name is taken for
-	// nameBytes.
+	// listGoal limits the names listed by one request, in bytes, by the last known counts. A name
+	// counts as nameBytes.
 	listGoal, nameBytes = 512 << 10, 64
 )
 
-// batch is one request for many reads.
+// batch is one multi-read request.
 type batch struct {
 	jobs  []tree.Job
 	reads []zkwire.Read
 	items int
-	// length of the request, in bytes.
+	// length is the request's length in bytes.
 	length int
 	sent   time.Time
 
@@ -35,13 +36,14 @@ type batch struct {
 	err     error
 }
 
-// pace returns the duration of a request as if it had been for one read: twenty take about as long again as the way.
+// pace returns how long the request would have taken with a single read: twenty reads add about
+// one round trip.
 func (b *batch) pace(at time.Time) time.Duration {
 	const twice = 20
 	return at.Sub(b.sent) * twice / time.Duration(twice+b.items)
 }
 
-// shared returns a job's part of a shared request.
+// shared returns a job's read in a shared request.
 func shared(j *tree.Job, cfg Config) zkwire.Read {
 	r := zkwire.Read{Path: cfg.onServer(j.Dir.Path), Children: j.Kind == tree.JobList}
 	if j.Kind == tree.JobGet {
@@ -50,7 +52,8 @@ func shared(j *tree.Job, cfg Config) zkwire.Read {
 	return r
 }
 
-// gather takes jobs from the queue for one request. Those that need their own request are set aside.
+// gather takes jobs for one request from the queue. Jobs that need their own request are set
+// aside.
 func (r *run) gather() *batch {
 	q := &r.tree.Queue
 	most, names := r.pacing.size.Items(), 0
@@ -81,7 +84,7 @@ func (r *run) gather() *batch {
 	return b
 }
 
-// sendMany sends a request for many reads.
+// sendMany sends a multi-read request.
 func (r *run) sendMany(b *batch, now time.Time) {
 	if len(b.jobs) == 0 {
 		return
@@ -97,7 +100,7 @@ func (r *run) sendMany(b *batch, now time.Time) {
 	}, zkwire.MultiRead(b.reads, nil))
 }
 
-// answered handles the answer to a request for many reads.
+// answered handles the answer to a multi-read request.
 func (r *run) answered(l *link, b *batch, at time.Time) {
 	if l != r.conn.link {
 		return
@@ -132,7 +135,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	}
 }
 
-// answerTooLong asks again, for less at a time.
+// answerTooLong repeats the reads in smaller requests.
 func (r *run) answerTooLong(b *batch) {
 	r.pacing.size.Broke(b.items)
 	q := &r.tree.Queue

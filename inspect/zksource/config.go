@@ -14,22 +14,22 @@ import (
 
 // Config holds the servers, the roots and the budgets of a source.
 type Config struct {
-	// Backend is its name, the first part of every lock's ID.
+	// Backend is the backend's name, the first part of every lock's ID.
 	Backend string
 	// Servers of the ensemble as host:port.
 	Servers []string
 	// Roots of the walk, default "/". A root may itself be a lock.
 	Roots []string
-	// Only is a lock directory to read, and nothing else; empty to discover.
+	// Only is the single lock directory to read; empty to discover locks.
 	Only string
 	// TLS is used for the client ports when it is not nil, and for AdminServers with https.
 	TLS *tls.Config
 	// Auth is user:password for the digest scheme; empty for none.
 	Auth []byte
-	// NewAuth is called every few seconds while reads are refused. It returns the credentials to use from then on and
-	// must not block. nil: they do not change.
+	// NewAuth is called every few seconds while reads are refused, and must not block. The
+	// credentials it returns are used from then on. nil: they do not change.
 	NewAuth func() []byte
-	// Chroot is put before every path; paths are shown without it.
+	// Chroot is prepended to every path. Displayed paths are without it.
 	Chroot string
 	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
 	Admin []string
@@ -57,33 +57,32 @@ type Budget struct {
 	// Discovering and Steady limit the reads a second of new nodes and of changes; defaults 500 and
 	// 50, for one pass 5000.
 	Discovering, Steady float64
-	// Requests limits the requests for many reads a second while discovering, on servers from 3.6
-	// on, of 50 reads each. Default 1000, for one pass without bound. Afterwards Steady limits
-	// changes.
+	// Requests limits multi-read requests a second while discovering, of 50 reads each, on
+	// servers from 3.6 on. Default 1000; no limit for one pass. Afterwards Steady limits changes.
 	Requests float64
-	// Items (reads) and Bytes (of answers) limit those a second; defaults 40 000 and 4 MiB, for one
-	// pass 100 000 and 10 MiB. One second may have a tenth more, saved up or missed just before;
-	// longer times may not.
+	// Items (reads) and Bytes (of answers) are limits per second; defaults 40 000 and 4 MiB, for
+	// one pass 100 000 and 10 MiB. A single second may exceed them by a tenth; longer periods may
+	// not.
 	Items, Bytes float64
 	// Relists a second of one lock; default 4, and as many at once after a rest.
 	Relists float64
 	// Depth of the directories below a root; default 16.
 	Depth int
-	// Children above which a directory is counted but not listed; default 10 000.
+	// Children is the number above which a directory is counted but not listed; default 10 000.
 	Children int
-	// Dirs limits the directories to read: a tree need not end. Default 250 000.
+	// Dirs limits the directories to read, since a tree need not end. Default 250 000.
 	Dirs int
 }
 
-// inFlight limits the requests for one read without an answer yet.
+// inFlight limits the unanswered single-read requests.
 const inFlight = 128
 
-// beats are the intervals of everything periodic.
+// beats are the intervals of all periodic work.
 type beats struct {
-	// session is its timeout. It is short: the session owns nothing, and a server that hangs is left after two thirds
-	// of it.
+	// session is the session timeout. It is short: the session owns nothing, and a hanging server
+	// is abandoned after two thirds of it.
 	session time.Duration
-	// identity: between inquiries into sessions and watches.
+	// identity is the interval between inquiries about sessions and watches.
 	identity time.Duration
 	// poll is the interval between checks for reads that no watch covers. focused, others and
 	// doubtful are their intervals: for nodes on the screen, elsewhere, and for refused nodes,
@@ -152,10 +151,10 @@ func setDefault[T int | float64](field *T, value T) {
 
 func clean(p string) string { return path.Clean("/" + p) }
 
-// onServer is a path as the servers know it.
+// onServer returns a path as the servers know it.
 func (c Config) onServer(p string) string { return tree.Chroot(c.Chroot).OnServer(p) }
 
-// tree is the configuration of a walk.
+// tree returns the configuration of a walk.
 func (c Config) tree(b beats) tree.Config {
 	return tree.Config{
 		Backend: c.Backend, Roots: c.Roots, Only: c.Only, Chroot: tree.Chroot(c.Chroot),

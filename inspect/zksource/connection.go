@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// connection is ours to the ensemble, and what became of those before.
+// connection is our connection to the ensemble, and the history of earlier ones.
 type connection struct {
 	link    *link // nil while there is none
 	ready   bool  // there is a session, and login if one is needed
@@ -51,9 +51,10 @@ func (r *run) connect(now time.Time) {
 	}
 }
 
-// patience returns the time for an attempt to connect, its session included: go-zookeeper's second would keep
-// a server that is slower, or far, out of reach forever. So it doubles while no server lets us in, until
-// trying all servers takes the whole Timeout. A single look has no time to begin with less.
+// patience returns the time for one connection attempt, including its session. go-zookeeper's
+// fixed second would never reach a slow or distant server. So it doubles while no server accepts
+// us, until trying all servers takes the whole Timeout. A single look cannot afford to start
+// lower.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
 	if r.cfg.Once {
@@ -108,7 +109,7 @@ func (c *connection) session() (id int64) {
 	return id
 }
 
-// serving is the server that answers us, or all of them while none does.
+// serving names the server that answers us, or all servers while none does.
 func (r *run) serving() string {
 	if r.conn.link != nil {
 		if at := r.conn.link.tap.Server(); at != "" {
@@ -118,7 +119,7 @@ func (r *run) serving() string {
 	return strings.Join(r.cfg.Servers, ",")
 }
 
-// dropLink ends the link in the background.
+// dropLink closes the link in the background.
 func (r *run) dropLink() {
 	c := &r.conn
 	l := c.link
@@ -140,7 +141,8 @@ func (r *run) dialReason(err error) string {
 	return connect.Reason(err)
 }
 
-// lost forgets what only held on the link: watches, and requests on their way. All else stays as it was last seen.
+// lost forgets what depended on the link: watches, and pending requests. Everything else keeps
+// its last state.
 func (r *run) lost(e linkEvent) {
 	c := &r.conn
 	c.reasons, c.slow = e.link.reasons(), e.link.wasSlow()
@@ -166,10 +168,11 @@ func (r *run) lost(e linkEvent) {
 	}
 }
 
-// nonsenseRest is before a server that said nonsense is asked again, where there is no other.
+// nonsenseRest is the wait before a server that sent nonsense is asked again, if there is no
+// other.
 const nonsenseRest = 10 * time.Second
 
-// forgetLink ends the link, and forgets what only held on it.
+// forgetLink closes the link and forgets what depended on it.
 func (r *run) forgetLink() {
 	r.dropLink()
 	r.backend.stale = true
@@ -184,7 +187,7 @@ func (r *run) reconnect(now time.Time) {
 	r.conn.why, r.conn.retryAt = "", now
 }
 
-// login gives the credentials, if there are any, and then starts to read.
+// login sends the credentials, if any, and then starts to read.
 func (r *run) login() {
 	if len(r.conn.auth) == 0 {
 		r.started()
@@ -209,14 +212,14 @@ func (r *run) loggedIn(res result) {
 	r.conn.why = "user " + r.user() + ": the server refused the login: " + res.Err.Error() + advice
 }
 
-// Newer credentials are asked for so often, and for so long after a refusal.
+// How often new credentials are requested, and for how long after a refusal.
 const (
 	newAuthEvery  = 5 * time.Second
 	newAuthWithin = time.Minute
 )
 
-// renewAuth logs in again when there are other credentials. ZooKeeper does not refuse a digest, only what it may not
-// do.
+// renewAuth logs in again if the credentials have changed. ZooKeeper never refuses a digest, only
+// the operations that it does not permit.
 func (r *run) renewAuth(now time.Time) {
 	c := &r.conn
 	switch {

@@ -15,16 +15,17 @@ import (
 // does without, and the lack is remembered. Such a server is read one node a request, repeatedly,
 // starting with the nodes on the screen.
 
-// lacking records why a server does without the requests of 3.6: it refused them as unknown, or failed.
+// lacking records why a server does not get the 3.6 requests: it refused them as unknown, or
+// failed.
 type lacking struct {
 	why   string
 	since time.Time
 }
 
-// lackingFor bounds that belief: the server may be upgraded meanwhile.
+// lackingFor limits how long that is believed, since the server may be upgraded.
 const lackingFor = time.Hour
 
-// lack puts into words why a server does without a request.
+// lack describes why a server does without a request.
 func lack(request string, err error) string {
 	if errors.Is(err, zkwire.ErrUnimplemented) {
 		return "does not know " + request + " (ZooKeeper 3.6)"
@@ -44,7 +45,8 @@ func (r *run) unable(why string, now time.Time) {
 	r.reconnect(now)
 }
 
-// watchRoots sets a watch of all changes below each root that is not below another, before anything is read.
+// watchRoots sets a watch of all changes below each root, before anything is read. Roots below
+// another root need none.
 func (r *run) watchRoots() (watched []string) {
 	if r.cfg.Once || !r.conn.many {
 		return nil
@@ -65,7 +67,8 @@ func (r *run) watchRoots() (watched []string) {
 	return watched
 }
 
-// notWatched handles that the watch of all below a root was not set. Nothing may be read before it is.
+// notWatched handles a watch below a root that could not be set. Nothing may be read before it
+// is.
 func (r *run) notWatched(err error, now time.Time) {
 	if !zkwire.Throttled(err) {
 		r.unable(lack("addWatch", err), now)
@@ -76,13 +79,13 @@ func (r *run) notWatched(err error, now time.Time) {
 	r.conn.why, r.conn.retryAt = strings.TrimPrefix(err.Error(), "zk: "), r.pacing.paused.until
 }
 
-// requestedTooMuch handles that the servers throttled requests for reads: they are asked for again.
+// requestedTooMuch requeues reads that the servers throttled.
 func (r *run) requestedTooMuch(list *[]tree.Job, now time.Time, jobs ...tree.Job) {
 	r.pacing.throttled(r.tree.FirstPass, now)
 	*list = slices.Concat(jobs, *list)
 }
 
-// reading describes the way of reading for Backend.Reading; empty while there is no session.
+// reading describes the way of reading for Backend.Reading; empty without a session.
 func (r *run) reading() string {
 	if !r.conn.ready {
 		return ""

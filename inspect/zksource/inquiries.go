@@ -26,7 +26,7 @@ type inquiries struct {
 	askedAt   time.Time
 	watchesAt time.Time // when the watch tables were last requested
 	ended     int
-	// identified: an inquiry that started after the first pass has ended.
+	// identified is set once an inquiry that started after the first pass has ended.
 	identified bool
 	shortest   time.Duration // the shortest session timeout, as last reported
 }
@@ -55,7 +55,7 @@ func (q *inquiries) learn(sessions map[int64]inspect.Session, ours int64) {
 	}
 }
 
-// covers are the locks whose watches to request; none if they were requested a moment ago.
+// covers lists the locks whose watches to request; none if they were requested a moment ago.
 func (q *inquiries) covers(t *tree.Tree, now time.Time) []inspect.ID {
 	if now.Sub(q.watchesAt) < q.usual*9/10 {
 		return nil

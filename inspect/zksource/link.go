@@ -15,10 +15,10 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// link is one connection to the ensemble. When it breaks it is thrown away and a new one is made: our session owns
-// nothing that would be worth resuming, a connection lost, a session expired and a server that hangs are one case,
-// and go-zookeeper's own way of resuming reads a field while another goroutine writes it. Many of its fields are what
-// go-zookeeper's goroutines report of it, under mu.
+// link is one connection to the ensemble. A broken one is replaced, never resumed: our session
+// owns nothing, so a lost connection, an expired session and a hanging server are one case.
+// Besides, go-zookeeper's own resuming reads a field while another goroutine writes it. Many of
+// its fields, guarded by mu, hold what go-zookeeper's goroutines report.
 type link struct {
 	tap      *zkwire.Tap
 	now      func() time.Time
@@ -30,7 +30,8 @@ type link struct {
 	end      context.CancelFunc
 	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
 	distance distance      // Of the run's goroutine
-	// broken: a request got no answer, and the event that says why is about to come. Of the run's goroutine.
+	// broken is set if a request got no answer; the event with the reason follows. Only the run's
+	// goroutine uses it.
 	broken bool
 
 	mu       sync.Mutex
@@ -46,19 +47,19 @@ type link struct {
 	errors   map[string]failure // why each server could not be reached
 }
 
-// failure to connect to a server.
+// failure is a failed connection attempt to a server.
 type failure struct {
 	reason string
 	ours   bool // it may serve others
 }
 
-// maxReply is the longest answer that does not end a connection, in bytes: the first request for many reads
-// is for a few dozen nodes, each of which may have a megabyte (jute.maxbuffer) before it shows that they
-// have.
+// maxReply is the longest answer that does not end a connection, in bytes. The first multi-read
+// request asks for a few dozen nodes, each of which may turn out to hold a megabyte
+// (jute.maxbuffer).
 const maxReply = 64 << 20
 
-// gather bounds what an event may wait for others in a tree that changes fast, since a wake-up costs more
-// than what it brings.
+// gather is how long an event may wait for others in a fast-changing tree, since a wake-up costs
+// more than the event's handling.
 const gather = 2 * time.Millisecond
 
 var errSpent = errors.New("this connection is not made again")
@@ -85,7 +86,8 @@ const (
 	linkNoWatch                  // the watch of all below a root was refused
 )
 
-// inbox queues events without bound: go-zookeeper must not be held up, and a watch that is not heard is lost.
+// inbox is an unbounded queue of events: go-zookeeper must not block, and a dropped watch event
+// is lost.
 type inbox struct {
 	mu     sync.Mutex
 	events []linkEvent
@@ -161,7 +163,8 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 	return conn, nil
 }
 
-// attemptFailed notes why a server did not give a session, and reports the failure of the last one. mu is held.
+// attemptFailed records why a server did not grant a session. It reports the failure of the last
+// server. mu is held.
 func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = failure{connect.Reason(err), connect.Ours(err)}
 	l.slow = l.slow || connect.TimedOut(err)
@@ -171,8 +174,8 @@ func (l *link) attemptFailed(addr string, err error) {
 	}
 }
 
-// fired passes on the event of a watch. It comes from the tap: from go-zookeeper it would come behind the
-// answers to requests of our own that the server gave after it.
+// fired passes on a watch event. It comes from the tap, since go-zookeeper would deliver it after
+// answers that the server sent later.
 func (l *link) fired(path string, what zk.EventType) {
 	if what != zk.EventSession {
 		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFired, path: path, what: what})
@@ -225,14 +228,15 @@ func (l *link) keepAwake() {
 	})
 }
 
-// connectedTo is the server that gave the session; empty before.
+// connectedTo returns the server that granted the session; empty before.
 func (l *link) connectedTo() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.server
 }
 
-// established bounds the instant at which the server took the connection; false while there was no session.
+// established bounds the instant at which the server accepted the connection; false without a
+// session.
 func (l *link) established() (from, to time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +250,7 @@ func (l *link) reasons() map[string]failure {
 	return maps.Clone(l.errors)
 }
 
-// wasSlow reports whether a server did not answer in time: with more patience it may.
+// wasSlow reports whether a server did not answer in time; it may with more patience.
 func (l *link) wasSlow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

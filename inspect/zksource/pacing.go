@@ -11,9 +11,9 @@ import (
 // pacing limits how fast the servers are asked, and counts the cost.
 type pacing struct {
 	cfg Config
-	// discovering and steady: requests for one read each, or for what changed.
+	// discovering and steady limit single-read requests for new nodes and for changes.
 	discovering, steady *sourcekit.Bucket
-	// Of requests for many reads.
+	// These limit multi-read requests.
 	requests, items, bytes *sourcekit.Bucket
 	pace                   sourcekit.Pace
 	size                   zkwire.ReadSize
@@ -27,16 +27,16 @@ type pacing struct {
 	itemsRead, bytesRead uint64
 }
 
-// pause is the wait after the servers have throttled.
+// pause is the wait after servers have throttled us.
 type pause struct {
 	until time.Time
 	last  time.Duration // how long it was; zero once a request was answered
 }
 
-// The first pause, and the longest of several in a row during the first look and later.
+// The first pause, and the longest of consecutive ones, during the first look and later.
 const minPause, maxFirstPause, maxPause = 100 * time.Millisecond, time.Second, 5 * time.Second
 
-// newPacing makes the budgets of a configuration.
+// newPacing returns the budgets of a configuration.
 func newPacing(cfg Config) pacing {
 	b := cfg.Budget
 	if b.Unlimited {
@@ -52,7 +52,8 @@ func newPacing(cfg Config) pacing {
 	}
 }
 
-// takeMany returns the wait before the next request for many reads; a request that need not wait is counted.
+// takeMany returns the wait before the next multi-read request. A request without a wait is
+// counted.
 func (p *pacing) takeMany(discovers bool, now time.Time) time.Duration {
 	if wait := max(p.items.Await(now), p.bytes.Await(now)); wait > 0 {
 		return wait
@@ -103,7 +104,7 @@ func (p *pacing) answered(took time.Duration) {
 	}
 }
 
-// answeredMany records the answer to a request for many reads.
+// answeredMany records the answer to a multi-read request.
 func (p *pacing) answeredMany(b *batch, at time.Time) {
 	p.size.Answered(b.items, b.bytes)
 	p.bytes.Spend(float64(b.bytes))
@@ -122,7 +123,8 @@ func (p *pacing) throttled(firstPass bool, now time.Time) {
 	p.paused.until = now.Add(p.paused.last)
 }
 
-// gentle reports whether requests are kept short for the sake of others: in a first look that has a budget.
+// gentle reports whether requests are kept short for the sake of other clients: in a first look
+// with a budget.
 func (p *pacing) gentle(q *tree.Queue) bool { return !p.cfg.Budget.Unlimited && q.Discovers() }
 
 const (
@@ -138,16 +140,16 @@ const (
 	// while ls looked. With these limits it was 1.05 and 1.1 times, for twice the server's
 	// processor time (BenchmarkNeighbour).
 	gentleItems, gentleInFlight = 50, 2
-	// mostInFlight limits those to servers far away.
+	// mostInFlight limits the unanswered requests to distant servers.
 	mostInFlight = 64
-	// mostMore limits how many more requests one answer allows: a network may deliver two answers at once that
-	// the server did not send at once.
+	// mostMore limits how many more requests one answer allows: a network may deliver two answers
+	// together that the server sent apart.
 	mostMore = 8
 )
 
-// mayFly returns how many requests for many reads may be unanswered. For short ones that is two, plus as many as
-// the budget sends, in reads or bytes, during one round trip, if the server has shown that they do not wait for
-// each other there (see distance). A server that has become slow has two.
+// mayFly returns how many multi-read requests may be unanswered. For short ones it is two, plus
+// what the budget sends in one round trip, if the server handles these without queueing (see
+// distance). A slowed server gets two.
 func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 	switch {
 	case p.cfg.Budget.Unlimited && q.Discovers():
@@ -170,8 +172,8 @@ func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 // help. The greeting cannot distinguish a slow server from a distant one.
 type distance struct {
 	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none
-	// spare requests for many reads may be on their way beyond the first ones: as many as were answered as
-	// quickly as the quickest.
+	// spare is how many multi-read requests may be in flight beyond the first ones: as many as
+	// were answered as fast as the fastest.
 	spare    int
 	answered time.Time // the newest of them
 }

@@ -63,7 +63,7 @@ func ReadLock(ctx context.Context, t Transport, cfg Config) (*Reading, error) {
 	return out, nil
 }
 
-// took keeps what an answer says about the lock's own node.
+// took keeps the part of an answer about the lock's own node.
 func (r *Reading) took(reply *tree.Reply) {
 	switch reply.Kind {
 	case tree.JobData:
@@ -81,8 +81,8 @@ func (r *Reading) took(reply *tree.Reply) {
 // readAtOnce limits the reads in flight.
 const readAtOnce = 32
 
-// requestAtOnce sends everything that is queued, lists one after the other, and returns the answers
-// in order.
+// requestAtOnce sends all queued reads, lists one after the other, and returns the answers in
+// order.
 func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tree) []tree.Reply {
 	var jobs []tree.Job
 	for nodes.Queue.Shared() {
@@ -105,13 +105,13 @@ func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tre
 	return replies
 }
 
-// Node is the znode of a contender; false if the lock does not have it.
+// Node returns the znode of a contender; false if it is not in the lock.
 func (r *Reading) Node(c *inspect.Contender) (inspect.Znode, bool) {
 	return r.dir.Find(c.Name.Raw(), func(n inspect.Znode) bool { return n.Czxid == c.Czxid })
 }
 
-// Own is the data of the lock's own znode, uncut; false if that is not the contender's node, or
-// cannot be read.
+// Own returns the uncut data of the lock's own znode; false if that is not the contender's node,
+// or is unreadable.
 func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	n := r.dir.Own()
 	return r.own, r.dir.Lone() && n.Known && !n.Sealed && isContender(n, c)
@@ -129,7 +129,7 @@ func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	return n.Czxid, ok
 }
 
-// Without is the lock without the contender; nil if nothing is left.
+// Without returns the lock without the contender; nil if nothing is left.
 func (r *Reading) Without(c *inspect.Contender) *inspect.Lock {
 	return r.dir.Without(r.Lock.ID, r.Lock.ReadAt, func(n inspect.Znode) bool { return isContender(n, c) })
 }

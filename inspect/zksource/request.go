@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// result is the outcome of a request for one read, or of the login.
+// result is the outcome of a single-read request, or of the login.
 type result struct {
 	tree.Reply
 	link  *link // when it was sent
@@ -46,14 +46,14 @@ func (r *run) dispatch(now time.Time) {
 	}
 }
 
-// sendAlone sends a request for one read.
+// sendAlone sends a single-read request.
 func (r *run) sendAlone(j tree.Job) {
 	l := r.conn.link
 	r.pacing.flying++
 	r.tasks.Go(func() { r.deliver(result{Reply: l.request(r.ctx, r.cfg, j), link: l}) })
 }
 
-// result handles the outcome of a request for one read.
+// result handles the outcome of a single-read request.
 func (r *run) result(res result) {
 	r.pacing.flying--
 	switch {
@@ -104,8 +104,8 @@ func (l *link) request(ctx context.Context, cfg Config, j tree.Job) tree.Reply {
 	return r
 }
 
-// request runs a job. If a node may not be read, it asks for what needs no right: its existence, its owner, its
-// number of children.
+// request runs a job. If a node is unreadable, it asks for what needs no right: its existence,
+// owner and number of children.
 func request(ctx context.Context, t Transport, cfg Config, j tree.Job) tree.Reply {
 	r := tree.Reply{Job: j, Sent: cfg.Now()}
 	p := cfg.onServer(j.Node())
@@ -155,7 +155,8 @@ func statOf(s *zk.Stat) tree.Stat {
 	}
 }
 
-// wire is the Transport of a connection. go-zookeeper has no contexts: closing the connection ends its requests.
+// wire is the Transport of a connection. go-zookeeper has no contexts, so requests end when the
+// connection is closed.
 type wire struct{ conn *zk.Conn }
 
 func (w wire) Exists(_ context.Context, p string) (*zk.Stat, error) {

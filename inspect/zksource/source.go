@@ -61,8 +61,8 @@ func (s *Source) newRun(ctx context.Context, emit func(inspect.Update)) *run {
 	}
 }
 
-// run is one call of Run. Its fields belong to the goroutine of that call; requests run on others and send results. Each
-// of its many fields is a part of the wheel that it turns.
+// run is one call of Run. Its fields belong to that call's goroutine; requests run on others and
+// send results.
 type run struct {
 	cfg     Config
 	beats   beats
@@ -140,7 +140,7 @@ func (r *run) loop() {
 	}
 }
 
-// untilNext returns the time until the next deadline of the loop, if no event comes before.
+// untilNext returns the time until the next deadline of the loop.
 func (r *run) untilNext(now time.Time) time.Duration {
 	next := time.Minute
 	sooner := func(d time.Duration) { next = min(next, max(d, 0)) }
@@ -195,7 +195,7 @@ func (r *run) fired(e linkEvent) {
 	}
 }
 
-// receive handles the outcome of a request, after the events that came before it.
+// receive handles the outcome of a request, after all earlier events.
 func (r *run) receive(res result) {
 	for _, e := range r.inbox.take() {
 		r.event(e)
@@ -204,8 +204,8 @@ func (r *run) receive(res result) {
 	r.result(res)
 }
 
-// deliver hands a result to the run's goroutine, unless that has ended: logins come on top of the requests that results
-// has room for.
+// deliver hands a result to the run's goroutine, unless that has ended. It may block, since
+// logins exceed the capacity of results.
 func (r *run) deliver(res result) {
 	select {
 	case r.results <- res:
@@ -231,8 +231,8 @@ func (r *run) finishPass(now time.Time) {
 	}
 }
 
-// endsEarly reports whether a single look ends without all that it was to see: there is no progress, or every
-// server has refused us, twice.
+// endsEarly reports whether a single look ends incomplete: without progress, or after every
+// server has refused us twice.
 func (r *run) endsEarly(now time.Time) bool {
 	waiting := !r.tree.FirstPass || r.inquiries.identified // and not for an inquiry, which has its own limit
 	if waiting && now.Sub(r.progress) > r.cfg.Timeout {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// bounds of a server's clock minus ours, as they were at an instant.
+// bounds limit the difference between a server's clock and ours at an instant.
 type bounds struct {
 	low, high time.Duration
 	at        time.Time
@@ -14,7 +14,8 @@ type bounds struct {
 	atLow     bool // the truth is most likely next to low
 }
 
-// readBetween bounds a clock that showed an instant, cut to a unit, between two of ours.
+// readBetween bounds a clock that showed an instant, truncated to a unit, between two instants of
+// ours.
 func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
 	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
 }
@@ -34,7 +35,7 @@ func (b bounds) middle() time.Duration {
 // within is the tolerance of middle.
 func (b bounds) within() time.Duration { return max(b.high-b.middle(), b.middle()-b.low) }
 
-// apart is the gap between the two, zero if they overlap or one is not known.
+// apart is the gap between two bounds; zero if they overlap or one is unknown.
 func (b bounds) apart(o bounds) time.Duration {
 	if !b.known || !o.known {
 		return 0
@@ -42,7 +43,8 @@ func (b bounds) apart(o bounds) time.Duration {
 	return max(0, b.low-o.high, o.low-b.high)
 }
 
-// with narrows bounds by others that are as old. Of two that contradict each other the newer ones count.
+// with narrows bounds by others of the same age. If they contradict each other, the newer ones
+// count.
 func (b bounds) with(o bounds) bounds {
 	switch {
 	case !o.known, b.known && b.apart(o) > 0 && b.at.After(o.at):
@@ -60,9 +62,9 @@ func (b bounds) with(o bounds) bounds {
 	return both
 }
 
-// establishedOn compares a server's clock with ours, which shows now, by our own connection: the server says
-// when it took it (est of cons: ServerCnxn's established, new Date() at its making, in 3.4 to 3.9). Nothing
-// is known where the connection is to another server.
+// establishedOn compares a server's clock with ours, which shows now, by our own connection. The
+// server reports when it accepted it (est of cons: ServerCnxn's established, new Date() at its
+// creation, in 3.4 to 3.9). The result is unknown if the connection is to another server.
 func establishedOn(ours Connection, conns []zkadmin.Connection, now time.Time) bounds {
 	if ours == nil {
 		return bounds{}
@@ -77,6 +79,6 @@ func establishedOn(ours Connection, conns []zkadmin.Connection, now time.Time) b
 	return bounds{}
 }
 
-// byClockOf is an earlier instant as the wall clock of now would have shown it. The wall clock may have been
-// set in between; the monotonic one was not.
+// byClockOf returns an earlier instant by the wall clock of now. The wall clock may have been set
+// in between; the monotonic clock was not.
 func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }

@@ -20,13 +20,13 @@ type clock struct {
 	everyone       bool          // all servers of the ensemble answered
 }
 
-// transaction is one that was read, with its time by the leader's clock.
+// transaction is a transaction that was read, with its time by the leader's clock.
 type transaction struct {
 	zxid int64
 	at   time.Time
 }
 
-// epoch is the number of a transaction's election.
+// epoch returns the election number of a transaction.
 func epoch(zxid int64) int64 { return zxid >> 32 }
 
 const (
@@ -66,7 +66,7 @@ func leader(answers []answer) int {
 
 func (a *answer) leads() bool { return a.status.Role == "leader" }
 
-// epoch is the number of the server's election; 0 if it does not report its newest transaction.
+// epoch returns the server's election number; 0 if it does not report its newest transaction.
 func (a *answer) epoch() int64 { return epoch(int64(a.status.Zxid)) }
 
 // dated learns from the transaction of a node that was read.

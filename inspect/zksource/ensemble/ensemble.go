@@ -25,22 +25,22 @@ type Ensemble struct {
 	disturbedAt time.Time
 }
 
-// New makes an Ensemble of the servers at addrs, host:port. admins are the base URLs of AdminServers; reach
-// has what all of them have in common.
+// New returns an Ensemble of the servers at addrs, host:port. admins are the base URLs of
+// AdminServers; reach has their common settings.
 func New(addrs, admins []string, reach zkadmin.Config) *Ensemble {
 	servers := newAdmins(addrs, admins, reach)
 	n := len(servers)
 	return &Ensemble{addrs: addrs, admins: servers, answers: make([]answer, n), starts: make([]time.Time, n)}
 }
 
-// Close ends idle connections to AdminServers.
+// Close closes idle connections to AdminServers.
 func (e *Ensemble) Close() {
 	for _, a := range e.admins {
 		a.Close()
 	}
 }
 
-// Requests counts the questions to all servers so far, RequestsTo those to one.
+// Requests counts the questions to all servers so far.
 func (e *Ensemble) Requests() (n uint64) {
 	for _, a := range e.admins {
 		n += a.Requests()
@@ -48,10 +48,10 @@ func (e *Ensemble) Requests() (n uint64) {
 	return n
 }
 
-// RequestsTo counts the questions to the server at a place in the target.
+// RequestsTo counts the questions to the server at an index of the target.
 func (e *Ensemble) RequestsTo(i int) uint64 { return e.admins[i].Requests() }
 
-// Learn takes the report of an inquiry.
+// Learn records the report of an inquiry.
 func (e *Ensemble) Learn(r *Report) {
 	e.disturbedBy(r.servers)
 	e.measureLag(r.servers)
@@ -67,13 +67,14 @@ func (e *Ensemble) Learn(r *Report) {
 	}
 }
 
-// Voters is inspect.Backend's. It is kept while no server can be asked.
+// Voters is the value for inspect.Backend. It is kept while no server can be asked.
 func (e *Ensemble) Voters() int { return e.voters }
 
-// Dated learns from a transaction of a node that was read now, with its time by the leader's clock.
+// Dated learns from a transaction of a node that was read at now, with its time by the leader's
+// clock.
 func (e *Ensemble) Dated(zxid int64, at, now time.Time) { e.clock.dated(transaction{zxid, at}, now) }
 
-// Created learns from a node that was created just before seen, when we heard of that. now is the present.
+// Created learns from a node whose creation we heard of at seen.
 func (e *Ensemble) Created(zxid int64, created, seen, now time.Time) {
 	e.clock.created(byClockOf(now, seen), created, zxid)
 }
@@ -81,7 +82,7 @@ func (e *Ensemble) Created(zxid int64, created, seen, now time.Time) {
 // Clock relates the clock that dates the tree to ours.
 func (e *Ensemble) Clock() inspect.LeaderClock { return e.clock.ofLeader(e.answers) }
 
-// ForgetClocks drops what relates the servers' clocks to ours, which was set.
+// ForgetClocks drops how the servers' clocks relate to ours, after ours was set.
 func (e *Ensemble) ForgetClocks() {
 	e.clock.live = bounds{}
 	for i := range e.answers {
@@ -89,7 +90,7 @@ func (e *Ensemble) ForgetClocks() {
 	}
 }
 
-// DisturbedAt is inspect.Backend's.
+// DisturbedAt is the value for inspect.Backend.
 func (e *Ensemble) DisturbedAt() time.Time { return e.disturbedAt }
 
 // Unseen lists what the servers did not report.
@@ -100,7 +101,7 @@ func (e *Ensemble) Findings() []inspect.Finding {
 	return slices.Concat(e.missed.neverGiven, e.missed.neverWatching)
 }
 
-// Server is the one at a place in the target, as it last reported itself.
+// Server returns the last report of the server at an index of the target.
 func (e *Ensemble) Server(i int) inspect.Server {
 	s := inspect.Server{Addr: e.addrs[i], State: inspect.ServerUnknown, Latency: -1}
 	a := &e.answers[i]
@@ -123,7 +124,7 @@ func (e *Ensemble) Server(i int) inspect.Server {
 	return s
 }
 
-// startedAt is when a server began to serve; zero if it does not say. It stays the same while it only jitters.
+// startedAt returns when a server began to serve; zero if unknown. It ignores jitter.
 func (e *Ensemble) startedAt(i int) time.Time {
 	a := &e.answers[i]
 	if a.status.Uptime == 0 {

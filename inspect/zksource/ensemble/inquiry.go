@@ -13,16 +13,17 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Inquiry asks all servers for their status, their sessions and the watches of these.
+// Inquiry asks all servers for their status, their sessions and the sessions' watches.
 type Inquiry struct {
-	// Limit of a question to one server.
+	// Limit bounds a question to one server.
 	Limit time.Duration
 	Now   func() time.Time
 	// Ours is our own connection, or nil.
 	Ours Connection
 	// Spawn runs tasks that may outlast the inquiry.
 	Spawn func(func())
-	// Covers are the locks whose watches are wanted. If it is empty, no watch table is requested.
+	// Covers lists the locks whose watches are wanted. If it is empty, no watch table is
+	// requested.
 	Covers []inspect.ID
 
 	admins []*zkadmin.Server
@@ -30,27 +31,27 @@ type Inquiry struct {
 
 // Connection is our own connection to the ensemble.
 type Connection interface {
-	// Server that it is to, host:port.
+	// Server is the connected server, host:port.
 	Server() string
-	// Acked is our session, and when the server's newest answer to it came.
+	// Acked returns our session and the time of the server's newest answer to it.
 	Acked() (session int64, at time.Time)
-	// Established bounds the instant at which the server took the connection.
+	// Established bounds the instant at which the server accepted the connection.
 	Established() (from, to time.Time, known bool)
-	// Read returns the data of a node. It has no limit but the end of the connection.
+	// Read returns the data of a node. Only the end of the connection bounds it.
 	Read(node string) ([]byte, error)
 }
 
-// Inquiry completes an inquiry with the servers to ask.
+// Inquiry adds the servers to ask to an inquiry.
 func (e *Ensemble) Inquiry(q Inquiry) Inquiry {
 	q.admins = e.admins
 	return q
 }
 
-// watchTableLimit, in watches of a server: above it the table is too dear to ask for (50 000 watches: 4.6 MB,
-// a second).
+// watchTableLimit is the number of watches on a server above which its table is too expensive to
+// request. A table of 50 000 watches is 4.6 MB and takes a second.
 const watchTableLimit = 20_000
 
-// answer is the last report of a server about itself.
+// answer is a server's last report about itself.
 type answer struct {
 	asked  bool
 	at     time.Time // when
@@ -58,15 +59,15 @@ type answer struct {
 	took   time.Duration
 	err    string // for people, escaped
 	failed error
-	// oldest of its connections, by its own clock; zero if unknown.
+	// oldest is the start of its oldest connection, by its own clock; zero if unknown.
 	oldest time.Time
 	clock  bounds // of its clock minus ours, as this answer shows it
 	// asOf is the earliest time of status.Zxid, and at the latest. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
-	// ledFrom dates the first of the consecutive answers in which it claims to lead in this election; zero
-	// where it does not.
+	// ledFrom is the first of the consecutive answers that claim to lead in this election; zero
+	// if it does not lead.
 	ledFrom time.Time
 }
 
@@ -77,13 +78,13 @@ func (a *answer) serves() bool {
 
 const roleReadOnly = "read-only"
 
-// mostReason limits a reason on the screen, in cells.
+// mostReason limits a displayed reason, in cells.
 const mostReason = 240
 
-// lacksQuorum reports whether a server runs and is part of no quorum.
+// lacksQuorum reports whether a server runs without being part of a quorum.
 func (a *answer) lacksQuorum() bool { return errors.Is(a.failed, zkadmin.ErrNoQuorum) }
 
-// fault is the reason why a server serves no client, or not us.
+// fault explains why a server serves no client, or not us.
 func (a *answer) fault() inspect.ServerFault {
 	switch {
 	case a.lacksQuorum():
@@ -107,7 +108,8 @@ type tables struct {
 	admin       *zkadmin.Failure // of the AdminServer, the first
 }
 
-// waitUntil lets an instant come: a contender that has just joined a queue needs a moment to set its watch.
+// waitUntil waits for an instant: a contender that has just joined a queue needs a moment to set
+// its watch.
 func (q *Inquiry) waitUntil(ctx context.Context, at time.Time) {
 	timer := time.NewTimer(at.Sub(q.Now()))
 	defer timer.Stop()
@@ -133,7 +135,7 @@ func (q *Inquiry) Run(ctx context.Context) *Report {
 	return r
 }
 
-// readServer asks one server. One that lets a question time out is not asked the next.
+// readServer asks one server. After a timeout it asks no further questions.
 func (q *Inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled time.Time) (t tables) {
 	query := func(question func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, q.Limit)
@@ -195,7 +197,8 @@ func (q *Inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) answer 
 	return a
 }
 
-// readSessions also notes when the oldest connection was made, by the server's clock, and what ours shows of that.
+// readSessions also records the start of the oldest connection by the server's clock, and what
+// our own one shows of that clock.
 func (q *Inquiry) readSessions(
 	ctx context.Context, admin *zkadmin.Server, a *answer,
 ) (map[int64]inspect.Session, error) {
@@ -204,7 +207,8 @@ func (q *Inquiry) readSessions(
 		return nil, err
 	}
 	a.clock = a.clock.with(establishedOn(q.Ours, conns, a.at))
-	// Its clock for the last answers is not ours: our own session, if it is there, relates the two.
+	// Its clock for the last answers differs from ours; our own session, if listed, relates the
+	// two.
 	var ours time.Duration
 	var acked time.Time
 	if q.Ours != nil {
@@ -234,7 +238,7 @@ func (q *Inquiry) readSessions(
 
 var errTooDear = errors.New("too many to ask for without slowing the server down")
 
-// affordable asks whether the table of watches is small enough to be asked for.
+// affordable checks that the watch table is small enough to request.
 func affordable(ctx context.Context, admin *zkadmin.Server) error {
 	sum, err := admin.WatchSummary(ctx)
 	if err == nil && sum.Watches >= watchTableLimit {

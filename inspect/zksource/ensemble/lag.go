@@ -9,12 +9,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// lagGrace is how long a server may take to catch up with the leader before it is reported to lag, and nothing
-// may be written for the counts of znodes to be of the same instant.
+// lagGrace is how long a server may take to catch up with the leader before it counts as lagging.
+// It is also how long nothing may be written for znode counts to be comparable.
 const lagGrace = time.Second
 
-// compareMembers asks the servers again that had less than the leader, or another number of znodes: nothing
-// is at the same instant on two servers.
+// compareMembers repeats the question to servers that were behind the leader or had another
+// number of znodes, since two servers are never read at the same instant.
 func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
@@ -51,7 +51,7 @@ func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	}
 }
 
-// askedAgain takes a second answer of a member, and both of its leader.
+// askedAgain compares a member's second answer with both answers of its leader.
 func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status) {
 	was, is := a.status, second.status
 	if is.Role != was.Role || second.epoch() != a.epoch() {
@@ -65,8 +65,8 @@ func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status)
 	a.status.Zxid, a.asOf = is.Zxid, second.asOf
 }
 
-// nodesApart is by how many znodes a server has more than the leader; 0 if they are not at the same
-// transaction, or do not say.
+// nodesApart is how many more znodes a server has than the leader; 0 if their transactions
+// differ, or are not reported.
 func nodesApart(one, leader zkadmin.Status) int {
 	if one.Zxid == 0 || one.Zxid != leader.Zxid || one.Nodes == 0 || leader.Nodes == 0 {
 		return 0
@@ -74,7 +74,7 @@ func nodesApart(one, leader zkadmin.Status) int {
 	return one.Nodes - leader.Nodes
 }
 
-// leaderOf is the index of the leader that others follow; -1 where none answered.
+// leaderOf returns the index of the leader that others follow; -1 if none answered.
 func leaderOf(servers []answer) int {
 	if i := leader(servers); i >= 0 && servers[i].leads() {
 		return i
@@ -90,8 +90,8 @@ func leaderZxid(servers []answer) uint64 {
 	return 0
 }
 
-// behind reports whether a transaction is before the leader's. The first of an election, with the count 0, is
-// none that a follower would show.
+// behind reports whether a transaction is before the leader's. An election's first transaction,
+// with count 0, never shows on a follower.
 func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }
 
 // commit is a transaction that the leader had at an instant.
@@ -100,7 +100,7 @@ type commit struct {
 	at   time.Time
 }
 
-// mostCommits limits the remembered transactions of the leader, one an inquiry.
+// mostCommits limits the remembered leader transactions, one per inquiry.
 const mostCommits = 64
 
 // measureLag records the leader's newest transaction, and how long each server has lacked some of

@@ -1,8 +1,7 @@
 package ensemble
 
-// recordLeaders records since which answer each server says that it leads, without an answer in between that
-// says otherwise. A paused one answers waiting requests before it knows that others have
-// elected another.
+// recordLeaders records since which answer each server has claimed to lead without interruption.
+// A paused leader may answer waiting requests before it learns of another election.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {
 		a, before := &answers[i], &e.answers[i]

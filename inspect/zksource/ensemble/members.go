@@ -11,11 +11,11 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// configNode holds the list of the ensemble's servers, since 3.5.
+// configNode holds the list of the ensemble's servers, from 3.5 on.
 const configNode = "/zookeeper/config"
 
-// newAdmins pairs the servers with their AdminServers: by place when there are as many of both, else by host.
-// AdminServers of no server in the list come behind.
+// newAdmins pairs the servers with their AdminServers: by index if there are equally many, else
+// by host. AdminServers of unlisted servers come last.
 func newAdmins(addrs, urls []string, one zkadmin.Config) []*zkadmin.Server {
 	configs := slices.Repeat([]zkadmin.Config{one}, len(addrs))
 	for i, addr := range addrs {
@@ -43,8 +43,8 @@ func sameHost(addr, admin string) bool {
 	return err == nil && bad == nil && u.Hostname() == host
 }
 
-// members counts the ensemble's servers, in our target or not, and those with a vote (see [inspect.Backend]);
-// 0 if the count is unknown. It waits for as long as for any other answer.
+// members counts the ensemble's servers, listed in our target or not, and the voting ones (see
+// [inspect.Backend]); 0 if unknown. It waits as long as for any other answer.
 func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters int, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, 1, nil
@@ -72,8 +72,8 @@ func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters in
 	}
 }
 
-// countMembers counts the servers in an ensemble's configuration, and those with a vote where each has one:
-// none if some are observers, weighed or in groups.
+// countMembers counts the servers in an ensemble's configuration. It counts voters only if each
+// server has one vote: not with observers, weights or groups.
 func countMembers(configuration string) (all, voters int) {
 	lines := "\n" + configuration
 	all = strings.Count(lines, "\nserver.")

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// read is one thing that the servers are asked about themselves. The list is whole.
+// read is one kind of question to the servers about themselves. The list is complete.
 type read uint8
 
 const (
@@ -28,7 +28,7 @@ type blindness struct {
 	// name of the request, the AdminServer's command, and word the four-letter word.
 	name, word string
 	unknown    inspect.Aspect
-	// right needed for the read.
+	// right is the right that the read needs.
 	right string
 }
 
@@ -76,7 +76,7 @@ func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *in
 	return u, nil
 }
 
-// why returns the reason of an error of zkadmin, without the names that the caller shows next to
+// why returns the reason of a zkadmin error, without the names that the caller displays next to
 // it.
 func why(err error) string {
 	failures, ok := errors.AsType[zkadmin.Failures](err)
@@ -94,7 +94,8 @@ func why(err error) string {
 
 const adminCredentials = "AdminServer credentials"
 
-// adminUnseen reports that an AdminServer that was given did not answer, also where a four-letter word did instead.
+// adminUnseen reports that a configured AdminServer did not answer, even if a four-letter word
+// replaced it.
 func adminUnseen(f *zkadmin.Failure) inspect.Unseen {
 	u := inspect.Unseen{Aspect: inspect.AspectServer, Where: f.Where, Read: f.Read, Reason: connect.Reason(f.Err)}
 	if errors.Is(f, zkadmin.ErrUnauthorized) {
@@ -103,8 +104,8 @@ func adminUnseen(f *zkadmin.Failure) inspect.Unseen {
 	return u
 }
 
-// neverGiven is the finding about what a server would report with the four-letter word allowed or its
-// AdminServer given.
+// neverGiven is the finding about what a server would report through the four-letter word or an
+// AdminServer.
 func neverGiven(addr string, b *blindness) *inspect.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	return &inspect.Finding{

@@ -10,14 +10,14 @@ func (e *Ensemble) Disturb(at time.Time) {
 	}
 }
 
-// disturbAbout does so by an instant that was computed, and comes out a little differently each time.
+// disturbAbout is Disturb for a computed instant, which varies a little each time.
 func (e *Ensemble) disturbAbout(at time.Time) {
 	if at.Sub(e.disturbedAt) > jitter {
 		e.Disturb(at)
 	}
 }
 
-// jitter is the tolerance of an instant that was computed from an age: round trips vary.
+// jitter is the tolerance for an instant computed from an age: round trips vary.
 const jitter = 5 * time.Second
 
 // disturbedBy derives from new answers the last time that clients had reason to reconnect: a server
@@ -32,8 +32,8 @@ func (e *Ensemble) disturbedBy(answers []answer) {
 		case a.status.Uptime > 0:
 			e.disturbAbout(a.at.Add(-a.status.Uptime))
 		case before.serves() && before.status.Role == a.status.Role && before.epoch() == a.epoch():
-			// It does not report the beginning of its service, and has served all the time between two answers, most
-			// likely.
+			// It does not report when it began to serve. Most likely it served throughout between
+			// two answers.
 		case !a.oldest.IsZero():
 			ahead := a.clock
 			if !ahead.known { // nor may this be: then its clock passes for ours

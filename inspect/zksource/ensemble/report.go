@@ -16,7 +16,7 @@ import (
 
 // Report is the result of one inquiry.
 type Report struct {
-	// Covers are the inquiry's.
+	// Covers is copied from the inquiry.
 	Covers []inspect.ID
 	// Sessions of all servers that answered; nil if none did. SessionsAt is when the first of them was asked.
 	Sessions    map[int64]inspect.Session
@@ -35,7 +35,8 @@ type Report struct {
 	missed       missed
 }
 
-// missed collects refusals and failures of servers. Those of the watches stay until these are asked for again.
+// missed collects refusals and failures of servers. Those of watches stay until watches are
+// requested again.
 type missed struct {
 	unseen, watches           []inspect.Unseen
 	neverGiven, neverWatching []inspect.Finding
@@ -98,9 +99,9 @@ func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) 
 // that is behind ours.
 const settling = 2 * time.Second
 
-// Hears reports whether the table of watches is complete for a session that queued up then. A session that is
-// connected nowhere may be about to reconnect with its watches. One that has just reconnected may still be
-// setting them.
+// Hears reports whether the watch table is complete for a session that queued up at an instant. A
+// disconnected session may be about to reconnect with its watches. A newly reconnected one may
+// still be setting them.
 func (r *Report) Hears(session int64, queued time.Time) bool {
 	if r.Sessions == nil {
 		return r.allWatches
@@ -109,8 +110,8 @@ func (r *Report) Hears(session int64, queued time.Time) bool {
 	return ok && (!since.After(queued) || r.Asked.Sub(since) > settling)
 }
 
-// count finds out whether every server of the ensemble answered. One that the target names twice is recognised
-// by its sessions, and counts once.
+// count finds out whether every server of the ensemble answered. A server that the target names
+// twice is recognised by its sessions and counts once.
 func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 	sessions, withSessions, withWatches := 0, 0, 0
 	for _, t := range answers {

@@ -183,7 +183,7 @@ func (t *Tree) markListed(d *Dir, changed, left bool) {
 	}
 }
 
-// isDue reports whether a directory's lock must be built although its list is unchanged.
+// isDue reports whether a directory's lock must be rebuilt although its list is unchanged.
 func (t *Tree) isDue(d *Dir) bool {
 	b := t.base(d)
 	return !d.judged || d.renewed || t.polled(d) || d.waits() || b != nil && b.waits()
@@ -215,8 +215,8 @@ func (t *Tree) readAll(d *Dir, added []string) {
 	}
 }
 
-// left handles a listed child that was gone when it was asked for. It may have been made again since: the directory
-// is listed again.
+// left handles a listed child that was gone when it was read. It may have been created again
+// since, so the directory is listed again.
 func (t *Tree) left(d *Dir, name string, at time.Time) {
 	if !d.drop(name) {
 		return
@@ -232,7 +232,7 @@ func (t *Tree) left(d *Dir, name string, at time.Time) {
 	t.settle(d)
 }
 
-// readWanted queues the contenders that are to be read.
+// readWanted queues reads of the wanted contenders.
 func (w *wants) readWanted(d *Dir, list *[]Job) {
 	wanted := d.wanted(w.cfg.Once || w.server.Many, w.inFocus(d))
 	*list = slices.Grow(*list, len(wanted))
@@ -277,8 +277,8 @@ func (t *Tree) got(d *Dir, r *Reply) {
 	}
 }
 
-// recordContender notes that a contender was read, or why it could not be, unless it is a directory that
-// could not be listed. It reports whether that is news.
+// recordContender records that a contender was read, or why it could not be, unless it is an
+// unlistable directory. It reports whether that is news.
 func (t *Tree) recordContender(d *Dir, r *Reply) bool {
 	if r.Err == nil && len(t.blind.refused) == 0 { // nearly always: there are a million of them
 		return false
@@ -317,7 +317,8 @@ func (t *Tree) gotData(d *Dir, r *Reply) {
 	t.mark(d)
 }
 
-// compared handles a directory's Stat: it is listed again when that is not the Stat of its list.
+// compared handles a directory's Stat. The directory is listed again if the Stat differs from the
+// one of its list.
 func (t *Tree) compared(d *Dir, r *Reply) {
 	same := r.Stat.Pzxid == d.pzxid && r.Stat.Czxid == d.czxid && r.Stat.Aversion == d.aversion
 	if r.Err != nil || d.sentAt.Before(r.Sent) && !same {

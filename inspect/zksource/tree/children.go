@@ -45,7 +45,7 @@ const maxData = 1 << 10
 type children struct {
 	names []string
 	nodes []node // one for each of names, or nil: nothing was read
-	// early has the nodes that are read before a list names them.
+	// early holds nodes that are read before a list names them.
 	early   map[string]*node
 	awaited int // how many are
 	fresh   int
@@ -61,7 +61,7 @@ func (c *children) find(name string) *node {
 	return c.early[name]
 }
 
-// at is find by the place in names.
+// at is find by the index in names.
 func (c *children) at(i int) *node {
 	if c.nodes == nil {
 		return nil
@@ -88,7 +88,7 @@ func (c *children) place(name string) *node {
 	return n
 }
 
-// has reports whether a child was read; awaits, whether it is about to be.
+// has reports whether a child was read.
 func (c *children) has(name string) bool { return c.find(name).wasRead() }
 
 func (c *children) awaits(name string) bool { return c.find(name).isAwaited() }
@@ -118,7 +118,8 @@ func (n *node) znode(name string) inspect.Znode {
 	}
 }
 
-// keep remembers a child that was read; without a Stat, one that could not be. It reports whether that is news.
+// keep remembers a child that was read or, without a Stat, could not be read. It reports whether
+// that is news.
 func (c *children) keep(name string, data []byte, stat *Stat, sealed bool) (n *node, changed bool) {
 	n = c.place(name)
 	was := *n
@@ -135,7 +136,7 @@ func (c *children) keep(name string, data []byte, stat *Stat, sealed bool) (n *n
 	return n, n.read != was.read || n.czxid != was.czxid || n.version != was.version
 }
 
-// await notes that a child is about to be read.
+// await notes that a read of the child is queued.
 func (c *children) await(name string) {
 	if n := c.place(name); n.wait == nodeIdle {
 		n.wait = nodeAwaited
@@ -143,7 +144,7 @@ func (c *children) await(name string) {
 	}
 }
 
-// hold notes that a child is not shown before it is read, if it is about to be.
+// hold keeps a child hidden until its queued read, if any, is answered.
 func (c *children) hold(name string) {
 	if n := c.find(name); n != nil && n.wait == nodeAwaited {
 		n.wait = nodeFresh
@@ -151,7 +152,7 @@ func (c *children) hold(name string) {
 	}
 }
 
-// arrived notes that a child is read, or gone.
+// arrived notes that a child was read, or is gone.
 func (c *children) arrived(name string) {
 	n := c.find(name)
 	if n == nil {
@@ -163,7 +164,7 @@ func (c *children) arrived(name string) {
 	}
 }
 
-// settle takes a node out of the counts of those that are awaited.
+// settle removes a node from the counts of awaited nodes.
 func (c *children) settle(n *node) {
 	if n.wait != nodeIdle {
 		c.awaited--
@@ -230,7 +231,7 @@ func (c *children) list(names []string) (added, removed []string) {
 	return added, removed
 }
 
-// drop forgets a child that turned out to be gone; false if it was not listed.
+// drop forgets a child that is gone; false if it was not listed.
 func (c *children) drop(name string) bool {
 	c.arrived(name)
 	i, listed := slices.BinarySearch(c.names, name)
@@ -243,7 +244,8 @@ func (c *children) drop(name string) bool {
 	return listed
 }
 
-// shown are those that may be shown: what awaits its first reading since the lock was complete may not.
+// shown returns the children that may be shown. A child still awaiting its first read since the
+// lock was complete is left out.
 func (c *children) shown() []inspect.Znode {
 	shown := make([]inspect.Znode, 0, len(c.names))
 	for i, name := range c.names {
@@ -259,17 +261,17 @@ func (c *children) shown() []inspect.Znode {
 	return shown
 }
 
-// readSome reports whether a child was read.
+// readSome reports whether any child was read.
 func (c *children) readSome() bool {
 	return slices.ContainsFunc(c.nodes, func(n node) bool { return n.wasRead() })
 }
 
-// someUnread reports whether a child was not read.
+// someUnread reports whether any child is unread.
 func (c *children) someUnread() bool {
 	return c.nodes == nil && len(c.names) > 0 || slices.ContainsFunc(c.nodes, func(n node) bool { return !n.wasRead() })
 }
 
-// owned are the children that a session owns, with their names.
+// owned iterates over the children that a session owns.
 func (c *children) owned(yield func(name string, n *node) bool) {
 	for i := range c.nodes {
 		if n := &c.nodes[i]; n.owner != 0 && !yield(c.names[i], n) {

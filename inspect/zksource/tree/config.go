@@ -12,7 +12,7 @@ type Config struct {
 	// Roots of the walk; Only, if not empty, is the one lock to read.
 	Roots []string
 	Only  string
-	// Chroot is before every path on the servers.
+	// Chroot precedes every path on the servers.
 	Chroot Chroot
 	// Once: each node is read once, without changes. Eager: no budget bounds the reads.
 	Once, Eager bool
@@ -25,21 +25,21 @@ type Config struct {
 
 // Server is what the connection supports.
 type Server struct {
-	// Addr names the server that answers, or all of them while none does.
+	// Addr names the server that answers, or all servers while none does.
 	Addr string
 	// Many reads can share a request.
 	Many bool
 	// Watched are the roots with a watch of all changes below.
 	Watched []string
-	// Since is when the connection was made; Lost counts those before it that broke.
+	// Since is when the connection was made; Lost counts the earlier connections that broke.
 	Since time.Time
 	Lost  int
 }
 
-// Chroot is put before every path on the servers; empty for none.
+// Chroot precedes every path on the servers; empty for none.
 type Chroot string
 
-// OnServer is a path as the servers know it.
+// OnServer returns a path as the servers know it.
 func (c Chroot) OnServer(p string) string {
 	switch {
 	case c == "":
@@ -50,7 +50,7 @@ func (c Chroot) OnServer(p string) string {
 	return string(c) + p
 }
 
-// Shown is a server's path as we show it; false if it is outside the chroot.
+// Shown returns a server's path as we display it; false if it is outside the chroot.
 func (c Chroot) Shown(p string) (string, bool) {
 	rest, ok := strings.CutPrefix(p, string(c))
 	switch {
@@ -62,10 +62,10 @@ func (c Chroot) Shown(p string) (string, bool) {
 	return rest, rest[0] == '/'
 }
 
-// parent is the directory that a node is in.
+// parent returns the directory of a node.
 func parent(p string) string { return path.Dir(p) }
 
-// join is the path of a child.
+// join returns the path of a child.
 func join(dir, child string) string {
 	if dir == "/" {
 		return "/" + child

@@ -105,7 +105,7 @@ type Dir struct {
 
 func (d *Dir) WasListed() bool { return !d.readAt.IsZero() }
 
-// Count is the number of children by the newest Stat; negative if unknown.
+// Count returns the number of children by the newest Stat; negative if unknown.
 func (d *Dir) Count() int { return int(d.count) }
 
 // adopt takes a new list of children and returns the changes. another: the directory was deleted
@@ -174,7 +174,7 @@ func (d *Dir) wanted(together, full bool) []string {
 // fullQueue limits the contenders that are read of an off-screen lock.
 const fullQueue = 64
 
-// unreadContenders are those to read, in order of name.
+// unreadContenders returns the contenders to read, sorted by name.
 func (d *Dir) unreadContenders() (names []string) {
 	for i, name := range d.names {
 		if !d.mayWant(d.at(i), name) || !recipe.Contends(name) {
@@ -188,18 +188,18 @@ func (d *Dir) unreadContenders() (names []string) {
 	return names
 }
 
-// mayWant reports whether a child is read if it is a contender.
+// mayWant reports whether a child would be read as a contender.
 func (d *Dir) mayWant(n *node, name string) bool {
 	return (!n.wasRead() || d.reread[name]) && !n.isAwaited()
 }
 
-// queued reports whether there are contenders in a directory.
+// queued reports whether a directory has contenders.
 func (d *Dir) queued() bool {
 	_, entries := recipe.Read(d.names)
 	return len(entries) > 0
 }
 
-// complete reports whether enough was read of a directory to know its contenders.
+// complete reports whether enough of a directory was read to know its contenders.
 func (d *Dir) complete() bool {
 	return !d.readAt.IsZero() && (d.judged || d.awaited == 0) && d.data != dataWanted
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// emptyBeat is the shortest time between two counts of the empty directories, which go over all of them.
+// emptyBeat is the shortest time between two counts of the empty directories, since a count
+// visits all directories.
 const emptyBeat = time.Minute
 
 // emptyCount is the last count of the empty directories.
@@ -15,10 +16,10 @@ type emptyCount struct {
 	at    time.Time
 }
 
-// Empty are the directories that had children once and have none now, as last counted.
+// Empty returns the last count of directories that are empty but once had children.
 func (g *ground) Empty() inspect.EmptyDirs { return g.empty.found }
 
-// CountEmpty counts them, when that is due. The roots are not locks.
+// CountEmpty counts the empty directories when that is due. Roots are not locks.
 func (g *ground) CountEmpty(now time.Time) {
 	if !g.FirstPass || !g.empty.at.IsZero() && now.Sub(g.empty.at) < emptyBeat {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// One watch on a root reports all changes below it, and no other is needed there. But newer servers report
-// nothing of a node that we may not read (CVE-2024-23944): a directory that has such nodes is polled, and
-// every directory is compared with its Stat from time to time (poll.go).
+// One watch on a root reports all changes below it, so no other is needed. But newer servers
+// report nothing about a node that we may not read (CVE-2024-23944). A directory with such nodes
+// is polled, and every directory is compared with its Stat from time to time (poll.go).
 
 // Event is a watch's report about a node.
 type Event uint8
@@ -41,14 +41,14 @@ func (t *Tree) Hear(p string, what Event, at time.Time) {
 			t.readWithList(in, name, at)
 		}
 	}
-	// The list that it is in may look as before, since it may be made again at once.
+	// The directory's new list may look the same, since the node may be created again at once.
 	if d != nil && (d.root || what == Deleted && (d.phase != leaf || d.data != dataUnwanted)) {
 		t.touch(d, at)
 	}
 }
 
-// readWithList wants a contender that was just created read in the same request as the list of its directory,
-// where that is about to be asked for.
+// readWithList reads a newly created contender in the same request as its directory's list, if
+// that is about to be requested.
 func (w *wants) readWithList(in *Dir, name string, at time.Time) {
 	last := len(w.Queue.Urgent) - 1
 	listed := last >= 0 && w.Queue.Urgent[last].Kind == JobList && w.Queue.Urgent[last].Dir == in
@@ -59,7 +59,7 @@ func (w *wants) readWithList(in *Dir, name string, at time.Time) {
 	w.Queue.Urgent = append(w.Queue.Urgent, Job{Kind: JobGet, Dir: in, Name: name, Seen: &at})
 }
 
-// dataChanged handles a change of the data of a directory, or of a contender in one.
+// dataChanged handles changed data of a directory, or of a contender in one.
 func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	switch {
 	case d != nil && d.data != dataUnwanted:
@@ -73,7 +73,7 @@ func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	}
 }
 
-// rereadLive wants the children read again whose data hold their state.
+// rereadLive requests the children again whose data holds their state.
 func (d *Dir) rereadLive() {
 	for _, name := range d.names {
 		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {
@@ -82,7 +82,7 @@ func (d *Dir) rereadLive() {
 	}
 }
 
-// isLive reports whether a child was read whose data change while it is there.
+// isLive reports whether a child was read whose data may change while it exists.
 func (d *Dir) isLive(name string) bool {
 	if !d.has(name) && !d.awaits(name) {
 		return false
@@ -91,7 +91,8 @@ func (d *Dir) isLive(name string) bool {
 	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
 }
 
-// keepsSecret notes that a directory has a node that may not be read, whose end the servers may not report.
+// keepsSecret notes that a directory has an unreadable node, whose end the servers may not
+// report.
 func (t *Tree) keepsSecret(in *Dir) {
 	if in != nil && !in.secretive {
 		in.secretive = true

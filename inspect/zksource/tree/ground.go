@@ -7,10 +7,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// ground has the known nodes, and looks things up in them. It neither requests reads nor builds
+// ground holds the known nodes and looks things up in them. It neither requests reads nor builds
 // locks.
 type ground struct {
-	// FirstPass: all directories have been read once.
+	// FirstPass is set once all directories have been read.
 	FirstPass bool
 
 	cfg    Config
@@ -33,7 +33,7 @@ func (g *ground) Roots() []string {
 	return roots
 }
 
-// Dir is a directory that is known; nil if none is.
+// Dir returns a known directory, or nil.
 func (g *ground) Dir(p string) *Dir { return g.dirs[p] }
 
 // inFocus reports whether the directory's lock is on the screen.

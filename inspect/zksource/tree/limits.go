@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// namesPerDir limits the names of children, in all directories together.
+// namesPerDir is the average number of names per directory to which all names are limited.
 const namesPerDir = 16
 
 // full reports whether no more directories are read.
@@ -28,8 +28,8 @@ func (w *wants) deeper(d *Dir, child string) bool {
 	return true
 }
 
-// room counts the names of a new list of a directory's children. Where there is no room for them, those of
-// the list before stay.
+// room counts the names of a directory's new list. If there is no room for them, the previous
+// list stays.
 func (w *wants) room(d *Dir, names []string) []string {
 	if w.names+len(names)-len(d.names) > namesPerDir*w.cfg.Dirs {
 		w.blind.tooMany, names = true, d.names

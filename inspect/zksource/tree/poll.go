@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Poll wants read again what no watch reports: roots that do not exist yet, directories with too many
-// children or with nodes that may not be read, and all of them on servers before 3.6.
+// Poll requests everything that no watch reports: missing roots, directories with too many
+// children or with unreadable nodes, and all directories on servers before 3.6.
 func (w *wants) Poll(now time.Time) {
 	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovery goes first
 		w.walkedAt = now
@@ -33,7 +33,7 @@ func (w *wants) Poll(now time.Time) {
 	w.compareSome(now)
 }
 
-// pollIfDue wants a directory read again that nothing reports; d may be nil.
+// pollIfDue requests an unreported directory again when that is due; d may be nil.
 func (w *wants) pollIfDue(d *Dir, now time.Time) {
 	if d == nil || d.asked != idle || w.due[d] || d.phase == leaf && d.data == dataUnwanted {
 		return
@@ -72,7 +72,7 @@ func (w *wants) pollAgain(d *Dir, list *[]Job, now time.Time) {
 	}
 }
 
-// doubt requests the node that was refused the longest ago, since no watch reports a new right.
+// doubt requests the node with the oldest refusal again, since no watch reports a new right.
 func (w *wants) doubt(now time.Time) {
 	var kept map[string]refusal
 	oldest, at := "", now
@@ -92,7 +92,7 @@ func (w *wants) doubt(now time.Time) {
 	w.lookAgain(oldest, now)
 }
 
-// lookAgain wants a directory read again, or a contender that could not be read.
+// lookAgain requests a directory, or a contender that could not be read, again.
 func (w *wants) lookAgain(p string, now time.Time) {
 	if in, name := w.dirs[parent(p)], path.Base(p); in != nil {
 		if z, read := in.of(name); read && (!z.Known || z.Sealed) && !in.awaits(name) {
@@ -106,14 +106,14 @@ func (w *wants) lookAgain(p string, now time.Time) {
 	}
 }
 
-// sweep goes over all directories, and compares each with its Stat.
+// sweep visits all directories and compares each with its Stat.
 type sweep struct {
 	todo  []*Dir
 	at    time.Time // of the next part
 	every time.Duration
 }
 
-// comparedAtOnce are as many as go into one request.
+// comparedAtOnce is the number of comparisons in one request.
 const comparedAtOnce = 200
 
 // compareSome compares directories with their Stats, a request's worth at a time, each once a lap.

@@ -18,21 +18,23 @@ const (
 	JobCompare
 )
 
-// ofWhole reports whether a read is about a directory as a whole: of those one at a time is under way.
+// ofWhole reports whether a read is about a directory as a whole; only one of these runs at a
+// time.
 func (k Kind) ofWhole() bool { return k <= JobData }
 
-// Job is one read. As many as contenders may wait: it is small.
+// Job is one read. It is small, since there may be one for each contender.
 type Job struct {
 	Dir  *Dir
 	Name string // of the child to read
-	// Seen is when we heard that the child was created, if that was a moment before; else nil.
+	// Seen is when we heard of the child's creation, if that was a moment ago; else nil.
 	Seen *time.Time
 	Kind Kind
-	// Denied: it may not be read, as was reported already; only what needs no right is asked for.
+	// Denied is set if the node was reported as unreadable; then only what needs no right is
+	// requested.
 	Denied bool
 }
 
-// Node is the path of the node that is read.
+// Node returns the path of the node to read.
 func (j *Job) Node() string {
 	if j.Name == "" {
 		return j.Dir.Path
@@ -52,7 +54,7 @@ type Stat struct {
 	NumChildren                 int32
 }
 
-// Errors of a Reply. Others mean that the server could not say.
+// Errors of a Reply. Other errors mean that the server could not answer.
 var (
 	ErrGone   = errors.New("there is no such node")
 	ErrDenied = errors.New("NoAuth")
@@ -66,9 +68,9 @@ type Reply struct {
 	Data     []byte
 	Stat     Stat
 	Err      error
-	// Sealed: it may not be read, but its Stat was.
+	// Sealed is set if the node may not be read, but its Stat was.
 	Sealed bool
-	// NoChroot: the node does not exist, nor does the chroot.
+	// NoChroot is set if neither the node nor the chroot exists.
 	NoChroot bool
 }
 
@@ -81,17 +83,18 @@ func (r *Reply) HasStat() bool { return r.Err == nil || r.Sealed }
 // that a lock shows at once however wide the tree is.
 type Queue struct {
 	Urgent, Reads, Lists, Walk, Polls []Job
-	// Alone has the reads that cannot share a request.
+	// Alone holds the reads that cannot share a request.
 	Alone []Job
 
 	turn int
-	// whole: locks are read to their end before more are looked for, as far as that fills the requests.
+	// whole: known locks are read completely before more are sought, as far as they fill the
+	// requests.
 	whole bool
 }
 
 const (
-	// enoughReads: while more contenders than that wait to be read, a single look looks for no further locks. It
-	// shows a lock when all of it is read, and what waits takes memory.
+	// enoughReads is the number of waiting contender reads above which a single look seeks no
+	// further locks. It shows a lock only when fully read, and waiting reads use memory.
 	enoughReads = 800
 	// readEvery: while directories are left to walk, one of this many requests reads contenders.
 	readEvery = 10
@@ -103,12 +106,12 @@ func (q *Queue) Empty() bool { return !q.Shared() && len(q.Alone) == 0 }
 // Shared reports whether there are jobs that can share a request.
 func (q *Queue) Shared() bool { return q.Discovers() || len(q.Urgent)+len(q.Polls) > 0 }
 
-// Discovers reports whether there is something to read that was never seen.
+// Discovers reports whether something is still to be read for the first time.
 func (q *Queue) Discovers() bool { return len(q.Reads)+len(q.Lists)+len(q.Walk) > 0 }
 
 func (q *Queue) clear() { *q = Queue{whole: q.whole} }
 
-// Pick takes the next job, of those that can share a request.
+// Pick takes the next job that can share a request.
 func (q *Queue) Pick() Job {
 	switch {
 	case len(q.Urgent) > 0:

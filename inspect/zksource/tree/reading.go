@@ -10,8 +10,8 @@ import (
 // Lone reports whether the directory is a single node that may be a lock.
 func (d *Dir) Lone() bool { return d.single() }
 
-// Find returns the first read znode of a name, in the directory or one of its parts, for which
-// wanted is true.
+// Find returns the first read znode with a name, in the directory or its parts, for which wanted
+// is true.
 func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode, bool) {
 	for _, in := range d.places() {
 		if n, ok := in.of(name); ok && wanted(n) {
@@ -21,7 +21,7 @@ func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode,
 	return inspect.Znode{}, false
 }
 
-// Without returns the directory's lock without some znodes; nil if nothing is left of it.
+// Without returns the directory's lock without some znodes; nil if nothing is left.
 func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) bool) *inspect.Lock {
 	if gone(d.Own()) {
 		return nil
@@ -35,7 +35,7 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 	return l
 }
 
-// Ask queues the first reads of one lock: its list, and that of the queue that may be next to it.
+// Ask queues the first reads of one lock: its list, and that of a possible queue next to it.
 // servers names the servers asked.
 func (w *wants) Ask(servers string) {
 	w.server.Addr = servers

@@ -27,13 +27,14 @@ const (
 // blindness lists the aspects that stay unknown without a read.
 type blindness struct {
 	name string // of the request
-	// ofLock: unknown aspects of the lock that the read was for; ofBackend: of the backend where it was for no lock.
+	// ofLock lists the unknown aspects of the lock that is read; ofBackend those of the backend,
+	// if the read is for no lock.
 	ofLock, ofBackend []inspect.Aspect
-	// right needed for the read, with %s for the node; empty if none.
+	// right is the right that the read needs, with %s for the node; empty if none.
 	right string
 }
 
-// reads are all reads, and what becomes unknown without each.
+// reads lists all reads, and what becomes unknown without each.
 var reads = [...]blindness{
 	readStat:      {"exists", queueAspects, lockAspects, ""},
 	readChildren:  {"getChildren", queueAspects, lockAspects, "READ on %s"},
@@ -47,7 +48,7 @@ var (
 	lockAspects  = []inspect.Aspect{inspect.AspectLocks}
 )
 
-// blind is what could not be read, or is left out.
+// blind records what could not be read, or was left out.
 type blind struct {
 	refused map[string]refusal // nodes that could not be read or listed, by path
 	sealed  map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
@@ -70,14 +71,14 @@ func (b *blind) forget(p string) {
 	delete(b.crowds, p)
 }
 
-// refusal is a read of a node that was refused, or failed.
+// refusal is a refused or failed read of a node.
 type refusal struct {
 	read read
 	err  error
 	at   time.Time // when it was last tried
 }
 
-// record keeps the outcome of a read of a node, and reports whether it is news.
+// record keeps the outcome of reading a node, and reports whether it is news.
 func (b *blind) record(kept map[string]refusal, p string, what read, r *Reply) (changed bool) {
 	was, refused := kept[p]
 	if r.Err == nil {
@@ -98,7 +99,7 @@ func (g *ground) unseen(of []inspect.Aspect, p string, why refusal) []inspect.Un
 	return each(of, one)
 }
 
-// each is one reason for each of the aspects.
+// each repeats one reason for each of the aspects.
 func each(of []inspect.Aspect, one inspect.Unseen) []inspect.Unseen {
 	list := make([]inspect.Unseen, len(of))
 	for i, a := range of {
@@ -115,7 +116,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "zk: ")
 }
 
-// Refusal is why the first unreadable root cannot be read; nil if all can.
+// Refusal returns why the first unreadable root cannot be read; nil if all can.
 func (g *ground) Refusal() (root string, err error) {
 	for _, p := range g.cfg.Roots {
 		if d := g.dirs[p]; d != nil && d.phase == shut && g.hidden(d) != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 )
 
-// relists is a directory's own budget of lists.
+// relists is a directory's own list budget.
 type relists = sourcekit.Bucket
 
 // rereads notes that a child must be read again.
@@ -17,7 +17,7 @@ func (d *Dir) rereads(name string) {
 	d.reread[name] = true
 }
 
-// touch has a directory listed again, no sooner than its budget allows.
+// touch requests a directory's list again, as soon as its budget allows.
 func (w *wants) touch(d *Dir, now time.Time) {
 	if d.asked != idle {
 		d.asked = askAgain

@@ -12,23 +12,25 @@ import (
 // is walked, watched and read like any other. The lock is built from all of them, at the base,
 // whenever one changes. The parts are not locks themselves.
 
-// semaphore is a directory's knowledge of its lock's parts.
+// semaphore holds what a directory knows about its lock's parts.
 type semaphore struct {
 	parts map[string]*Dir // by place
 	fold  fold
-	// pending: something of it that came, or changed, since fold was decided has not been read.
+	// pending is set while something new or changed since fold was decided is unread.
 	pending bool
 	joined  bool // a part: its base was decided with it
-	// queue is the czxid of the queue that was last seen next to Curator's permits, or 0. Another
-	// one may be a mutex's.
+	// queue is the czxid of the queue last seen next to Curator's permits, or 0. Another queue
+	// there may belong to a mutex.
 	queue int64
-	// heldBack is the time since which the lock is not shown, because not all of its parts were read again.
+	// heldBack is since when the lock has been withheld because not all its parts were read
+	// again.
 	heldBack time.Time
-	// lost and gained: children have left, or come, since the lock that it is, or is a part of, was last built.
+	// lost and gained: children have left or come since the last build of the lock that this
+	// directory is or belongs to.
 	lost, gained bool
 }
 
-// base is the directory that d may be a part of, by its name; nil if that is not one that we walk.
+// base returns the directory that d, by its name, may be a part of; nil if that is not walked.
 func (g *ground) base(d *Dir) *Dir {
 	p, ok := recipe.Base(d.Path)
 	if !ok {
@@ -50,7 +52,8 @@ func (t *Tree) markWhole(d *Dir) {
 	}
 }
 
-// markParts marks what may have been parts of a directory's lock, and may be locks themselves now.
+// markParts marks the possible former parts of a directory's lock, which may be locks themselves
+// now.
 func (t *Tree) markParts(d *Dir) {
 	for _, where := range recipe.Parts(d.Path) {
 		if part := t.dirs[where.Path]; part != nil && part != d {
@@ -89,7 +92,7 @@ func (g *ground) findParts(d *Dir) (complete bool, hidden, waiters []inspect.Uns
 	return complete, hidden, waiters
 }
 
-// hasPermits reports whether what may not be read below a directory are most likely permits of Curator's.
+// hasPermits reports whether the unreadable nodes in a directory are most likely Curator permits.
 func (g *ground) hasPermits(d *Dir) bool {
 	queue := g.dirs[join(d.Path, recipe.CuratorLocks)]
 	return d.fold == folded || queue != nil && (queue.queued() || g.hidden(queue) != nil)
@@ -110,13 +113,13 @@ func (d *Dir) foldedIs(now bool) {
 	}
 }
 
-// keepsQueue reports whether the directory was a semaphore of Curator's, and still has the queue that it had then.
+// keepsQueue reports whether a former Curator semaphore still has the same queue.
 func (d *Dir) keepsQueue() bool {
 	queue := d.parts[recipe.CuratorLocks]
 	return d.fold == folded && queue != nil && queue.czxid == d.queue
 }
 
-// holdBack limits the wait of a semaphore's news for those of its other directory.
+// holdBack limits how long a semaphore's news waits for news of its other directory.
 const holdBack = 500 * time.Millisecond
 
 // awaitsPart reports whether a semaphore's permits changed, or its queue lost a contender, and news
@@ -141,7 +144,7 @@ func (w *wants) awaitsPart(d *Dir, now time.Time) bool {
 	return now.Sub(d.heldBack) < holdBack
 }
 
-// behind reports whether one directory has changed since, or may have, when the other was read.
+// behind reports whether one directory has, or may have, changed since the other was read.
 func (w *wants) behind(d, other *Dir) bool {
 	return d.fresh > 0 || !d.sentAt.After(other.readAt) && (d.asked != idle || w.due[d])
 }

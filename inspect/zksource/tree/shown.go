@@ -17,7 +17,7 @@ func newChanges() Changes {
 	return Changes{Put: map[string]*inspect.Lock{}, Gone: map[string]bool{}}
 }
 
-// Changes hands over what changed since the last call.
+// Changes returns what changed since the last call.
 func (t *Tree) Changes() Changes {
 	c := t.changes
 	if len(c.Put)+len(c.Gone) > 0 {
@@ -37,7 +37,7 @@ type shown struct {
 	watched    bool // the servers' tables of watches can hold something about it
 }
 
-// show puts a directory's lock among the changes.
+// show adds a directory's lock to the changes.
 func (t *Tree) show(d *Dir, l *inspect.Lock) {
 	d.shown = &shown{
 		kind: l.Kind, kindSure: l.KindConfidence, recipe: l.Recipe, confidence: l.Confidence, limit: l.Limit,
@@ -47,7 +47,7 @@ func (t *Tree) show(d *Dir, l *inspect.Lock) {
 	t.changes.Put[d.Path] = l
 }
 
-// silence takes back that a directory is a lock.
+// silence retracts that a directory is a lock.
 func (t *Tree) silence(d *Dir) {
 	if d.shown != nil {
 		d.shown = nil
@@ -56,7 +56,7 @@ func (t *Tree) silence(d *Dir) {
 	}
 }
 
-// vacant returns the lock of a directory that may have had contenders, and has none.
+// vacant returns the lock of a directory that may have had contenders but has none.
 func (g *ground) vacant(d *Dir) *inspect.Lock {
 	whole := d.directory()
 	return whole.Vacant(g.id(d), d.was(), d.newest())
@@ -67,7 +67,7 @@ func (g *ground) freeLock(d *Dir, readAt time.Time) *inspect.Lock {
 	return inspect.FreeDirectory(g.id(d), d.was(), readAt)
 }
 
-// was is the last shown lock; nil if none was.
+// was returns the last shown lock, or nil.
 func (d *Dir) was() *inspect.Lock {
 	s := d.shown
 	if s == nil {

@@ -2,9 +2,9 @@ package tree
 
 import "path"
 
-// An ephemeral node that a user named is a lock if a look at the whole tree would show one: if it
-// is alone in its directory. So its directory is listed, too, for the node's sake only. Neither it
-// nor its other children become locks, and the walk does not go below it.
+// An ephemeral node that a user named is a lock if it would be one in a look at the whole tree:
+// if it is alone in its directory. So the directory is listed only to check this. The directory
+// and the other children do not become locks, and are not walked further.
 
 // lookAtSiblings requests the directory of a root that is an ephemeral node.
 func (w *wants) lookAtSiblings(c *Dir) {
@@ -19,7 +19,7 @@ func (w *wants) lookAtSiblings(c *Dir) {
 	}
 }
 
-// outside reports whether a directory is only read for a root in it or next to it.
+// outside reports whether a directory is only read for the sake of a root in it or next to it.
 func (g *ground) outside(d *Dir) bool { return d.aboveRoot || g.isSibling(d) }
 
 // isSibling reports whether a node is only read for a root next to it.
@@ -28,8 +28,8 @@ func (g *ground) isSibling(d *Dir) bool {
 	return in != nil && in.aboveRoot && !d.root
 }
 
-// siblingsUnknown takes a root for alone whose directory cannot be looked through: whether it is is unknown,
-// and said with the directory.
+// siblingsUnknown treats a root as alone if its directory is unreadable. Whether it really is
+// alone is reported as unknown on the directory.
 func (t *Tree) siblingsUnknown(in *Dir) {
 	for name := range in.leaves {
 		if c := t.dirs[join(in.Path, name)]; c != nil && c.root {

@@ -6,9 +6,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a recipe names. Such a
-// node is walked like a directory; its lock has its own path. Whether an ephemeral node is alone is known once every
-// child of its directory was read.
+// Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a
+// recipe names. Such a node is walked like a directory, and its lock has its path. An ephemeral
+// node is known to be alone once all children of its directory were read.
 
 // singles is what a directory knows about nodes that are locks on their own, and whether it is one.
 type singles struct {
@@ -48,7 +48,7 @@ func (t *Tree) recordSeen(c *Dir) {
 	t.settle(in)
 }
 
-// hasLeaf notes that a child is ephemeral; false if that is known.
+// hasLeaf notes that a child is ephemeral; false if that was known.
 func (d *Dir) hasLeaf(name string) bool {
 	if d.leaves[name] {
 		return false
@@ -60,7 +60,7 @@ func (d *Dir) hasLeaf(name string) bool {
 	return true
 }
 
-// unnote removes a child that goes from its directory's counts.
+// unnote removes a leaving child from its directory's counts.
 func (t *Tree) unnote(c *Dir) {
 	in := t.dirs[parent(c.Path)]
 	if in == nil || c.root {
@@ -75,7 +75,7 @@ func (t *Tree) unnote(c *Dir) {
 	}
 }
 
-// findSingles finds the children of a directory that are locks on their own, once all were read, so that the
+// findSingles finds children that are locks on their own once all children were read, so that the
 // order of replies does not matter.
 func (t *Tree) findSingles(d *Dir) {
 	if d.unread > 0 || d.awaited > 0 || d.gone {
@@ -103,7 +103,8 @@ func (t *Tree) findSingles(d *Dir) {
 	}
 }
 
-// findPersisted finds the persistent children that are locks on their own: the first if there are several.
+// findPersisted finds persistent children that are locks on their own, only the first if there
+// are several.
 func (t *Tree) findPersisted(d *Dir) {
 	found := 0
 	for _, name := range d.names {
@@ -161,7 +162,7 @@ func (t *Tree) free(in, c *Dir) {
 	t.mark(c)
 }
 
-// comesBack requests a lone node again that was gone.
+// comesBack requests a lone node again after it was gone.
 func (t *Tree) comesBack(in, c *Dir) {
 	in.freed = nil
 	in.unread++

@@ -1,17 +1,17 @@
-// Package tree holds the state of a walk of a ZooKeeper tree. Replies of servers go in. The next
-// reads and the changed locks come out. It is pure: it sends nothing, starts nothing, and has no
-// clock.
+// Package tree holds the state of a walk through a ZooKeeper tree. Server replies go in; the next
+// reads and the changed locks come out. It is pure: it sends nothing, starts nothing, and does
+// not read the clock.
 //
-// Three steps with values between them: Apply puts a reply into its directory and marks what that makes
-// dirty; Build makes each dirty lock once; Changes hands over what Build made.
+// There are three steps. Apply puts a reply into its directory and marks changed locks as dirty.
+// Build rebuilds each dirty lock once. Changes returns the results.
 //
-// Three layers, each on the one below: ground looks things up, wants adds the next reads, and Tree
-// applies replies and builds locks.
+// There are three layers, each on the one below: ground looks things up, wants adds the next
+// reads, and Tree applies replies and builds locks.
 package tree
 
 import "time"
 
-// Tree is all that is known of the nodes. It belongs to one goroutine.
+// Tree holds everything known about the nodes. It belongs to one goroutine.
 type Tree struct {
 	wants
 	// Scanned counts the directories read so far.
@@ -23,7 +23,7 @@ type Tree struct {
 	expiring map[*Dir]time.Time // locks that expire
 }
 
-// New makes a Tree that wants nothing yet.
+// New returns a Tree that wants nothing yet.
 func New(cfg Config) *Tree {
 	return &Tree{
 		wants: wants{
@@ -34,7 +34,7 @@ func New(cfg Config) *Tree {
 	}
 }
 
-// Next is the earliest instant at which something is due; zero: nothing is.
+// Next returns the earliest instant at which something is due; zero if nothing is.
 func (t *Tree) Next() (at time.Time) {
 	sooner := func(due time.Time) {
 		if at.IsZero() || due.Before(at) {
@@ -50,7 +50,7 @@ func (t *Tree) Next() (at time.Time) {
 	return at
 }
 
-// Wake marks the due directories, whose budget allows a list again, and expired locks.
+// Wake marks the due directories whose budget allows a list again, and expired locks.
 func (t *Tree) Wake(now time.Time) {
 	for d := range t.due {
 		if !now.Before(d.due) {
@@ -66,8 +66,8 @@ func (t *Tree) Wake(now time.Time) {
 	}
 }
 
-// Focus takes the paths of the locks on the screen, whose queues are read in full. fresh: one of them was not
-// there before.
+// Focus sets the paths of the locks on the screen, whose queues are read in full. fresh: one of
+// them is new.
 func (t *Tree) Focus(focus map[string]bool) (fresh bool) {
 	before := t.focus
 	t.focus = focus

@@ -10,7 +10,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// hidden returns what keeps the contenders of a directory unknown; nil if its children can be listed.
+// hidden explains why the contenders of a directory are unknown; nil if its children can be
+// listed.
 func (g *ground) hidden(d *Dir) []inspect.Unseen {
 	switch why := g.blind.refused[d.Path]; d.phase {
 	case shut:
@@ -72,7 +73,7 @@ func (g *ground) Unseen() []inspect.Unseen {
 	return append(g.missingRoots(), list...)
 }
 
-// standsInLock reports whether what could not be read of a node is reported on a lock.
+// standsInLock reports whether the unread part of a node is reported on a lock.
 func (g *ground) standsInLock(p string) bool {
 	d := g.dirs[p]
 	if d == nil {
@@ -88,7 +89,7 @@ func (g *ground) standsInLock(p string) bool {
 	return b != nil && b.shown != nil && b.fold == folded
 }
 
-// missingRoots are the roots that do not exist: mistyped, most likely, or not made yet.
+// missingRoots lists the roots that do not exist: most likely mistyped, or not created yet.
 func (g *ground) missingRoots() []inspect.Unseen {
 	var list []inspect.Unseen
 	for _, p := range g.cfg.Roots {
@@ -146,8 +147,8 @@ func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
 	return list
 }
 
-// undecidable returns what keeps the holder unknown although all children were listed: data that decide it
-// and may not be read. nil if they may be, or nothing depends on them.
+// undecidable explains why the holder is unknown although all children were listed: data that
+// decides it is unreadable. It returns nil if it is readable, or nothing depends on it.
 func (g *ground) undecidable(d *Dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.Path, name)
@@ -168,7 +169,7 @@ func (g *ground) undecidable(d *Dir) []inspect.Unseen {
 	return nil
 }
 
-// only keeps those about one aspect.
+// only returns the items about one aspect.
 func only(a inspect.Aspect, list []inspect.Unseen) []inspect.Unseen {
 	return slices.DeleteFunc(list, func(u inspect.Unseen) bool { return u.Aspect != a })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// child walks into a child, unless it is one that is left out.
+// child walks into a child, unless it is left out.
 func (t *Tree) child(d *Dir, name string) {
 	p := join(d.Path, name)
 	if c := t.dirs[p]; c != nil {
@@ -32,15 +32,16 @@ func (t *Tree) child(d *Dir, name string) {
 	t.push(&t.Queue.Walk, Job{Kind: kind, Dir: c})
 }
 
-// serversOwn reports that only the server writes at a path. Clients have locks elsewhere below /zookeeper, too.
+// serversOwn reports whether only the server writes at a path. Clients may have locks elsewhere
+// below /zookeeper.
 func (t *Tree) serversOwn(p string) bool {
 	p = t.cfg.Chroot.OnServer(p)
 	return p == "/zookeeper/config" || p == "/zookeeper/quota"
 }
 
-// firstLook at a directory asks for its Stat, in case it is too big to list. Without a budget it is listed at
-// once, unless a list has already cost us the connection, or its Stat has shown before that it is too big, or
-// not there.
+// firstLook returns the first read of a directory: its Stat, in case it is too big to list.
+// Without a budget it is listed at once, unless a list has already cost us the connection, or its
+// Stat showed it too big or missing.
 func (w *wants) firstLook(d *Dir) Kind {
 	if w.cfg.Eager && w.server.Lost == 0 && d.phase == unasked {
 		return JobList

@@ -9,7 +9,7 @@ import (
 // wants decides what to read next, and when.
 type wants struct {
 	ground
-	// Queue has the wanted reads.
+	// Queue holds the wanted reads.
 	Queue Queue
 
 	names    int           // of children, in all directories
@@ -18,7 +18,7 @@ type wants struct {
 	walkedAt time.Time // when Poll looked at all directories
 }
 
-// Plant begins the walk at the roots.
+// Plant starts the walk at the roots.
 func (w *wants) Plant() {
 	for _, p := range w.cfg.Roots {
 		w.root(p)

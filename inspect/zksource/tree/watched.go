@@ -8,7 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Covers are the locks whose watch edges are wanted: those on the screen, or all of a single look.
+// Covers lists the locks whose watch edges are wanted: those on the screen, or all in a single
+// look.
 func (g *ground) Covers() (ids []inspect.ID) {
 	add := func(d *Dir) {
 		if d != nil && d.shown != nil && d.shown.watched {
@@ -27,7 +28,7 @@ func (g *ground) Covers() (ids []inspect.ID) {
 	return ids
 }
 
-// Watches are the watches of all servers, by the servers' paths.
+// Watches holds the watches of all servers, by the servers' paths.
 type Watches struct {
 	Covers []inspect.ID
 	Asked  time.Time
@@ -98,7 +99,7 @@ func (w *wants) Recheck(table *inspect.WatchTable, now time.Time) {
 	}
 }
 
-// waiters returns those of a directory's lock.
+// waiters returns the waiters of a directory's lock.
 func (g *ground) waiters(d *Dir, now time.Time) []inspect.Contender {
 	if lock, _ := g.assemble(d, now); lock != nil {
 		return lock.Waiters
