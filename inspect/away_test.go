@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A client whose connection broke is in no table, and its session lasts: what goes before that can have run
-// out was given up, or deleted by an operator, however many tables lack it.
+// A client whose connection broke is in no table, but its session lasts. If its entry goes before
+// the session can have expired, the client or an operator deleted it, however many tables lack it.
 func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
 	with := map[int64]Session{11: {ID: 11, Timeout: time.Minute, LastContact: now.Add(9 * time.Second)}, 12: {ID: 12}}
 	without := map[int64]Session{12: {ID: 12}}
@@ -36,8 +36,8 @@ func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
 	}
 }
 
-// A session that an older table lacked has run out, however new the newest one is; one that only that one
-// lacks may have been closed.
+// A session missing from an older table has expired, however new the newest table is. One missing
+// only from the newest may have been closed.
 func TestAnOlderTableShowsThatASessionIsGone(t *testing.T) {
 	with, without := map[int64]Session{11: {ID: 11, Timeout: 4 * time.Second, LastContact: now.Add(18 * time.Second)}, 12: {ID: 12}}, map[int64]Session{12: {ID: 12}}
 	for name, tt := range map[string]struct {

@@ -16,8 +16,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// curatorLock is a lock of ten Curator clients as zksource reads it: every name is its own string, and
-// the data are an address. Clients have connected from 1000 processes.
+// curatorLock is a lock of ten Curator clients as zksource reads it: every name is its own string,
+// and the data is an address. Clients have connected from 1000 processes.
 func curatorLock(i int, from int) *Lock {
 	var nodes []Znode
 	for j := from; j < from+10; j++ {
@@ -36,7 +36,7 @@ func clients() map[int64]Session {
 	return m
 }
 
-// manyLocks is an observer of this many locks of ten contenders each.
+// manyLocks is an observer of that many locks with ten contenders each.
 func manyLocks(b *testing.B, locks int) *Observer {
 	b.Helper()
 	o := NewObserver(func() time.Time { return now }, script{})

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// queue is a lock of these sessions in this order; "r10" is a reader.
+// queueOf is a lock of these sessions in this order; "r10" is a reader.
 func queueOf(t *testing.T, words string) *Lock {
 	t.Helper()
 	if words == "" {
@@ -32,7 +32,8 @@ func queueOf(t *testing.T, words string) *Lock {
 	return lockOf(t, nodes...)
 }
 
-// short writes events as "kind session", a handover as "handover from>to", and the lock's own as the kind alone.
+// short formats events as "kind session", a handover as "handover from>to", and the lock's own as
+// the kind alone.
 func short(events []Event) string {
 	var words []string
 	number := func(name Untrusted) string {
@@ -104,7 +105,7 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 	}
 }
 
-// A child that was only listed is the same one when it has been read.
+// Reading a child that was only listed before does not make it another child.
 func TestReadingAChildIsNoEvent(t *testing.T) {
 	a, b := node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)
 	listed := Znode{Name: b.Name}
@@ -141,8 +142,9 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// A holder whose keys the servers deleted has not released the lock: it goes on as if it held it. If it would
-// have no quorum even with these keys, it has released it. A key that is gone early may have been renamed.
+// A holder whose keys the servers deleted has not released the lock, and works on as if it held
+// it. If even these keys would not give it a quorum, it has released it. A key that is gone early
+// may have been renamed.
 func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
@@ -176,8 +178,8 @@ func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
 	}
 }
 
-// A master's vote is compared with its own previous vote, whatever their places. A master that became a replica
-// has none. The only master may have another address.
+// A master's vote is compared with its own previous vote, whatever their places. A master that
+// became a replica has none. The only master may have a new address.
 func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	id := ID{"redis", "k"}
 	without := func(addr string, votes []Vote) []Vote {
@@ -222,7 +224,8 @@ func TestWhatAServerEvicts(t *testing.T) {
 	}
 }
 
-// A key that was not read for a while before its end may have been released: it is not reported as expired.
+// A key not read for a while before its end may have been released, so it is not reported as
+// expired.
 func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	id := ID{"redis", "k"} // it expires in 1 s
 	is := KeyLock(id, ballots("-"), now.Add(time.Second))
@@ -245,7 +248,7 @@ func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 	}
 }
 
-// Without pushed changes, an event between two distant readings has no instant.
+// Without pushed changes, an event between two distant readings is not dated.
 func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
 	id := ID{"redis", "k"}
 	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }

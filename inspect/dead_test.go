@@ -81,7 +81,7 @@ func TestTheDeadAreInNoDeadlock(t *testing.T) {
 	if e, ok := s.Culprit(a); !ok || e.Lock != a {
 		t.Errorf("the culprit of a is found at %v", e.Lock.ID)
 	}
-	// Without 1 the live one holds next.
+	// Without 1, the next live waiter holds.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
 	if len(b.Holders) != 1 || b.Holders[0].Name != "2" || len(b.Waiters) != 0 {
 		t.Errorf("next hold %+v", b.Holders)

@@ -78,7 +78,7 @@ func TestThreadsThatShareASession(t *testing.T) {
 	}
 }
 
-// aged are locks whose contenders have not changed for this long.
+// aged returns locks whose contenders have not changed for this long.
 func aged(age time.Duration, locks ...*Lock) []*Lock {
 	for _, l := range locks {
 		for c := range l.Contenders() {

@@ -71,8 +71,8 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 	}
 }
 
-// The last facts before a backend fell silent do not age until it answers again; a finding of the time
-// between goes.
+// The last facts before a backend fell silent do not age until it answers again. A finding from
+// the time in between goes.
 func TestALockOutOfSightDoesNotAge(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(testRules()[:1], 10*time.Second)
@@ -118,7 +118,8 @@ func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
 	}
 }
 
-// Every lock that waits is looked at within a lap of beats, wherever the cursor was when locks came and went.
+// Every waiting lock is checked within a lap of beats, wherever the cursor was when locks came and
+// went.
 func TestABeatMissesNoLock(t *testing.T) {
 	a := applying(t)
 	asked := map[ID]int{}
@@ -142,7 +143,7 @@ func TestABeatMissesNoLock(t *testing.T) {
 	}
 }
 
-// Many locks are looked at one after the other rather than at once, and each within a lap.
+// Many locks are checked one after the other rather than at once, each within a lap.
 func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
 	a := applying(t)
 	const locks = 5 * beats * beatShare / 4
@@ -203,7 +204,8 @@ func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 	must.True(t, !ages(&Lock{State: StateFree}), "a free lock is looked at again and again")
 }
 
-// What a deadlock's finding advises follows the queues, on each of its locks, though nothing else is new in it.
+// The advice about a deadlock follows the queues, on each of its locks, even if nothing else
+// changes.
 func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {

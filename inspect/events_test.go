@@ -24,7 +24,7 @@ type moving struct{ at time.Time }
 
 func (m *moving) now() time.Time { return m.at }
 
-// applied is an observer that takes updates without running, and its events.
+// applied is an observer that applies updates without running, and its events.
 type applied struct {
 	*Observer
 	clock *moving
@@ -78,7 +78,7 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	expect(t, "still", a.reports(t), "")
 }
 
-// What reading shows of contenders that were only listed is not an event, and no grant that was seen.
+// Reading contenders that were only listed before causes no event, and dates no grant.
 func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 	listed := func(names ...string) (nodes []Znode) {
 		for _, n := range names {
@@ -112,7 +112,7 @@ func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 	}
 }
 
-// When the backend's clock becomes known, or is set, the grants that we saw are as old as they were.
+// When the backend's clock becomes known or is set, the grants that we saw keep their age.
 func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -165,7 +165,8 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	expect(t, "long after", a.reports(t), "released 12")
 }
 
-// A sandbox ends a session at once: without a notice from us nothing distinguishes that from a release.
+// A sandbox ends a session at once. Unless we announce it, nothing distinguishes that from a
+// release.
 func TestASessionThatWeEndIsKnown(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -178,7 +179,7 @@ func TestASessionThatWeEndIsKnown(t *testing.T) {
 	expect(t, "of another backend, and taken back", a.reports(t), "released 12")
 }
 
-// A temporary lock is gone once it is free, even if that is seen late, and it may come again.
+// A temporary lock is gone once it is free, even if we see that late, and it may come back.
 func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")
@@ -241,7 +242,7 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 			}
 		})
 	}
-	// Long after the backend was found again the lock has been looked at.
+	// Long after the backend was found again, the lock has been read.
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.send(1, Update{Backend: &down})
@@ -299,7 +300,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	must.Equal(t, a.reports(t), "", "reported again")
 }
 
-// A release is certain only where the session cannot have run out instead.
+// A release is certain only if the session cannot have expired instead.
 func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	known := *zkUp
 	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
@@ -339,7 +340,7 @@ func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
 	}
 }
 
-// Following the events from an empty lock on yields its holders and waiters.
+// Replaying the events of a lock that was empty yields its holders and waiters.
 func TestEventsTellTheWholeStory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a := applying(t)
@@ -380,7 +381,8 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 	}
 }
 
-// A finding that goes and comes with every change of hands is reported once, and its end when it stays away.
+// A finding that comes and goes with every change of hands is reported once, and its end only when
+// it stays away.
 func TestFindingsThatComeAndGoAreReportedOnce(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c *Case) []Finding {

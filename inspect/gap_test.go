@@ -26,8 +26,8 @@ func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
 	}
 }
 
-// After a gap the masters of a Redlock are read one after the other: that one of them was, does not date what
-// the others said.
+// After a gap, the masters of a Redlock are read one after the other. Reading one of them does not
+// date the others' answers.
 func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T) {
 	id := ID{"five", "k"}
 	key := func(values string, read ...int) *Lock {
@@ -128,7 +128,7 @@ func TestGapsAreReported(t *testing.T) {
 			}
 		})
 	}
-	// A contender that was never seen was not lost sight of.
+	// A contender that was never seen cannot be lost from sight.
 	down.FirstPass = false
 	a := applying(t)
 	a.send(0, Update{Backend: &down})
@@ -138,7 +138,7 @@ func TestGapsAreReported(t *testing.T) {
 	}
 }
 
-// A grant between two readings that are far apart has no instant.
+// A grant between two readings that are far apart is not dated.
 func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
 	for _, unseen := range []time.Duration{time.Second, 20 * time.Second} {
 		for name, before := range map[string]string{"a key that was free": "-", "a new key": ""} {
@@ -160,7 +160,7 @@ func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
 	}
 }
 
-// A second gap, before what changed in the first was read, does not make that any younger.
+// A second gap, before we read what changed in the first, does not make those changes any younger.
 func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
 	up := *zkUp
 	gap := func(from, until int) Update {
@@ -204,7 +204,7 @@ func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
 	}
 }
 
-// A lock in a place that was not watched before may have been there all the time.
+// A lock in a place not watched before may have been there all the time.
 func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}})
@@ -261,7 +261,7 @@ func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 	}
 }
 
-// A restarted server has forgotten who was connected, even if neither clock nor sessions are known.
+// A restarted server has forgotten its connections, even if neither clock nor sessions are known.
 func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 	restarted := *zkUp
 	restarted.DisturbedAt = now.Add(5 * time.Second)

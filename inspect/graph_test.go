@@ -12,8 +12,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// chain is a lock of these contenders in queue order, the first of which holds; "a" is a session of that label, "?" one
-// without a known client, "r:a" a reader. A ! before the name marks a lock of Redis, with a process.
+// chain is a lock of these contenders in queue order; the first holds. "a" is a session with that
+// label, "?" one without a known client, "r:a" a reader. A ! before the name marks a Redis lock,
+// with a process.
 func chain(name string, words ...string) *Lock {
 	l := &Lock{ID: ID{"zk", "/" + name}, Kind: KindMutex}
 	reading := true
@@ -83,7 +84,8 @@ func TestFindCycles(t *testing.T) {
 	}
 }
 
-// However many owners there are, those in several locks are found, before and behind the many that are in one.
+// However many owners there are, those in several locks are found, before and after the many in
+// only one.
 func TestFindCyclesAmongManyOwners(t *testing.T) {
 	deadlock := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	var others []*Lock
@@ -117,7 +119,7 @@ func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	}
 }
 
-// To free a hold ends a cycle; the one that costs the least is the one for which the fewest wait, then the youngest.
+// The cheapest hold of a cycle has the fewest waiters and, among equals, is the youngest.
 func TestTheCheapestHoldOfACycle(t *testing.T) {
 	counted := func(l *Lock, since time.Time) *Lock {
 		for i := range l.Holders {
@@ -187,7 +189,8 @@ func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
 	}
 }
 
-// The threads of a session are told apart by their labels: the wait of one does not hold up what another holds.
+// The threads of a session are told apart by their labels: one thread's wait does not block
+// another's hold.
 func TestCulpritsAreThreads(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "y")}
 	locks[1].Waiters[0].Owner.Session = locks[0].Holders[0].Owner.Session
@@ -201,8 +204,8 @@ func TestCulpritsAreThreads(t *testing.T) {
 	}
 }
 
-// The observer finds a deadlock once it has lasted for a second, hands it to the rules, and sees it end. A
-// lock that changes hands all the time is in none.
+// The observer finds a deadlock once it has lasted for a second, passes it to the rules, and sees
+// it end. A lock that keeps changing hands is in none.
 func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(time.Now, src)

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A lock may go while the table of its watches is read.
+// A lock may go while its watch table is read.
 func TestATableOfALockThatIsGoneIsNotKept(t *testing.T) {
 	a := applying(t)
 	there := queueOf(t, "11 12")
@@ -30,7 +30,7 @@ func TestATableOfALockThatIsGoneIsNotKept(t *testing.T) {
 	must.Equal(t, len(p.covered), 0, "tables are kept of no lock")
 }
 
-// The end of a holder that was freed may never be seen, and who it was may never be asked.
+// We may never see the end of a holder that we freed, so its entry must not stay for ever.
 func TestWhatWeEndedIsForgotten(t *testing.T) {
 	a := applying(t)
 	for i := range 1000 {
@@ -43,7 +43,8 @@ func TestWhatWeEndedIsForgotten(t *testing.T) {
 	}
 }
 
-// Locks that come and go under ever new names leave little of each but the name. What that takes is in the budget, too.
+// Locks that come and go under new names leave little more than the name. The budget includes
+// that.
 func TestNamesOfThePastAreInTheBudget(t *testing.T) {
 	const budget = 1 << 20
 	name := strings.Repeat("x", 2000)
@@ -67,7 +68,7 @@ func TestNamesOfThePastAreInTheBudget(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// Servers come under ever new addresses: of those that are gone only so many are remembered.
+// Servers come under ever new addresses, and only some of those that are gone are remembered.
 func TestRunsOfServersThatAreGoneAreForgotten(t *testing.T) {
 	var k cluster
 	for i := range 10_000 {

@@ -100,7 +100,7 @@ func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
 	}
 }
 
-// Readers hold the lock together: one that is granted first takes nothing from another.
+// Readers hold the lock together: granting one first does not overtake another.
 func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	a := applying(t)
 	key := func(holder string, mode recipe.Mode, waiters ...Contender) *Lock {
@@ -140,8 +140,8 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 	}
 }
 
-// Five masters that are renewed, or read, one after the other prolong the quorum's time to live several times
-// in a moment.
+// Five masters that are renewed, or read, one after the other extend the quorum's TTL several
+// times in a moment.
 func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	a := applying(t)
 	const ttl = 6 * time.Second
@@ -173,7 +173,8 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 	}
 }
 
-// A reading that took long is off by as much: that is not a renewal, and a true one is dated by its key.
+// A slow reading is off by its duration. That is not a renewal, and a real renewal is dated by its
+// key.
 func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -193,8 +194,8 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 	}
 }
 
-// Of few intervals that differ the longer is taken for the usual one: a client that renews twice in a row has
-// not stopped after that.
+// If the few intervals differ, the longer counts as the usual one: a client that renews twice in a
+// row has not stopped after that.
 func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -210,7 +211,7 @@ func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
 	}
 }
 
-// A renewal that could not be seen was not missed.
+// A renewal that we could not see was not missed.
 func TestAGapMissesNoRenewal(t *testing.T) {
 	a := applying(t)
 	key := func(second, until int) []*Lock {
@@ -246,7 +247,7 @@ func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 	}
 }
 
-// A master that comes and goes changes for how long a quorum lasts, and is not a renewal.
+// A master that comes and goes changes the time that a quorum lasts, but that is not a renewal.
 func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -267,7 +268,7 @@ func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
 	}
 }
 
-// The locks that went last keep their histories, however often others come and go.
+// The locks that went last keep their histories, and older ones are dropped.
 func TestHistoriesOfFormerLocksAreBounded(t *testing.T) {
 	a := applying(t)
 	come := func(path string, second int) {

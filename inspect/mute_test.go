@@ -7,7 +7,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A finding that is muted stays, marked, until the mute's end; no other of the lock, and none of another lock, is.
+// A muted finding stays, marked, until the mute ends. Other findings and other locks are not
+// affected.
 func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	o := NewObserver(func() time.Time { return now })

@@ -105,8 +105,8 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
-	// The same waiter behind the same predecessor after the table: its watch is missing. A newer
-	// waiter's is unknown.
+	// The same waiter is behind the same predecessor after the table, so its watch is missing. A
+	// newer waiter's watch is unknown.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
 	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
@@ -193,7 +193,7 @@ func (dying) Run(ctx context.Context, emit func(Update)) error {
 
 func (dying) Focus([]ID) {}
 
-// Failures while we are ending do not count, neither in the last snapshot nor as errors.
+// Failures while we are shutting down do not count, neither in the last snapshot nor as errors.
 func TestOurOwnEndIsNoFailure(t *testing.T) {
 	for range 50 {
 		o := NewObserver(func() time.Time { return now }, dying{})

@@ -25,8 +25,8 @@ func heldBy(prefix string, counts ...int) []*Lock {
 	return locks
 }
 
-// A client is an outlier by what three quarters of its peers have, whatever a few others have; not among a
-// few, nor with little.
+// A client is an outlier compared with three quarters of its peers, whatever a few others have.
+// Few peers or few entries are not enough.
 func TestOutliers(t *testing.T) {
 	peers := func(each, n int, more ...int) []int { return append(slices.Repeat([]int{each}, n), more...) }
 	possible := heldBy("/locks/", peers(1, 20, 500)...)
@@ -77,7 +77,7 @@ func withoutOwners(locks []*Lock) func(func(*Lock) bool) {
 	}
 }
 
-// An observer shows its rules the outliers of a backend while it watches, and no longer once they are none.
+// An observer shows its rules a backend's outliers while it watches, until there are none.
 func TestOutliersReachTheRules(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(func() time.Time { return now }, src)

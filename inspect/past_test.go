@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// filmed is an observer whose snapshots go into a past, by its own clock.
+// filmed is an observer whose snapshots are added to a past, by its own clock.
 type filmed struct {
 	*Observer
 	past *Past
@@ -83,7 +83,8 @@ func TestAStepEndsAsItDid(t *testing.T) {
 	must.Equal(t, holderAt(f.past, id, now.Add(5*time.Second)), "", "held it before it was there")
 }
 
-// A lock that changes all the time pushes out nothing of a quiet one, and the past stays within its budget.
+// A lock that changes all the time displaces nothing of a quiet one, and the past stays within its
+// budget.
 func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
@@ -172,7 +173,8 @@ func TestThePastEnds(t *testing.T) {
 	}
 }
 
-// Given the differences between its moments an observer sees what there was: a recording can be made of them.
+// Applying the differences between its moments restores a snapshot, so a recording can be made of
+// them.
 func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	rules := []Rule{
 		{Name: "held", Lock: func(c *Case) []Finding {
@@ -207,7 +209,7 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 		again.publish()
 		before = s
 	}
-	// Who held a lock at the first moment was granted it before.
+	// The holders at the first moment were granted before it.
 	earlier := cmpopts.IgnoreFields(Lock{}, "Observed")
 	alike := []cmp.Option{earlier, cmpopts.EquateEmpty(), cmp.AllowUnexported(Lock{}, Contender{})}
 	if diff := cmp.Diff(slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks()), alike...); diff != "" {
@@ -216,7 +218,7 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	must.Equal(t, locks, 3+30, "locks were reported")
 }
 
-// Pages that were split, emptied or left alone: differences lists what changed, and only that.
+// The differences list exactly what changed, whether pages were split, emptied or left alone.
 func TestDifferencesOfTables(t *testing.T) {
 	var tab table
 	lock := func(i int) *Lock { return &Lock{ID: ID{"zk", fmt.Sprintf("/%05d", i)}} }

@@ -27,8 +27,8 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	must.True(t, asked <= 100, "a quiet month took", asked, "rounds")
 }
 
-// A film has what changed, step by step as of its own time, the events with it, and the end; also of a long
-// time without updates.
+// A film has the changes, step by step by its own clock, with their events, and the end. That
+// includes a long time without updates.
 func TestFilm(t *testing.T) {
 	at := now
 	o := NewObserver(func() time.Time { return at }, script{})

@@ -146,7 +146,8 @@ func FuzzDirectory(f *testing.F) {
 	})
 }
 
-// A leader is meant to hold: directories named after an election are elections, whatever library queues there.
+// A leader should hold: directories named after an election are elections, whatever library queues
+// there.
 func TestElectionsByTheirPath(t *testing.T) {
 	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
 	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {

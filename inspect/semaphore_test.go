@@ -191,7 +191,8 @@ func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
 	return l
 }
 
-// A client of a semaphore is in its queue by one entry and holds by another: that is not coming and going.
+// A semaphore's client queues with one entry and holds with another, which is not coming and
+// going.
 func TestASemaphoresClientsAreFollowed(t *testing.T) {
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
@@ -250,7 +251,8 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 	}
 }
 
-// Who gives up while another is granted has left, and so has one that holds a permit and gives up on a second.
+// A client that gives up while another is granted has left. So has a holder of a permit that gives
+// up on a second.
 func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 	permit := func(session, czxid int64) Znode {
 		z := node(fmt.Sprintf("%032x", session), session)

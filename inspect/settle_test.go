@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// halfway is a rule about what one look may see halfway: it finds what *evidence says, as of *read seconds;
-// nothing while empty.
+// halfway is a rule about a state that one look may catch halfway. It finds *evidence, as of *read
+// seconds, and nothing while that is empty.
 func halfway(evidence *string, read *float64) []Rule {
 	return []Rule{{
 		Name: "halfway",
@@ -22,8 +22,7 @@ func halfway(evidence *string, read *float64) []Rule {
 	}}
 }
 
-// looks stands for a lock of which the rule halfway finds what there is to be seen, and the second in which
-// it was read.
+// looks controls what the rule halfway finds in a lock, and the second at which it was read.
 type looks struct {
 	evidence string
 	read     float64
@@ -47,7 +46,7 @@ func (a *applied) pass(from, to float64) {
 
 func secondsOn(n float64) time.Time { return now.Add(time.Duration(n * float64(time.Second))) }
 
-// findings are the events of findings that were published since the last time.
+// findings returns the finding events published since the previous call.
 func (a *applied) findings(t *testing.T) (list []Event) {
 	t.Helper()
 	if len(a.sub.signal) == 0 {
@@ -62,7 +61,8 @@ func (a *applied) findings(t *testing.T) (list []Event) {
 	return list
 }
 
-// What one look may have seen halfway is reported when a second one, SettleFor later, has seen the same.
+// What one look may catch halfway is reported once a second look, SettleFor later, has seen the
+// same.
 func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 	var l looks
 	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}

@@ -45,7 +45,8 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that is not there")
 }
 
-// A session was dated by the server that its client is connected to, whose clock is not the leader's.
+// A session is dated by the server that its client is connected to, whose clock may differ from
+// the leader's.
 func TestASessionIsAsOldAsItsServerSays(t *testing.T) {
 	b := &Backend{
 		Name: "zk", Kind: ZooKeeper, Clock: LeaderClock{From: 1, Known: true, Offset: time.Hour},

@@ -9,7 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// suspecting are rules about a suspect target, and about leftovers while it is none.
+// suspecting returns a rule about a suspect target, and one about leftovers while it is not
+// suspect.
 func suspecting(asOf func(*Case) time.Time) []Rule {
 	return []Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {
 		if b.Spread.Suspect() {
@@ -24,7 +25,8 @@ func suspecting(asOf func(*Case) time.Time) []Rule {
 	}}}
 }
 
-// found are the rules that found something in locks and in the backend redis, with the locks' names.
+// found lists the rules that found something in locks and in the backend redis, with the locks'
+// names.
 func (a *applied) found() string {
 	var rules []string
 	for l := range a.locks.all() {
@@ -43,8 +45,8 @@ func keyAt(name, votes string, second float64) *Lock {
 	return KeyLock(ID{"redis", name}, ballots(votes), secondsOn(second))
 }
 
-// A backend of which every lock stands on one master is reported once all of it was looked at and it has lasted, and
-// no longer.
+// A backend whose locks are each on one master is reported once all of it was read and this has
+// lasted, and no longer than that.
 func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)
@@ -65,8 +67,8 @@ func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
 	expect(t, "with one left", a.found(), "b leftover")
 }
 
-// A suspect target stays one while a few of its locks are on several masters, and many locks tell before the first
-// pass has ended.
+// A target stays suspect while a few of its locks are on several masters. With many locks the
+// verdict comes before the first pass has ended.
 func TestASuspectTargetStaysOne(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A source's facts from before this process was paused are dated then, although they are applied when it goes
-// on; and later events were not seen.
+// Facts that a source read before this process was paused are dated then, although they are
+// applied after the pause. Later events count as unseen.
 func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -37,7 +37,7 @@ func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 	}
 }
 
-// A backend that fell silent was last seen when it was last heard, not when that was noticed.
+// A backend that fell silent was last seen when we last heard from it, not when we noticed.
 func TestNobodyLookedSinceABackendWasLastHeard(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -72,7 +72,7 @@ func TestAnObserverThatStoodStillWaitsForItsSources(t *testing.T) {
 	}
 }
 
-// The kept past knows its gaps.
+// The past knows its gaps.
 func TestThePastKeepsItsGaps(t *testing.T) {
 	past := NewPast(10*time.Minute, time.Millisecond, 1<<30)
 	gap := Gap{Backend: "zk", From: now.Add(8 * time.Second), Until: now.Add(41 * time.Second)}

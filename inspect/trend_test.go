@@ -43,8 +43,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// A backend's number is the mean over each step; the time before watching, that after now, and what is not
-// known are -1.
+// A backend's number is the mean over each step. It is -1 before we watched, after now, and if
+// unknown.
 func TestBackendTrend(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A lock is free only where it was seen that no client holds it.
+// A lock is free only if we saw that no client holds it.
 func TestNobodySeenIsNotFree(t *testing.T) {
 	now := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	unseen := func(a Aspect, where ...string) (list []Unseen) {

@@ -87,7 +87,8 @@ func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
 	}
 }
 
-// Permits of a semaphore are not rivals: two clients whose attempts failed half-way do not split a quorum.
+// A semaphore's permits do not compete: two clients whose attempts failed halfway do not split a
+// quorum.
 func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 	semaphore := func(members ...string) Vote {
 		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}
@@ -111,8 +112,8 @@ func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 	}
 }
 
-// The queue of a mutex may be read before its first was granted, and the key after it: no client waits for what
-// it holds. A reader may wait to become a writer.
+// The queue of a mutex may be read before its first waiter was granted, and the key after that. No
+// client waits for what it holds. A reader may wait to become a writer.
 func TestWhoHoldsAMutexDoesNotWaitForIt(t *testing.T) {
 	for _, tt := range []struct {
 		kind    string

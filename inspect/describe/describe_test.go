@@ -88,7 +88,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// zkCli.sh hands its arguments on as they are, so that a path with a blank is one.
+// zkCli.sh passes its arguments on unchanged, so a path with a blank is one.
 func TestLookAtPathsWithBlanks(t *testing.T) {
 	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/a b"}}
 	want := []Command{
@@ -241,7 +241,7 @@ func TestACountIsNoName(t *testing.T) {
 	}
 }
 
-// What several servers say is behind one another, and nothing of it reaches a terminal unescaped.
+// Errors of several servers are joined on one line, and none reaches a terminal unescaped.
 func TestSeveralErrorsAreOneLine(t *testing.T) {
 	err := errors.Join(errors.New("master a: refused"), errors.New("master b: \x1b[31mred"))
 	if got, want := OneLine(err), `master a: refused; master b: \u{1b}[31mred`; got != want {

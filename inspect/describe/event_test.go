@@ -23,7 +23,7 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 	}
 }
 
-// Invisible waiters do not count as none.
+// Waiters that we cannot see do not count as zero.
 func TestQueuesThatCannotBeSeen(t *testing.T) {
 	hidden := []inspect.Unseen{{Aspect: inspect.AspectWaiters, Where: "r1", Read: "LRANGE", Right: "+lrange"}}
 	waits := []inspect.Contender{{Name: "w", State: inspect.Waiting}}
@@ -49,7 +49,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 	}
 }
 
-// Of a lock whose library writes no waiters down the servers do not know that no client waits.
+// If a lock's library does not record waiters, the servers cannot tell that no client waits.
 func TestQueueLength(t *testing.T) {
 	votes := []inspect.Vote{{Addr: "a:1", Up: true, Present: true}}
 	for _, test := range []struct {

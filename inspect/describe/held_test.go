@@ -38,7 +38,7 @@ func TestHeldTime(t *testing.T) {
 	}
 }
 
-// A clock of the servers that was not compared with ours gives times that are about so long.
+// Ages by a server's clock that was not compared with ours are approximate.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	zk := &inspect.Backend{Name: "zk", Mode: inspect.ModeOnce, Clock: inspect.LeaderClock{Newest: now}}
@@ -96,7 +96,7 @@ func (s first) Run(_ context.Context, emit func(inspect.Update)) error {
 
 func (first) Focus([]inspect.ID) {}
 
-// What was held when watching began says so, with the one time that is known.
+// A hold from before we watched says so, with the one time that is known.
 func TestAHoldFromBeforeWeStartedSaysSo(t *testing.T) {
 	began := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	id := inspect.ID{Backend: "redis", Path: "k"}
@@ -111,7 +111,8 @@ func TestAHoldFromBeforeWeStartedSaysSo(t *testing.T) {
 	must.Contain(t, view.Verdict(view.Snapshot.Lock(id)), want)
 }
 
-// A hold is over the usual where that is known, and where it is known to be that long; a leader is meant to hold.
+// A hold is too long only if the usual time is known and the hold is known to exceed it. A leader
+// should hold.
 func TestHeldForLongerThanUsual(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	view := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", Mode: inspect.ModeWatch}}, nil), Now: now}

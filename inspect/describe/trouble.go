@@ -69,7 +69,7 @@ func Errors(b *inspect.Backend) []string {
 	return lines
 }
 
-// plain is an error without our own packages' names, which mean nothing to a user.
+// plain removes our own package names from an error, which mean nothing to a user.
 func plain(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

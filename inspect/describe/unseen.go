@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Aspect is the open question if an aspect is unknown.
+// Aspect is the question that an unknown aspect leaves open.
 func Aspect(a inspect.Aspect) string {
 	questions := map[inspect.Aspect]string{
 		inspect.AspectLocks:    "which locks there are",
@@ -45,7 +45,7 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Reasons joins the reasons why these aspects are unknown, each once; empty if all were seen.
+// Reasons lists why these aspects are unknown, each reason once; empty if all were seen.
 func Reasons(list []inspect.Unseen, aspects ...inspect.Aspect) string {
 	var parts []string
 	for _, u := range list {

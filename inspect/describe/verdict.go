@@ -62,8 +62,7 @@ func (v View) minority(l *inspect.Lock) string {
 	}
 }
 
-// unknown gives the reason why the holder is unknown: the refused or failed reads, if a source
-// reported them.
+// unknown says why the holder is unknown: the refused or failed reads, if a source reported them.
 func unknown(l *inspect.Lock) string {
 	if why := Reasons(l.Unseen, inspect.AspectHolders, inspect.AspectVotes, inspect.AspectKind); why != "" {
 		return why
@@ -183,7 +182,7 @@ func counted(l *inspect.Lock, h *inspect.Contender) bool {
 	return h.Mode == recipe.Shared && !Structured(l) && h.Name.Raw() == strconv.Itoa(int(h.Count))
 }
 
-// oneSession: all holders are one client, which both reads and writes.
+// oneSession reports whether all holders are one client, which both reads and writes.
 func oneSession(holders []inspect.Contender) bool {
 	first := holders[0].Owner.Session
 	return first != 0 && !slices.ContainsFunc(holders,
@@ -233,7 +232,8 @@ func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 // Waiting is "2 waiting".
 func Waiting(n int) string { return fmt.Sprintf("%d waiting", n) }
 
-// UnseenWaiters counts the clients that wait without visible entries; empty for none.
+// UnseenWaiters words the number of clients that wait without visible entries; empty if there are
+// none.
 func UnseenWaiters(l *inspect.Lock) string {
 	if l.WaitersAtLeast == 0 {
 		return ""
@@ -243,7 +243,7 @@ func UnseenWaiters(l *inspect.Lock) string {
 
 // Votes of the masters.
 type Votes struct {
-	// Counts of votes by value, the most first.
+	// Counts of votes by value, largest first.
 	Counts []int
 	// Absent masters have no key, Silent ones did not answer.
 	Absent, Silent int
@@ -300,7 +300,7 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	switch {
 	case h.NoExpiry:
 		text += " · never expires"
-	// what the server will do; how long its holder may trust it is less
+	// when the server will delete it; the holder may trust it for less
 	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now):
 		text += " · expires in " + Age(l.Masters[0].ExpiresAt.Sub(v.Now))
 	case l.ValidUntil.IsZero():

@@ -10,15 +10,15 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// Printable makes text safe to print that is already escaped or our own: backslashes stay, everything else is escaped
-// as inspect.Escape does.
+// Printable makes text safe to print that is our own or already escaped. It keeps backslashes and
+// escapes the rest as inspect.Escape does.
 func Printable(s string) string { return text.Printable(s) }
 
-// OneLine is an error as Printable, with the errors of several servers on one line: a line feed
-// would be shown escaped.
+// OneLine formats an error with Printable. The errors of several servers go on one line, since a
+// line feed would be shown escaped.
 func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
-// Count writes a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
+// Count words a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
 func Count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -34,8 +34,8 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-// Owner names the owner of a contender in a word: the label, else the client, host, session or the
-// contender's name. A host that is only a MAC address is passed over.
+// Owner names a contender's owner in a word: the label, else the client, host, session or the
+// contender's name. It skips a host that is only a MAC address.
 func Owner(c *inspect.Contender) string {
 	o := &c.Owner
 	switch {
@@ -61,7 +61,7 @@ func Contender(c *inspect.Contender) string {
 	return text
 }
 
-// BriefOwner is the owner for a sentence that must not run on: with its client, unless its label is long.
+// BriefOwner names the owner for a short sentence: with its client, unless its label is long.
 func BriefOwner(c *inspect.Contender) string {
 	const brief, longest = 36, 64
 	switch w := c.Who(); {
@@ -74,7 +74,8 @@ func BriefOwner(c *inspect.Contender) string {
 	}
 }
 
-// BriefName shortens a contender's name. The end of a znode's name distinguishes it; the beginning is the same for all.
+// BriefName shortens a contender's name. A znode's name is distinct at its end; the beginning is
+// the same for all.
 func BriefName(name inspect.Untrusted) string {
 	const start, end = 12, 20
 	raw := name.Raw()
@@ -96,7 +97,7 @@ func Host(o *inspect.Owner) string {
 	return "host"
 }
 
-// Client is the address of an owner, or else its host; empty if neither is known.
+// Client is an owner's address, or else its host; empty if neither is known.
 func Client(o *inspect.Owner) string {
 	if o.Client != "" {
 		return Printable(o.Client)
@@ -104,7 +105,7 @@ func Client(o *inspect.Owner) string {
 	return o.Host.String()
 }
 
-// Client is the function Client with the host's name instead of its address, if it has one.
+// Client is like the function Client, but prefers the host's name to its address.
 func (v View) Client(o *inspect.Owner) string {
 	n, ok := v.Snapshot.HostName(o)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// advised are the program's own commands in the advice of all rules, a line each.
+// advised lists the program's own commands in the advice of all rules, one per line.
 func advised() string {
 	seen := map[string]bool{}
 	for _, text := range []string{"x", "a b", "it's; `x`"} {

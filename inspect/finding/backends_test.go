@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A master that takes locks without its replicas is named once, whatever locks it has; what has no replicas,
-// needs them or is one is not.
+// A master that takes locks without its replicas is reported once, whatever locks it has.
+// Replicas, and masters that have none or need them, are not reported.
 func TestReplicaFailover(t *testing.T) {
 	t.Parallel()
 	master := func(replicas int, needs bool) inspect.Server {
@@ -41,7 +41,7 @@ func TestReplicaFailover(t *testing.T) {
 	}
 }
 
-// Many directories without children are worth knowing, with the command that finds those that are idle; a few are not.
+// Many empty directories are reported, with the command that finds idle ones; a few are not.
 func TestEmptyLocks(t *testing.T) {
 	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"}}

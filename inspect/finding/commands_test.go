@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Commands in advices name the server that is meant, with what its client needs.
+// Commands in advice name the right server, with the arguments that its client needs.
 func TestCommandsNameTheirServers(t *testing.T) {
 	t.Parallel()
 	reach := map[string]inspect.Reach{

@@ -96,7 +96,8 @@ func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 	return nil
 }
 
-// readable checks what holds for every finding: short advice, and no byte that steers a terminal.
+// readable checks what every finding must satisfy: short advice, and no byte that controls a
+// terminal.
 func readable(t *testing.T, f inspect.Finding) {
 	t.Helper()
 	if f.Message == "" || f.Advice() == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
@@ -115,7 +116,7 @@ func readable(t *testing.T, f inspect.Finding) {
 	}
 }
 
-// everything is a case, and a backend, about which every rule has something to say.
+// everything has cases, and a backend, that together make every rule fire.
 func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	raw := inspect.Untrusted(text)
 	owner := inspect.Owner{Label: raw, Process: inspect.Process{Host: raw}, Session: 7, Client: text}
@@ -231,7 +232,8 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 	return found
 }
 
-// Text from servers is hostile. It must reach no terminal as it is, nor a shell that an advice is pasted into.
+// Text from servers is hostile. It must not reach a terminal unescaped, nor a shell into which
+// advice is pasted.
 func TestHostileNamesStayText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -306,7 +308,7 @@ func TestNothingKnownNothingSaid(t *testing.T) {
 	}
 }
 
-// The same state a moment later gives the same finding, so that nothing is published again for a running clock.
+// The same state gives the same finding a moment later, so a running clock causes no new snapshot.
 func TestFindingsStandStill(t *testing.T) {
 	t.Parallel()
 	cases, backend := everything("x")
@@ -325,8 +327,8 @@ func TestFindingsStandStill(t *testing.T) {
 	}
 }
 
-// A screen of 80 columns has two lines for a message next to the rule's name, and as many for an advice: the usual ones
-// fit.
+// A screen of 80 columns has two lines for a message next to the rule's name, and two for advice.
+// The usual texts must fit.
 func TestFindingsFitTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, f := range findingsIn(everything("web-7.prod")) {

@@ -82,7 +82,7 @@ func (w *watched) do(args ...any) {
 	}
 }
 
-// renew prolongs the key so many times, each when the one before was seen.
+// renew extends the key this many times, each once the previous one was seen.
 func (w *watched) renew(times int, ttl, every time.Duration) {
 	w.t.Helper()
 	beat := time.NewTicker(every)
@@ -135,7 +135,7 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		}
 		w.renew(24, 12*time.Second, 300*time.Millisecond)
 		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
-		// Its process is started again, as is advised: nothing renews the key any more.
+		// Its process is restarted, as advised, so nothing renews the key any more.
 		w.awaitLock("it has run out", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Of contenders of which only the names were listed so far no rule reports anything, whatever the tables hold about
-// others.
+// No rule reports anything about contenders of which only the names were listed, whatever the
+// tables say about others.
 func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
 	t.Parallel()
 	const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"

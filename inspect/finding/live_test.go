@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// A real master with a replica is reported, and no more once it waits for it.
+// A real master with a replica is reported, until it waits for its replica.
 func TestRealMasterWithAReplica(t *testing.T) {
 	t.Parallel()
 	master, replica := servertest.StartRedis(t), servertest.StartRedis(t)

@@ -37,7 +37,8 @@ func target(kind inspect.BackendKind, states string) *inspect.Backend {
 	return b
 }
 
-// Too few masters that can be used are an alarm, and just enough a warning. What may serve others counts as usable.
+// Too few usable masters are an alarm, and just enough a warning. A master that may serve others
+// counts as usable.
 func TestMastersWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	const likely, certain = recipe.Likely, recipe.Certain
@@ -77,7 +78,7 @@ func TestMastersWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// An ensemble is without a quorum when its servers say so, for longer than an election takes.
+// An ensemble has no quorum once its servers have said so for longer than an election takes.
 func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	ensemble := func(states string, voters int, heard time.Duration) inspect.Case {
@@ -120,7 +121,7 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 	})
 }
 
-// A master that dies while another is dead makes a warning an alarm, under the same name.
+// If a second master dies, the warning becomes an alarm with the same name.
 func TestALostQuorumIsOneFinding(t *testing.T) {
 	t.Parallel()
 	var keys []string

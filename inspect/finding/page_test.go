@@ -86,7 +86,7 @@ func TestRulesAreComplete(t *testing.T) {
 // that a test asks itself.
 var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
 
-// Every rule is asked about states in which it fires and about others in which it must not.
+// Every rule is tested with states in which it fires and others in which it must not.
 func TestEveryRuleHasItsStates(t *testing.T) {
 	t.Parallel()
 	files := must.Have(filepath.Glob("*_test.go"))(t)

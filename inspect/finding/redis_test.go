@@ -21,7 +21,7 @@ func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
 
 func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiters[i].Dead = true } }
 
-// By its history a key lives for a minute: one with a minute left was set just now.
+// By its history a key lives for a minute, so one with a minute left was just set.
 func TestSplitQuorum(t *testing.T) {
 	t.Parallel()
 	check(t, "split-quorum", []state{
@@ -128,7 +128,7 @@ func TestNoTTL(t *testing.T) {
 	})
 }
 
-// renewing is a history of a key that was renewed every ten seconds, the last time so long ago.
+// renewing is the history of a key renewed every ten seconds, the last time this long ago.
 func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.History {
 	return past(append([]func(*inspect.History){func(h *inspect.History) {
 		h.LongestTTL = 30 * time.Second

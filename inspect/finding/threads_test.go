@@ -54,7 +54,8 @@ func (k kazooThread) acquire(ctx context.Context, lock string) (node string, err
 	}
 }
 
-// work takes two locks, always in one order, keeps them a while, at most until hold ends, and gives them back.
+// work takes two locks, always in one order, keeps them at most until hold ends, and releases
+// them.
 func (k kazooThread) work(ctx, hold context.Context, first, second string) error {
 	one, err := k.acquire(ctx, first)
 	if err != nil {
@@ -71,8 +72,8 @@ func (k kazooThread) work(ctx, hold context.Context, first, second string) error
 	return errors.Join(k.session.Delete(two, -1), k.session.Delete(one, -1))
 }
 
-// Threads that share sessions and take locks in one order are in no deadlock; two that wait for each other
-// next to them are, soon and as long as they do.
+// Threads that share sessions and take locks in one order are in no deadlock. Two that wait for
+// each other are, soon and for as long as they do.
 func TestThreadsOfSharedSessions(t *testing.T) {
 	t.Parallel()
 	server, root := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}), servertest.UniquePath(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A master that refuses writes is critical where no other can make up for it, and a warning where the others
-// are a quorum.
+// A master that refuses writes is critical if no other can make up for it, and a warning if the
+// others are a quorum.
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	const up, down = inspect.ServerUp, inspect.ServerDown
@@ -57,7 +57,7 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
-// Another reason is another finding: a watch reports it, and both if there are two.
+// A second reason is a separate finding: a watch reports it, and both if there are two.
 func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
 	t.Parallel()
 	at := now

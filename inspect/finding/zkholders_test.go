@@ -176,7 +176,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	})
 }
 
-// datedBy has the contenders dated by a leader's clock.
+// datedBy makes a leader's clock date the contenders.
 func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, Clock: clock}
@@ -184,7 +184,8 @@ func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
 	}
 }
 
-// sessionsKnown has the case know these sessions, all there are or some, as of when their table was read.
+// sessionsKnown gives the case these sessions, all or some, as of the time when their table was
+// read.
 func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Sessions, c.AllSessions, c.SessionsAt = map[int64]inspect.Session{}, all, readAt
@@ -194,19 +195,19 @@ func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func
 	}
 }
 
-// serving has a server have begun to serve so long ago.
+// serving makes a server have begun to serve this long ago.
 func serving(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
 	}
 }
 
-// heard is a session with a timeout of 10 s that a server heard from so long ago.
+// heard is a session with a timeout of 10 s that a server heard from this long ago.
 func heard(id int64, ago time.Duration) inspect.Session {
 	return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
 }
 
-// missed has the holder's session be missing since so long ago, of a timeout of 10 s.
+// missed makes the holder's session, with a timeout of 10 s, missing since this long ago.
 func missed(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		h := &c.Lock.Holders[0]

@@ -22,8 +22,8 @@ func watching(library string, sure recipe.Confidence, answers ...inspect.Confirm
 	return present(l, func(c *inspect.Case) { c.Sessions = sessions })
 }
 
-// Who is not connected watches nothing, and is not told from one whose wake-up is lost where the servers do
-// not say who is connected.
+// A disconnected client watches nothing. If the servers do not list connections, it looks the same
+// as one with a lost wake-up.
 func TestMissingWatchOfWhoMayNotBeConnected(t *testing.T) {
 	t.Parallel()
 	of := func(sessions map[int64]inspect.Session, all bool, unseen ...inspect.Unseen) inspect.Case {

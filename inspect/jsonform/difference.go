@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Difference has the Differences of two snapshots in the form of the contract,
-// docs/diff.schema.json. The names in it identify the snapshots: a file, a moment.
+// Difference formats the Differences of two snapshots as in the contract, docs/diff.schema.json.
+// The names in it identify the snapshots, such as a file or a moment.
 func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 	list, skipped := inspect.Differences(from, to)
 	j := jsonDifference{

@@ -5,7 +5,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Event is one line of watch in the contract's form, its times by the clock of its backend; nil: by ours.
+// Event formats an event as a line of watch, with times by the clock of backend b, or by ours if b
+// is nil.
 func Event(e inspect.Event, b *inspect.Backend) any {
 	offset := b.ClockOffset()
 	j := jsonEvent{Event: e.Kind, At: stamp(e.At.Add(offset)), Certainty: e.Certainty}

@@ -1,4 +1,5 @@
-// Package jsonform writes what inspect knows in the JSON of the contract (docs/snapshot.schema.json).
+// Package jsonform formats inspect's model as the JSON of the contract
+// (docs/snapshot.schema.json).
 package jsonform
 
 import (
@@ -16,11 +17,11 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// SchemaVersion is the version of the JSON that this package writes.
+// SchemaVersion is the version of this package's JSON.
 const SchemaVersion = 1
 
-// Snapshot is a snapshot as the command line prints it: a value for encoding/json in the contract's form, with ages
-// and times to live as of TakenAt. Text from servers is escaped.
+// Snapshot returns a snapshot as the command line prints it: a value for encoding/json in the
+// contract's form. Ages and TTLs are as of TakenAt. Text from servers is escaped.
 func Snapshot(s *inspect.Snapshot) any {
 	d := documentOf(s)
 	for _, l := range byID(s) {
@@ -29,8 +30,8 @@ func Snapshot(s *inspect.Snapshot) any {
 	return d
 }
 
-// Write writes the same, indented by one space, lock by lock: of a large cluster the text is many times
-// larger than the snapshot. Its error is the writer's.
+// Write writes that form, indented by one space, lock by lock, since the text of a large cluster
+// is many times larger than the snapshot. It returns the writer's error.
 func Write(w io.Writer, s *inspect.Snapshot) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	var text bytes.Buffer
@@ -62,7 +63,7 @@ func Write(w io.Writer, s *inspect.Snapshot) error {
 	return out.Flush() // with the error of the first write that failed
 }
 
-// document is the snapshot's without its locks.
+// documentOf is the snapshot's document without its locks.
 func documentOf(s *inspect.Snapshot) document {
 	d := document{Version: SchemaVersion, TakenAt: stamp(s.TakenAt), Backends: []jsonBackend{}, Locks: []jsonLock{}}
 	for _, b := range s.Backends {
@@ -71,7 +72,7 @@ func documentOf(s *inspect.Snapshot) document {
 	return d
 }
 
-// byID are the locks in the order of their IDs as they are written, which may differ from that of the
+// byID returns the locks ordered by their IDs as written, which may differ from the order of the
 // servers' names.
 func byID(s *inspect.Snapshot) []*inspect.Lock {
 	locks := slices.Collect(s.Locks())
@@ -85,8 +86,8 @@ func Lock(s *inspect.Snapshot, l *inspect.Lock) any { return lockJSON(s, l) }
 // Backend is one backend in the same form.
 func Backend(b *inspect.Backend) any { return backendJSON(b) }
 
-// Contender is one contender in the same form, its ages as of at by our clock and that of its backend; nil: by
-// ours alone.
+// Contender is one contender in the same form. Its ages are as of at, by our clock, and use the
+// clock of backend b, or only ours if b is nil.
 func Contender(c *inspect.Contender, at time.Time, b *inspect.Backend) any {
 	return contenderJSON(c, at, b)
 }
@@ -174,8 +175,8 @@ type jsonLock struct {
 	Findings   []jsonFinding     `json:"findings"`
 }
 
-// jsonRenewal is the rhythm of the present holder's renewals, and jsonGrants how often the lock was granted,
-// both as they were watched.
+// jsonRenewal is the rhythm of the current holder's renewals, and jsonGrants the number of grants,
+// both as watched.
 type jsonRenewal struct {
 	Count   int    `json:"count"`
 	EveryMS *int64 `json:"every_ms"`
@@ -188,7 +189,7 @@ type jsonGrants struct {
 	Since string `json:"since"`
 }
 
-// jsonUsual is how long a lock is usually held at most, and who says so: configuration or history.
+// jsonUsual is the longest usual hold, and its origin: configuration or history.
 type jsonUsual struct {
 	MS   int64  `json:"ms"`
 	From string `json:"from"`
@@ -374,7 +375,7 @@ func contenderJSON(c *inspect.Contender, at time.Time, b *inspect.Backend) jsonC
 	return j
 }
 
-// jsonFinding is a finding with the text of its steps.
+// jsonFinding is a finding with the text of its steps added.
 type jsonFinding struct {
 	inspect.Finding
 	Advice string `json:"advice"`
@@ -405,12 +406,12 @@ func optionalStamp(t time.Time) *string {
 
 func whole(d time.Duration) *int64 { return new(d.Milliseconds()) }
 
-// fraction is milliseconds with three decimals.
+// fraction converts a duration to milliseconds with three decimals.
 func fraction(d time.Duration) *float64 {
 	return new(math.Round(float64(d)/float64(time.Microsecond)) / 1000)
 }
 
-// unseen escapes what servers wrote.
+// unseen escapes the servers' text.
 func unseen(list []inspect.Unseen) []inspect.Unseen {
 	escaped := slices.Clone(list)
 	for i := range escaped {

@@ -23,7 +23,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
-// queueOf is a lock of kazoo whose contenders have these sessions, in this order.
+// queueOf is a kazoo lock whose contenders have these sessions, in this order.
 func queueOf(id inspect.ID, sessions ...int64) *inspect.Lock {
 	var nodes []inspect.Znode
 	for i, session := range sessions {
@@ -34,7 +34,7 @@ func queueOf(id inspect.ID, sessions ...int64) *inspect.Lock {
 	return l
 }
 
-// keyOf is a key of Redis with a vote for each word: a value, "-" absent, "!" down.
+// keyOf is a Redis key with a vote for each word: a value, "-" absent, "!" down.
 func keyOf(path string, words ...inspect.Untrusted) *inspect.Lock {
 	var votes []inspect.Vote
 	for i, w := range words {
@@ -77,7 +77,8 @@ func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))), "")
 }
 
-// WriteJSON writes what encoding/json makes of JSON, however many locks there are; the error of a writer is returned.
+// WriteJSON writes what encoding/json makes of JSON, however many locks there are, and returns the
+// writer's error.
 func TestJSONIsWrittenLockByLock(t *testing.T) {
 	backends := []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce}}
 	var locks []*inspect.Lock
@@ -138,8 +139,8 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 	}
 }
 
-// Since when a holder was seen is in the JSON, also where nobody knows since when it holds; and nothing where
-// nobody watched.
+// The JSON says since when we have seen a holder, even if its grant is unknown, and nothing if we
+// did not watch.
 func TestSeenSinceInTheJSON(t *testing.T) {
 	watched, once := keyOf("watched", "x"), keyOf("once", "x")
 	watched.Holders[0].Seen = now

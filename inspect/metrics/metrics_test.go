@@ -60,7 +60,7 @@ func expect(t *testing.T, c *Collector, want string) {
 	}
 }
 
-// Of a server that does not let us in, or was not asked yet, it is not known whether it is up.
+// We do not know whether a server is up if it refuses us or was not asked yet.
 func TestBackendsAreExposed(t *testing.T) {
 	b := &inspect.Backend{
 		Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Degraded, FirstPass: true, Lost: 2,
@@ -172,8 +172,8 @@ func TestLocksAreExposed(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, lockMetrics(t, c)), "")
 }
 
-// Of a backend that is down its own findings are known, and of one that was not read yet nothing; a lock whose
-// waiters are not known has no number of them.
+// The findings of a backend that is down are known; nothing is known of one that was not read yet.
+// A lock with unknown waiters has no number of them.
 func TestUnknownsHaveNoSamples(t *testing.T) {
 	backends := []*inspect.Backend{
 		{Name: "down", State: inspect.Down, FirstPass: true, Findings: []inspect.Finding{{Rule: "no-quorum", Severity: inspect.Critical}}},
@@ -209,7 +209,8 @@ func TestUnknownsHaveNoSamples(t *testing.T) {
 	expect(t, collected(9), "") // before the first snapshot
 }
 
-// The locks with series of their own are the worst, of these the ones with most waiters, of these the first by name.
+// The locks with their own series are the worst, then those with the most waiters, then the first
+// by name.
 func TestTheWorstLocksHaveSeries(t *testing.T) {
 	b := &inspect.Backend{Name: "zk", State: inspect.Connected, FirstPass: true}
 	lock := func(path string, s inspect.Severity, waiters int) *inspect.Lock {

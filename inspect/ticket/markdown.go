@@ -11,10 +11,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// The most waiters and past holds that a ticket lists.
+// Limits of the waiters and past holds that a ticket lists.
 const mostWaiters, mostHolds = 50, 10
 
-// document is a Markdown text that is being written (CommonMark with GitHub's tables).
+// document is Markdown under construction (CommonMark with GitHub's tables).
 type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) {
@@ -26,7 +26,7 @@ func (d *document) heading(level int, title string) {
 	d.line("%s %s\n", strings.Repeat("#", level), title)
 }
 
-// table writes rows of cells below their heads; cells are Markdown already.
+// table writes rows of cells below their heads. The cells are already Markdown.
 func (d *document) table(heads []string, rows [][]string) {
 	d.line("| %s |", strings.Join(heads, " | "))
 	d.line("|%s", strings.Repeat(" --- |", len(heads)))
@@ -36,7 +36,7 @@ func (d *document) table(heads []string, rows [][]string) {
 	d.WriteByte('\n')
 }
 
-// prose turns text that is escaped for terminals into Markdown without marks, links, mentions or HTML.
+// prose converts text escaped for terminals to Markdown without marks, links, mentions or HTML.
 func prose(text string) string {
 	var b strings.Builder
 	text = describe.Printable(text)
@@ -55,7 +55,7 @@ func prose(text string) string {
 	return b.String()
 }
 
-// code makes a code span of text that is escaped for terminals.
+// code converts text escaped for terminals to a code span.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -71,10 +71,10 @@ func code(text string) string {
 	return fence + pad + text + pad + fence
 }
 
-// cell is code for a cell of a table, where a bar would end the cell even inside code.
+// cell is code for a table cell, where a bar would end the cell even inside code.
 func cell(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }
 
-// block is a block of code for a shell.
+// block writes a shell code block.
 func (d *document) block(text string) {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -109,7 +109,7 @@ func (t Ticket) markdown() string {
 	return strings.TrimRight(d.String(), "\n") + "\n"
 }
 
-// writeFacts writes what and when this is about.
+// writeFacts writes the subject and the time of the ticket.
 func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
 		name := cmp.Or(l.Recipe, "no known library")
@@ -132,7 +132,8 @@ func (t Ticket) writeFacts(d *document) {
 	d.WriteByte('\n')
 }
 
-// writeFinding writes the problem, its evidence and the remedy; each command is in a separate block.
+// writeFinding writes the problem, its evidence and the remedy, with each command in its own
+// block.
 func (t Ticket) writeFinding(d *document, f *inspect.Finding) {
 	d.heading(2, fmt.Sprintf("%s: %s", f.Severity, prose(f.Rule)))
 	d.line("%s\n", prose(f.Message))
@@ -279,7 +280,7 @@ func (t Ticket) writeMasters(d *document) {
 	d.table([]string{"master", "vote", "value", "time to live"}, rows)
 }
 
-// writePast lists the last holds that have ended.
+// writePast lists the latest ended holds.
 func (t Ticket) writePast(d *document) {
 	h := t.View.Snapshot.History(t.Lock.ID)
 	if h == nil {

@@ -123,7 +123,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever a server calls things, nothing in a ticket steers the terminal that prints it.
+// Whatever names a server uses, nothing in a ticket controls the terminal that prints it.
 func TestNothingSteersATerminal(t *testing.T) {
 	ticket := of(hostile)
 	for _, form := range Forms() {
@@ -182,7 +182,7 @@ func TestALongQueue(t *testing.T) {
 	}
 }
 
-// The finding that it is about comes first, whatever else is wrong, and is there once.
+// The ticket's own finding comes first, whatever else is wrong, and appears once.
 func TestTheFindingComesFirst(t *testing.T) {
 	s, l := orders()
 	l.Findings = append(l.Findings, inspect.Finding{Rule: "herd", Severity: inspect.Info, Message: "a herd"})

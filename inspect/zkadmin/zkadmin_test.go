@@ -106,8 +106,8 @@ func TestWordsThatAreNotAllowed(t *testing.T) {
 	}
 }
 
-// An answer that ends anywhere before its end must not be taken for a shorter one: the sessions after the cut would be
-// called gone.
+// A truncated answer must not pass for a shorter one, which would make the sessions after the cut
+// look gone.
 func TestWordsThatAreCut(t *testing.T) {
 	const (
 		conns   = " /127.0.0.1:1[1](queued=0,recved=9,sent=9,sid=0x1,lop=PING,est=1,to=40000)\n /127.0.0.1:2[0](queued=0,recved=1,sent=0)\n\n"
@@ -177,7 +177,7 @@ func TestASlowAdminServerLeavesTimeForAWord(t *testing.T) {
 	}
 }
 
-// What our own end cuts short has not failed.
+// A call that we cut short ourselves is not a failure.
 func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 	asked, hang := make(chan struct{}, 1), make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
