@@ -23,7 +23,7 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		says string
 	}{
 		{nil, queue(fixture.Ann, fixture.Bob, fixture.Cat), "ann", "selected · follows the holder"},
-		{nil, queue(fixture.Bob, fixture.Cat), "bob", "selected · a recent holder"},
+		{nil, queue(fixture.Bob, fixture.Cat), "bob", "selected · follows the holder"},
 		{[]string{"j", "k"}, queue(fixture.Bob, fixture.Cat), "bob", "selected · follows this client"},
 		{nil, queue(fixture.Cat), "bob has left the queue", "selected · follows this client"},
 		{nil, queue(fixture.Cat, fixture.Dan, fixture.Bob), "bob", "○ bob · waits"},
@@ -38,24 +38,6 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		wantText(t, m, step.says)
 		fits(t, m)
 	}
-}
-
-// On a busy lock, the selected pane keeps a holder for two seconds.
-func TestABusyChainKeepsItsHolder(t *testing.T) {
-	t.Parallel()
-	now := fixture.Noon
-	m := opened(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Id("zk:/jobs/cart"))
-	for _, step := range []struct {
-		holder fixture.Person
-		want   string
-	}{{fixture.Ann, "● ann · holds"}, {fixture.Bob, "● ann · holds"}, {fixture.Cat, "● ann · holds"}, {fixture.Dan, "● dan · holds"}} {
-		l := fixture.QueueOf("/jobs/cart", time.Minute, step.holder, fixture.Eve)
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{l})})
-		wantText(t, m, step.want)
-		now = now.Add(700 * time.Millisecond)
-	}
-	press(m, "j", "k")
-	wantText(t, m, "follows this client")
 }
 
 // The row of a first in line that watches a waiter behind it shows that watch, as the finding about it does.

@@ -28,9 +28,6 @@ type Pane struct {
 	selected string
 	person   *inspect.Contender
 	moved    bool
-	// kept is the holder's row that has been shown as selected since keptFrom.
-	kept     chainRow
-	keptFrom time.Time
 	widths   widths
 	// heights keep the lines below the parts of the pane in place.
 	heights heights
@@ -84,7 +81,6 @@ func (p *Pane) Show(id inspect.ID) {
 	if id != p.id {
 		p.id, p.list, p.length, p.root = id, widget.Scroller{}, 0, nil
 		p.selected, p.person, p.moved = "", nil, false
-		p.kept = chainRow{}
 		p.widths, p.heights = widths{}, heights{}
 		clear(p.opened)
 	}
@@ -118,7 +114,6 @@ func (p *Pane) SetSize(width, height int) {
 		p.heights = heights{}
 	}
 	p.width, p.height = width, height
-	p.keep()
 	p.drawn = p.draw()
 }
 
@@ -138,7 +133,6 @@ func (p *Pane) refresh() {
 	}
 	p.rows = fold(p.rows, p.opened)
 	p.moveTo(p.follow(l))
-	p.keep()
 }
 
 // Click selects the row at a line of the view; true if it was selected before.
@@ -163,8 +157,8 @@ func (p *Pane) page() int { return max(1, p.height/2) }
 // target is the contender that a release is about: the selected one, or the holder when a master is
 // selected. It is nil if there is none, as for a group.
 func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
-	if r := p.current(); r.contender != nil || r.group != nil {
-		return r.contender
+	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
+		return p.rows[p.list.At].contender
 	}
 	if len(l.Holders) > 0 {
 		return &l.Holders[0]
@@ -372,10 +366,9 @@ func (p *Pane) strip(room int) []widget.Line {
 		return nil
 	}
 	at, selected := lanes.Present(shown), -1
-	if c := p.current().contender; c != nil {
-		selected = slices.IndexFunc(shown, func(l *lanes.Lane) bool {
-			return l.Is(lanes.KeyOf(c)) || l.Present && l.Contender.Name == c.Name
-		})
+	if p.list.At < len(p.rows) && p.rows[p.list.At].contender != nil {
+		name := p.rows[p.list.At].contender.Name
+		selected = slices.IndexFunc(shown, func(l *lanes.Lane) bool { return l.Present && l.Contender.Name == name })
 	}
 	if selected >= 0 {
 		at = selected

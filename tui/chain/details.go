@@ -17,7 +17,7 @@ func (p *Pane) details(l *inspect.Lock) []widget.Line {
 		return nil
 	}
 	lines := []widget.Line{nil, p.section(p.followed())}
-	r := p.current()
+	r := p.rows[p.list.At]
 	if r.gone {
 		return append(lines, p.facts(widget.Span{}, describe.Owner(r.contender), leftWords)...)
 	}

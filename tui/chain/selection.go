@@ -2,7 +2,6 @@ package chain
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 )
@@ -27,37 +26,7 @@ func (p *Pane) follow(l *inspect.Lock) int {
 	return at
 }
 
-// keptFor is the minimum time that a holder stays selected, so that a busy lock can be read.
-const keptFor = 2 * time.Second
-
-// keep selects the row under the cursor, unless it only just started to show another holder.
-func (p *Pane) keep() {
-	if p.moved || p.list.At >= len(p.rows) || p.rows[p.list.At].contender == nil {
-		p.kept = chainRow{}
-		return
-	}
-	r := p.rows[p.list.At]
-	switch {
-	case p.kept.contender != nil && r.key() == p.kept.key():
-		p.kept = r
-	case p.kept.contender == nil || p.Now().Sub(p.keptFrom).Abs() >= keptFor:
-		p.kept, p.keptFrom = r, p.Now()
-	}
-}
-
-// current is the selected row.
-func (p *Pane) current() chainRow {
-	switch {
-	case p.kept.contender != nil:
-		return p.kept
-	case p.list.At < len(p.rows):
-		return p.rows[p.list.At]
-	default:
-		return chainRow{}
-	}
-}
-
-// isOf reports whether a row is about the owner of a contender, perhaps through another entry.
+// isOf reports whether a row is about the owner of a contender, perhaps by another entry.
 func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
 	if r.contender == nil || r.contender.Owner.Label != c.Owner.Label {
 		return false
@@ -69,7 +38,7 @@ func (r chainRow) isOf(c *inspect.Contender, backend string) bool {
 
 // Move moves the cursor.
 func (p *Pane) Move(by int) {
-	p.moved, p.kept = true, chainRow{}
+	p.moved = true
 	p.moveTo(p.list.At + by)
 }
 
@@ -84,13 +53,11 @@ func (p *Pane) moveTo(at int) {
 
 // followed is the heading of the selection, and says what the cursor follows.
 func (p *Pane) followed() string {
-	name, r := "selected", p.current()
+	name, r := "selected", p.rows[p.list.At]
 	switch {
 	case r.contender == nil:
 	case p.moved:
 		name += " " + p.Theme().Glyphs.Dot + " follows this client"
-	case p.rows[p.list.At].key() != r.key():
-		name += " " + p.Theme().Glyphs.Dot + " a recent holder"
 	case r.contender.State == inspect.Holding:
 		name += " " + p.Theme().Glyphs.Dot + " follows the holder"
 	}

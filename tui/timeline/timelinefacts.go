@@ -109,13 +109,13 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 		if h := s.histograms(v); h != nil {
 			lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
 		}
-		follows := "this client"
-		if s.follow {
-			follows = "the holder"
+		title := "selected"
+		if !s.follow {
+			title += " " + s.Theme().Glyphs.Dot + " follows this client"
 		}
-		lines = append(lines, widget.Section(s.Theme(), s.width,
-			"selected "+s.Theme().Glyphs.Dot+" follows "+follows))
-		lines = append(lines, v.Facts(lanes[s.list.At], s.width)...)
+		lines = append(lines, widget.Section(s.Theme(), s.width, title))
+		facts := v.Facts(lanes[s.list.At], s.width)
+		lines = append(append(lines, facts...), make([]widget.Line, max(0, 2-len(facts)))...) // they wrap while it holds
 	}
 	const gap, strips = 1, 3
 	free := s.height - above - len(lanes) - len(lines) - gap - strips
