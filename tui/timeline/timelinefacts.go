@@ -78,6 +78,9 @@ func (s *Screen) fairness(grants int) widget.Line {
 		}
 		queue = queue || l.Left || l.Waits() || l.Granted.After(l.Queued) && !l.Queued.IsZero()
 	}
+	if l := s.Snapshot().Lock(s.id); l != nil && describe.QueueHidden(l) {
+		queue = false
+	}
 	lead := " " + t.Glyphs.Dot + " "
 	switch {
 	case times > 0:
