@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// playhead is the moment of the kept past that is drawn instead of the present.
+// playhead is the moment of the past that is drawn instead of the present.
 type playhead struct {
 	at      time.Time // zero: the present
 	plays   bool
@@ -28,13 +28,13 @@ type playhead struct {
 	giveUp  func()    // ends the look for it; nil: there was none
 }
 
-// The slowest and the fastest playing that keys choose.
+// The slowest and fastest speeds that the keys offer.
 const slowest, fastest = 0.25, 64
 
 // Steps through the past.
 const shortStep, longStep = 5 * time.Second, time.Minute
 
-// inPast reports whether another moment than the present is drawn.
+// inPast reports whether a moment of the past is drawn.
 func (m *Model) inPast() bool { return !m.playhead.at.IsZero() }
 
 // present is the newest snapshot, drawn or not.
@@ -105,8 +105,8 @@ func (m *Model) pastActions() []screen.Action {
 	return append(list, changesAction(m, none), m.saveAction())
 }
 
-// moment is when the selected event happened, or when the selected contender or the lock's holder acquired it. Without
-// one, why is the reason.
+// moment is when the selected event happened, or when the selected contender or the holder
+// acquired the lock. If there is none, why is the reason.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {
@@ -129,7 +129,8 @@ func moment(m *Model) (at time.Time, why string) {
 	}
 }
 
-// seekMoment draws the selected moment a step later, when the lock shows it. If that step is not over yet, it is now.
+// seekMoment draws the state one step after the selected moment, when the lock shows it. If that
+// is still in the future, it draws now.
 func (m *Model) seekMoment() tea.Cmd {
 	at, _ := moment(m)
 	at = at.Add(inspect.PastStep)
@@ -139,7 +140,8 @@ func (m *Model) seekMoment() tea.Cmd {
 	return m.seek(at)
 }
 
-// step moves by a time, from the present, too; past the newest moment it is the present again.
+// step moves by a time span, also from the present. Past the newest moment, it returns to the
+// present.
 func (m *Model) step(by time.Duration) tea.Cmd {
 	from := m.playhead.at
 	if from.IsZero() {
@@ -172,7 +174,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	return m.draw(to, true)
 }
 
-// draw draws a moment of the past. all: it is not a moment soon after the one that is drawn.
+// draw draws a moment of the past. all is set unless it follows soon after the drawn one.
 func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 	s, inexact := m.past.At(to)
 	if s == nil {
@@ -196,7 +198,7 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 	return m.front().Update(m.news())
 }
 
-// toPresent draws the present again, and continues.
+// toPresent returns to the present, and continues from there.
 func (m *Model) toPresent() tea.Cmd {
 	switch {
 	case !m.inPast():
@@ -213,8 +215,8 @@ func (m *Model) toPresent() tea.Cmd {
 	return m.show(m.snapshot)
 }
 
-// play lets the past go on, or stops it, as it does the wait for a moment that is not read yet. At the end of
-// a recording it begins again.
+// play starts or stops playing the past, and cancels the wait for a moment that has not been read
+// yet. At the end of a recording it starts over.
 func (m *Model) play() {
 	switch p := &m.playhead; {
 	case p.ahead: // it is drawn until it is read, and then continues or not
@@ -232,7 +234,7 @@ func (m *Model) play() {
 	m.playhead.moved = m.options.now()
 }
 
-// seekNothing gives up the moment that is sought, and the look for it.
+// seekNothing cancels the request for a moment, and its search.
 func (p *playhead) seekNothing() {
 	if p.giveUp != nil {
 		p.giveUp()
@@ -240,7 +242,7 @@ func (p *playhead) seekNothing() {
 	p.sought, p.giveUp = time.Time{}, nil
 }
 
-// advance plays on to where the playhead is by now.
+// advance draws the moment that the playhead has reached.
 func (m *Model) advance() tea.Cmd {
 	if !m.inPast() || !m.playhead.plays || !m.playhead.sought.IsZero() {
 		return nil
@@ -255,7 +257,8 @@ func (m *Model) advance() tea.Cmd {
 	return m.toPresent()
 }
 
-// changeSpeed doubles or halves the speed, and says so: while paused, nothing else shows it.
+// changeSpeed doubles or halves the speed and returns a message about it, since nothing else
+// shows it while paused.
 func (p *playhead) changeSpeed(by float64) (said string) {
 	if to := p.speed * by; to < slowest && by < 1 || to > fastest && by > 1 {
 		return p.speedWords() + " is as far as it goes"
@@ -264,7 +267,7 @@ func (p *playhead) changeSpeed(by float64) (said string) {
 	return "the past plays " + p.speedWords()
 }
 
-// speedWords are x1, x4 or x1/2.
+// speedWords is the speed, such as x1, x4 or x1/2.
 func (p *playhead) speedWords() string {
 	if n := 1 / p.speed; n > 1 && n == math.Trunc(n) {
 		return fmt.Sprintf("x1/%.0f", n)
@@ -272,9 +275,9 @@ func (p *playhead) speedWords() string {
 	return fmt.Sprintf("x%g", p.speed)
 }
 
-// pastLine is the moment that is drawn, between the first that is kept and now or the end of the recording,
-// and how it continues; nothing at the present. Where space is short the bar goes first, and the key to the
-// present last.
+// pastLine shows the drawn moment between the first that is kept and now, or the end of the
+// recording, and how it continues. It is empty at the present. If space is short, the bar is
+// dropped first, and the key to the present last.
 func (f frame) pastLine() []string {
 	if !f.inPast() {
 		return nil
@@ -332,7 +335,7 @@ func (f frame) pastLine() []string {
 	return []string{l.Render(f.width, t.Glyphs.Ellipsis, nil)}
 }
 
-// pastEnd is the end of the line of the past: now, or the end of the recording, as far as that is known.
+// pastEnd is the right end of the line of the past: now, or the end of the recording if known.
 func (f frame) pastEnd() time.Time {
 	if !f.filmed() {
 		return f.newest()

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// listedFor so long a list of connections is good: to list them costs a server some work. Of a contender
-	// that came later it says nothing: for such a one they are listed again, at the earliest after
-	// listedAtLeast.
+	// listedFor is how long a list of connections is valid, since making one costs a server some
+	// work. It lacks contenders that arrived later. For those it is made again, after
+	// listedAtLeast at the earliest.
 	listedFor, listedAtLeast = 30 * time.Second, 5 * time.Second
-	// restsAfter so many times what the last list took, none is wanted; after a refusal for refusedFor:
-	// rights and numbers of connections seldom change.
+	// restsAfter is the minimum time between lists, as a multiple of the time that the last one
+	// took. After a refusal it is refusedFor, since rights and numbers of connections seldom
+	// change.
 	restsAfter = 100
 	refusedFor = 5 * time.Minute
-	// listLimit is for one list of all masters.
+	// listLimit is the time limit for one list of all masters.
 	listLimit = 5 * time.Second
 )
 
-// connections of a backend's clients, as they were listed.
+// connections has the listed connections of a backend's clients.
 type connections struct {
 	wanted, asked time.Time     // when an answer was asked for last, and when this one was
 	took          time.Duration // until it came
@@ -36,7 +37,8 @@ type connections struct {
 	err           error // why some, or all, are missing
 }
 
-// due reports whether they are to be listed again. came: a contender is there that the list is older than.
+// due reports whether to list the connections again. came is set if a contender has arrived since
+// the last list.
 func (c connections) due(now time.Time, came bool) bool {
 	wait := listedFor
 	switch {
@@ -50,7 +52,7 @@ func (c connections) due(now time.Time, came bool) bool {
 	return now.Sub(c.wanted) >= max(wait, c.took*restsAfter)
 }
 
-// connectionsListedMsg has what a backend listed.
+// connectionsListedMsg carries a backend's list.
 type connectionsListedMsg struct {
 	backend string
 	is      connections
@@ -78,8 +80,8 @@ func (w *world) WantPossible(l *inspect.Lock) {
 	}))
 }
 
-// anonymous reports whether there are contenders without a known client, and whether one of them came
-// after a moment.
+// anonymous reports whether there are contenders without a known client, and whether one of them
+// arrived after listed.
 func anonymous(v describe.View, l *inspect.Lock, listed time.Time) (unknown, came bool) {
 	for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 		for i := range list {

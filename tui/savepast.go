@@ -11,14 +11,14 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// pastSavedMsg is the file that the past was written to, or why it was not.
+// pastSavedMsg carries the path of the saved past, or the error.
 type pastSavedMsg struct {
 	path string
 	err  error
 }
 
-// savePastLimit bounds the writing: the kept past is up to some tens of megabytes, and disks may be
-// slow.
+// savePastLimit limits the writing time. The kept past takes up to some tens of megabytes, and
+// disks may be slow.
 const savePastLimit = 2 * time.Minute
 
 func (m *Model) saveAction() screen.Action {
@@ -40,7 +40,7 @@ func (m *Model) saveAction() screen.Action {
 	}
 }
 
-// words say so in the footer.
+// words is the message for the footer.
 func (msg pastSavedMsg) words() string {
 	if msg.err != nil {
 		return "not saved: " + describe.OneLine(msg.err)
@@ -48,13 +48,13 @@ func (msg pastSavedMsg) words() string {
 	return "saved: lockscope replay " + describe.Printable(describe.Quote(msg.path))
 }
 
-// saving asks before the kept past is written to a file.
+// saving asks for confirmation before the kept past is written to a file.
 type saving struct {
 	*Model
 	form widget.Form
 }
 
-// Update takes keys.
+// Update handles keys.
 func (d *saving) Update(msg tea.Msg) (tea.Cmd, bool) {
 	key, ok := msg.(tea.KeyPressMsg)
 	if !ok {

@@ -10,11 +10,11 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Scene is one thing that a demonstration shows.
+// Scene is one step of a demonstration.
 type Scene struct {
 	// Title names it in a word or two; Text describes it with the key that shows it.
 	Title, Text string
-	// Lock that it is about.
+	// Lock is the lock that it shows.
 	Lock inspect.ID
 }
 
@@ -27,7 +27,7 @@ type tour struct {
 	scenes []Scene
 	at     int
 	since  time.Time
-	// stopped: the user has taken over the keys.
+	// stopped is set once the user has taken over.
 	stopped bool
 }
 
@@ -38,7 +38,7 @@ func (g *tour) turn(by int, now time.Time) {
 	g.since = now
 }
 
-// sceneActions change the scene, where there are any.
+// sceneActions are the keys that change the scene, if there are any scenes.
 func (m *Model) sceneActions() []screen.Action {
 	if len(m.tour.scenes) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (m *Model) sceneActions() []screen.Action {
 	}
 }
 
-// tourOn lets the scenes continue, at the present and not paused.
+// tourOn resumes the scenes, at the present and not paused.
 func (m *Model) tourOn() tea.Cmd {
 	var cmd tea.Cmd
 	if m.inPast() {
@@ -66,7 +66,8 @@ func (m *Model) tourOn() tea.Cmd {
 	return cmd
 }
 
-// tourWords say whether the demo plays or is stopped, with the key for the other; empty without scenes.
+// tourWords say whether the demo plays or is stopped, with the key for the other; empty without
+// scenes.
 func (f frame) tourWords() string {
 	switch {
 	case len(f.tour.scenes) == 0:
@@ -86,14 +87,14 @@ func (m *Model) turnScene(by int) {
 	m.showScene()
 }
 
-// showScene goes to the list of locks, and in it to the scene's.
+// showScene selects the scene's lock in the list of locks.
 func (m *Model) showScene() {
 	m.backStack, m.openedFrom = m.backStack[:1], m.inFront
 	m.Later(m.open(screen.Place{Screen: m.backStack[0].Screen, Subject: screen.Subject{Lock: m.tour.scene().Lock}}))
 }
 
-// advanceTour keeps the selection on the scene's lock, and moves on to the next scene after a while,
-// as long as the user presses no key.
+// advanceTour keeps the scene's lock selected, and moves on to the next scene after a while,
+// until the user presses a key.
 func (m *Model) advanceTour() {
 	g := &m.tour
 	if len(g.scenes) == 0 || g.stopped || m.paused || m.HasDialog() || len(m.backStack) > 1 {
@@ -111,12 +112,12 @@ func (m *Model) advanceTour() {
 	}
 }
 
-// recordKey ends the leading: from now on the keys decide.
+// recordKey stops the tour: from now on the user is in control.
 func (g *tour) recordKey(msg tea.KeyPressMsg) {
 	g.stopped = g.stopped || msg.String() != "space"
 }
 
-// caption is the title and the text of the scene or of Options.Caption; empty without either.
+// caption is the scene's title and text, or Options.Caption; empty without either.
 func (f frame) caption() (title, text string) {
 	if len(f.tour.scenes) > 0 {
 		s := f.tour.scene()

@@ -42,7 +42,7 @@ func screenList() []screenEntry {
 	}
 }
 
-// bare makes a screen that needs no option.
+// bare adapts a constructor that needs no options.
 func bare(make func(screen.Context) screen.Screen) func(screen.Context, Options) screen.Screen {
 	return func(c screen.Context, _ Options) screen.Screen { return make(c) }
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// trend caches the samples of a lock's past, in steps that begin at multiples of their length. All but the
-// last one, which continues, are final.
+// trend caches the samples of a lock's past, in steps that begin at multiples of their length.
+// All but the last, unfinished sample are final.
 type trend struct {
 	inspect.Trend
 	from time.Time
@@ -17,7 +17,7 @@ type trend struct {
 // trendsKept limits the trends in memory; no screen has more locks.
 const trendsKept = 300
 
-// Trend adds the steps since its last call from the past.
+// Trend adds the steps since its last call.
 func (w *world) Trend(id inspect.ID) inspect.Trend {
 	const n = screen.TrendCells
 	from := w.now.Truncate(screen.TrendStep).Add(-(n - 1) * screen.TrendStep)

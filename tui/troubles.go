@@ -76,7 +76,7 @@ func (f frame) troubles() widget.Line {
 	if len(all) == 0 {
 		return nil
 	}
-	// The names of all come before the reasons of the first.
+	// All names come before the first backend's reason.
 	var rest widget.Line
 	for i, l := range all[1:] {
 		more := append(append(rest[:len(rest):len(rest)], widget.Span{Text: dot, Style: t.Muted}), l[0])

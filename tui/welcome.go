@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Local are the servers on this machine that answer, as targets, and the ports that were asked.
+// Local has the servers on this machine that answer, as targets, and the ports tried.
 type Local struct {
 	Targets, Tried []string
 }
@@ -25,8 +25,8 @@ type Chosen struct {
 	Target string
 }
 
-// Welcome introduces the program and the ways to name servers, until the user chooses or leaves. look finds
-// the servers on this machine, once; nil offers none.
+// Welcome introduces the program and the ways to name servers, until the user chooses or leaves.
+// look searches for servers on this machine, once; nil offers none.
 func Welcome(
 	ctx context.Context, o theme.Options, look func(context.Context) Local, options ...tea.ProgramOption,
 ) (Chosen, error) {
@@ -40,7 +40,7 @@ func Welcome(
 	return w.chosen, nil
 }
 
-// welcome is the page for a start without any servers named.
+// welcome is the page for a start without servers.
 type welcome struct {
 	theme         *theme.Theme
 	options       theme.Options
@@ -50,16 +50,16 @@ type welcome struct {
 	chosen        Chosen
 }
 
-// localFoundMsg has the servers on this machine that answer.
+// localFoundMsg carries the servers on this machine that answer.
 type localFoundMsg Local
 
-// offeredLocally limits the local servers that are offered: each has a digit.
+// offeredLocally limits the local servers on offer, since each needs a digit.
 const offeredLocally = 6
 
 // Init asks for the background's colour and for local servers, without waiting for either.
 func (w *welcome) Init() tea.Cmd { return tea.Batch(tea.RequestBackgroundColor, w.look) }
 
-// Update ends the page with a key.
+// Update closes the page on a key that makes a choice.
 func (w *welcome) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -91,7 +91,7 @@ func (w *welcome) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return w, nil
 }
 
-// View is the page in the middle of the window.
+// View draws the page in the middle of the window.
 func (w *welcome) View() tea.View {
 	v := tea.NewView(w.content())
 	v.AltScreen = true
@@ -148,7 +148,7 @@ func (w *welcome) lines() []widget.Line {
 	)
 }
 
-// compactLines say the same in a window as narrow as 40 cells.
+// compactLines have the same content for a window as narrow as 40 cells.
 func (w *welcome) compactLines(command func(text, what string) widget.Line) []widget.Line {
 	t := w.theme
 	lines := []widget.Line{
@@ -167,8 +167,8 @@ func (w *welcome) compactLines(command func(text, what string) widget.Line) []wi
 	)
 }
 
-// localLines offer the servers on this machine, and name the ports tried; empty before the search
-// has ended.
+// localLines list the servers on this machine, and the ports tried; empty until the search has
+// ended.
 func (w *welcome) localLines() []widget.Line {
 	t := w.theme
 	if len(w.local.Tried) == 0 {

@@ -26,7 +26,7 @@ type Bulk struct {
 	words     words
 	template  act.Request
 	items     []*act.Item
-	// left names those that are left out, and why.
+	// left lists the omitted locks and the reasons.
 	left []string
 	at   int // the item that is carried out
 	err  error
@@ -45,8 +45,8 @@ type bulkDoneMsg struct {
 	well           bool
 }
 
-// Choice is a lock for a bulk action, and which contender of it; empty: its holder. Waiter: one that waits
-// may be removed. One with a reason, Why, is left out.
+// Choice is a lock for a bulk action, and its contender; empty means its holder. Waiter is set if
+// the contender may be removed while it waits. A choice with a reason, Why, is left out.
 type Choice struct {
 	Lock   *inspect.Lock
 	Owner  inspect.Untrusted
@@ -54,12 +54,12 @@ type Choice struct {
 	Why    string
 }
 
-// NewBulk is the dialog of a forced release of several locks; NewBulkAsk asks their holders to let go.
+// NewBulk returns the dialog for a forced release of several locks.
 func NewBulk(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
 	return newBulk(host, releasers, list, releaseWords)
 }
 
-// NewBulkAsk is the dialog that asks the holders of several locks to let go.
+// NewBulkAsk returns the dialog that asks the holders of several locks to release them.
 func NewBulkAsk(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
 	d := newBulk(host, releasers, list, askWords)
 	for _, item := range d.items {
@@ -68,7 +68,7 @@ func NewBulkAsk(host screen.Context, releasers act.Releasers, list []Choice) *Bu
 	return d
 }
 
-// NewBulkTTL is the dialog that gives the keys of several locks a TTL.
+// NewBulkTTL returns the dialog that sets a TTL on the keys of several locks.
 func NewBulkTTL(host screen.Context, releasers act.Releasers, list []Choice) *Bulk {
 	d := newBulk(host, releasers, list, ttlWords)
 	d.prompts = append([]*prompt{ttlPrompt(&d.template)}, d.prompts...)
@@ -90,8 +90,8 @@ func newBulk(host screen.Context, releasers act.Releasers, list []Choice, w word
 	return d
 }
 
-// itemOf is a choice's item, or the reason why it is left out. Which of several holders is meant has to be
-// chosen on the lock's chain.
+// itemOf is a choice's item, or the reason why it is left out. If there are several holders, the
+// user must choose one on the lock's chain.
 func itemOf(c Choice) (item *act.Item, why string) {
 	l, owner, waiter := c.Lock, c.Owner, c.Waiter
 	switch {
@@ -130,7 +130,7 @@ func (d *Bulk) requestPreviews() tea.Cmd {
 	})
 }
 
-// previewed leaves out the locks whose release is refused already.
+// previewed leaves out the locks whose release is already refused.
 func (d *Bulk) previewed(err error) {
 	d.err, d.phase = err, confirming
 	d.items = slices.DeleteFunc(d.items, func(item *act.Item) bool {
@@ -148,7 +148,7 @@ func (d *Bulk) previewed(err error) {
 	}
 }
 
-// send carries out the next item.
+// send executes the next item.
 func (d *Bulk) send() tea.Cmd {
 	d.sent = true
 	releasers, item, generation, at := d.releasers, *d.items[d.at], d.generation, d.at
@@ -158,7 +158,7 @@ func (d *Bulk) send() tea.Cmd {
 	})
 }
 
-// Update takes keys, pastes and the answers that carry the dialog's generation.
+// Update handles keys, pastes and answers of the dialog's generation.
 func (d *Bulk) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case bulkPreviewedMsg:
@@ -215,7 +215,7 @@ func (d *Bulk) View(width, height int) string {
 	return widget.Box(t, lines, width, height, true)
 }
 
-// counted is the number of locks, and of contenders where it is another.
+// counted is the number of locks, and of contenders if it differs.
 func (d *Bulk) counted() string {
 	locks := map[inspect.ID]bool{}
 	for _, item := range d.items {
@@ -227,7 +227,8 @@ func (d *Bulk) counted() string {
 	return describe.Count(len(d.items), "contender") + " of " + describe.Count(len(locks), "lock")
 }
 
-// parts are the lines that scroll, in so much room, and those below that always fit with the title.
+// parts returns the lines that scroll in the given room, and the tail, which always fits with the
+// title.
 func (d *Bulk) parts(width, height int) (lines, tail []widget.Line, room int) {
 	t := d.Theme()
 	for _, item := range d.items {
@@ -250,7 +251,7 @@ func (d *Bulk) parts(width, height int) (lines, tail []widget.Line, room int) {
 	return lines, tail, max(2, height-4-len(tail))
 }
 
-// notes are the warnings of all previews, each once.
+// notes returns the warnings of all previews, each once.
 func (d *Bulk) notes() []string {
 	var notes []string
 	for _, item := range d.items {

@@ -28,7 +28,7 @@ type Client struct {
 	sent    bool
 }
 
-// clientPreviewedMsg and clientEndedMsg have what a dialog asked for, by its generation.
+// clientPreviewedMsg and clientEndedMsg carry the answers to a dialog, with its generation.
 type clientPreviewedMsg struct {
 	generation int
 	preview    act.ClientPreview
@@ -41,7 +41,7 @@ type clientEndedMsg struct {
 	err        error
 }
 
-// NewClient is the dialog about the client at an address, or with a session, of a backend.
+// NewClient returns the dialog about a backend's client, given by its address or session.
 func NewClient(host screen.Context, ender Ender, backend, client, name string) *Client {
 	d := &Client{ender: ender, request: act.ClientRequest{Backend: backend, Client: client}, name: name}
 	d.flow = newFlow(host, &d.request.Why)
@@ -83,7 +83,7 @@ func (d *Client) send() tea.Cmd {
 	})
 }
 
-// Update takes keys, pastes and the answers that carry the dialog's generation.
+// Update handles keys, pastes and answers of the dialog's generation.
 func (d *Client) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case clientPreviewedMsg:
@@ -141,7 +141,8 @@ func (d *Client) View(width, height int) string {
 	return widget.Box(t, lines, width, height, true)
 }
 
-// parts are the lines of a preview that scroll, in so much room, and those below that always fit with the title.
+// parts returns the preview's lines that scroll in the given room, and the tail, which always
+// fits with the title.
 func (d *Client) parts(width, height int) (lines, tail []widget.Line, room int) {
 	t, p := d.Theme(), &d.shown
 	for i := range p.Seen {

@@ -11,10 +11,10 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// confirmation is an operator's consent: a word is typed, the button chosen and entered. Enter in the field
-// chooses the button once the word is right.
+// confirmation is an operator's consent: the user types a word, moves to the button and presses
+// enter. Enter in the field moves to the button once the word is right.
 type confirmation struct {
-	// does is the button's name, what names the word, and word the word as it is shown.
+	// does is the button's label, what names the word, and word is the word as shown.
 	does, what, word string
 	// accepts reports whether the typed text is the word.
 	accepts func(typed string) bool
@@ -63,8 +63,8 @@ func (c *confirmation) press(msg tea.KeyPressMsg) consent {
 	return undecided
 }
 
-// turn moves on to the next button. Another word than the right one keeps the keys, so that tab and enter do not
-// close the dialog without saying why.
+// turn moves on to the next button. A wrong word keeps the focus, so that tab and enter do not
+// close the dialog without an explanation.
 func (c *confirmation) turn() {
 	switch {
 	case c.focus != onButton && c.matches():
@@ -76,7 +76,7 @@ func (c *confirmation) turn() {
 	}
 }
 
-// lines are the field for the word and the two buttons.
+// lines are the word's field and the two buttons.
 func (c *confirmation) lines(t *theme.Theme) []widget.Line {
 	confirm, cancel := t.Muted, t.Text
 	switch {
@@ -115,7 +115,7 @@ func (c *confirmation) note(t *theme.Theme) widget.Span {
 	return widget.Span{}
 }
 
-// fieldLine has a cursor while the keys go to the field.
+// fieldLine has a cursor while the field has the focus.
 func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {
 	if c.focus != onField {
 		return widget.Line{{widget.TailOf(text.Printable(c.field.Value()), confirmWidth, t.Glyphs.Ellipsis), t.Strong}}
@@ -126,7 +126,7 @@ func (c *confirmation) fieldLine(t *theme.Theme) widget.Line {
 // confirmWidth is the width of the field, in cells.
 const confirmWidth = 70
 
-// actions are the keys, for the footer.
+// actions returns the keys, for the footer.
 func (c *confirmation) actions() []screen.Action {
 	cancel := screen.Action{Shown: "esc", Hint: "cancel"}
 	switch {

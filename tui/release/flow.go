@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// phase of a dialog.
+// phase is a dialog's phase.
 type phase int
 
 const (
@@ -23,24 +23,26 @@ const (
 	finished                // its result is shown, or why there is none
 )
 
-// flow leads a dialog through its phases. Its default is Cancel in each.
+// flow leads a dialog through its phases. Each phase defaults to Cancel.
 type flow struct {
 	screen.Context
 	generation int
 	phase      phase
-	// prompts are still to be answered; refused is the reason why the answer to the first was not taken.
+	// prompts are unanswered. refused is the reason why the last answer to the first was
+	// rejected.
 	prompts []*prompt
 	refused error
 	why     *string // the reason, where production asks for one
 	confirm confirmation
-	// text scrolls the preview; hidden counts the lines out of sight, page is a page of them.
+	// text scrolls the preview. hidden counts the lines outside the window, and page is the
+	// length of a page.
 	text         widget.Scroller
 	hidden, page int
-	// preview and execute begin these phases.
+	// preview and execute start these phases.
 	preview, execute func() tea.Cmd
 }
 
-// newFlow asks in production for a reason first, which goes to *why.
+// newFlow first asks for a reason in production, and stores it in *why.
 func newFlow(host screen.Context, why *string) flow {
 	f := flow{Context: host, generation: host.Number(), why: why}
 	f.askWhy()
@@ -72,7 +74,7 @@ func (f *flow) next() tea.Cmd {
 	return f.preview()
 }
 
-// press takes a key in any phase but the warning.
+// press handles a key in any phase but the warning.
 func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	key := msg.String()
 	leaves := key == "esc" || key == "q" || key == "enter" && f.phase != previewing
@@ -99,7 +101,7 @@ func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	}
 }
 
-// answer takes a key while something is asked for.
+// answer handles a key while a prompt is open.
 func (f *flow) answer(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	p := f.prompts[0]
 	confirmed, closed, changed := p.form.Press(msg)
@@ -135,7 +137,7 @@ func (f *flow) scrolls(key string) bool {
 	return true
 }
 
-// Actions are the dialog's keys, for the footer.
+// Actions returns the dialog's keys, for the footer.
 func (f *flow) Actions() []screen.Action {
 	switch {
 	case f.phase == asking:
@@ -155,7 +157,7 @@ func (f *flow) Actions() []screen.Action {
 	}
 }
 
-// fit keeps the scroll position within lines, if room of them are in sight.
+// fit keeps the scroll position within lines, of which room are visible.
 func (f *flow) fit(lines []widget.Line, room int) {
 	f.hidden, f.page = 0, max(1, room-2)
 	if len(lines) > room {
@@ -164,7 +166,7 @@ func (f *flow) fit(lines []widget.Line, room int) {
 	f.text.Scroll(0, f.hidden, 0)
 }
 
-// scrolled is as much of some lines as there is room for, with the number of the rest.
+// scrolled returns the lines that fit, with the number of the rest.
 func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 	if len(lines) <= room {
 		return lines
@@ -178,7 +180,8 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 	}}))
 }
 
-// consentLines are the field for the word and the two buttons or, where nothing may be done, the reason.
+// consentLines are the word's field and the two buttons or, if the action is not allowed, the
+// reason.
 func (f *flow) consentLines() []widget.Line {
 	t := f.Theme()
 	if why := f.MayAct(); why != "" {
@@ -202,7 +205,7 @@ func (f *flow) labelled(label string, l widget.Line) widget.Line {
 // labelWidth is the room for a label, in cells.
 const labelWidth = 9
 
-// bullets are warnings, wrapped.
+// bullets formats warnings, wrapped.
 func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line
@@ -218,10 +221,10 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
-// sendLines bounds the lines of one request; a longer one is cut.
+// sendLines limits the lines of one request; a longer one is cut.
 const sendLines = 12
 
-// sends are the requests that are sent.
+// sends lists the requests to be sent.
 func (f *flow) sends(width int, commands []string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line

@@ -15,17 +15,17 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Mutes stores which findings are acknowledged, and by whom. Both methods may block. Unmute only
-// uses the lock and the rule of each mute.
+// Mutes stores acknowledged findings and who acknowledged them. Both methods may block. Unmute
+// only uses the lock and the rule of each mute.
 type Mutes interface {
 	Mute(ctx context.Context, list []inspect.Mute) error
 	Unmute(ctx context.Context, list []inspect.Mute) error
 }
 
-// muteLimit bounds keeping a mute: another program may be changing the file.
+// muteLimit limits the time to save a mute, since another program may be changing the file.
 const muteLimit = 10 * time.Second
 
-// Mute is the dialog that mutes findings for a while.
+// Mute is the dialog that mutes findings for some time.
 type Mute struct {
 	screen.Context
 	mutes      Mutes
@@ -36,14 +36,15 @@ type Mute struct {
 	err        error
 }
 
-// MutedMsg has the result of muting or unmuting, with the dialog's generation; 0 means no dialog.
+// MutedMsg carries the result of muting or unmuting, with the dialog's generation; 0 means no
+// dialog.
 type MutedMsg struct {
 	Generation int
 	Text       string // the outcome in words
 	Err        error
 }
 
-// NewMute is the dialog about one finding or, with several, all of them.
+// NewMute returns the dialog about one or several findings.
 func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
 		Rows: []widget.FormRow{
@@ -66,7 +67,7 @@ func muteSpans() []time.Duration {
 	return []time.Duration{30 * time.Minute, time.Hour, 8 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// Update takes keys and the answer.
+// Update handles keys and the answer.
 func (d *Mute) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case MutedMsg:
@@ -113,14 +114,15 @@ func (d *Mute) mute() tea.Cmd {
 	})
 }
 
-// Unmute is the command that unmutes findings; its MutedMsg is the root's.
+// Unmute returns the command that unmutes findings. The root handles its MutedMsg.
 func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
 	return host.Command(muteLimit, func(ctx context.Context) tea.Msg {
 		return MutedMsg{0, "unmuted: " + named(list), mutes.Unmute(ctx, list)}
 	})
 }
 
-// named names findings in a few words, those on one lock or backend by their rules.
+// named describes findings in a few words. If all are on one lock or backend, it lists their
+// rules.
 func named(list []inspect.Mute) string {
 	var rules []string
 	for _, m := range list {
@@ -139,7 +141,7 @@ func placeOf(on inspect.ID) string {
 	return on.String()
 }
 
-// Actions are the dialog's keys, for the footer.
+// Actions returns the dialog's keys, for the footer.
 func (d *Mute) Actions() []screen.Action {
 	if d.busy {
 		return []screen.Action{{Shown: "...", Hint: "wait for the result"}}

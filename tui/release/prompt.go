@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// prompt is something that the dialog asks for before its preview.
+// prompt is a question before the preview.
 type prompt struct {
 	text string
 	form widget.Form // of one row
@@ -24,13 +24,13 @@ func newPrompt(text, label string, accept func(typed string) error) *prompt {
 
 func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.form.Rows[0].Typed.Value())) }
 
-// forTTL makes it the dialog that gives a lock's key a TTL.
+// forTTL turns the dialog into one that sets a key's TTL.
 func (d *Dialog) forTTL() {
 	d.speak(ttlWords)
 	d.prompts = append([]*prompt{ttlPrompt(&d.request)}, d.prompts...)
 }
 
-// ttlPrompt asks for the time to live that a request sets.
+// ttlPrompt asks for the new time to live.
 func ttlPrompt(r *act.Request) *prompt {
 	return newPrompt("How long should the key last, such as 10m?", "TTL", func(typed string) error {
 		ttl, err := time.ParseDuration(typed)
@@ -42,7 +42,7 @@ func ttlPrompt(r *act.Request) *prompt {
 	})
 }
 
-// whyPrompt asks for the reason, which the audit file keeps.
+// whyPrompt asks for the reason, which goes to the audit file.
 func whyPrompt(why *string) *prompt {
 	const asks = "This is production. Why are you doing this? The audit file keeps the reason."
 	return newPrompt(asks, "reason", func(typed string) error {

@@ -13,27 +13,27 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Bounds of a preview and of a release, from the key to the answer.
+// Time limits of a preview and of a release, from the key to the answer.
 const (
 	previewLimit = 10 * time.Second
 	executeLimit = 20 * time.Second
 )
 
-// releasePreviewedMsg has the preview that a dialog asked for, by its generation.
+// releasePreviewedMsg carries a preview to the dialog of its generation.
 type releasePreviewedMsg struct {
 	generation int
 	preview    act.Preview
 	err        error
 }
 
-// ReleaseExecutedMsg has the result of the release that a dialog asked for, by its generation.
+// ReleaseExecutedMsg carries the result of a release to the dialog of its generation.
 type ReleaseExecutedMsg struct {
 	Generation int
 	Result     act.Result
 	err        error
 }
 
-// twoLeaders confirms that the former leader leads on.
+// twoLeaders is what the operator types to accept that the former leader may still lead.
 const twoLeaders = "two leaders"
 
 // words of an action in its dialog.
@@ -51,8 +51,9 @@ var (
 	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Still held", "request"}
 )
 
-// Dialog is the dialog of an action on a contender: a forced release, a TTL, a request to release. Its default
-// is Cancel in every phase: Enter acts only after the path was typed and the button was chosen.
+// Dialog is the dialog of an action on a contender: a forced release, a TTL, or a request to
+// release. Each phase defaults to Cancel. Enter acts only after the user has typed the path and
+// moved to the button.
 type Dialog struct {
 	flow
 	releaser act.Releaser
@@ -68,13 +69,13 @@ type Dialog struct {
 	form widget.Form
 }
 
-// newDialog is the dialog of a forced release.
+// newDialog returns the dialog of a forced release.
 func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *inspect.Contender) *Dialog {
 	owner := c.Name
 	if c.Digest != "" {
 		owner = inspect.Untrusted(c.Digest)
 	}
-	// The preview says so of two leaders, and other words confirm it.
+	// The preview warns of two leaders, and the user must type other words to confirm.
 	request := act.Request{ID: l.ID, Lock: l, Owner: owner, TwoLeaders: true}
 	d := &Dialog{releaser: releaser, target: *c, request: request, words: releaseWords}
 	d.flow = newFlow(host, &d.request.Why)
@@ -89,7 +90,7 @@ func newDialog(host screen.Context, releaser act.Releaser, l *inspect.Lock, c *i
 	return d
 }
 
-// forAsking makes it the dialog that asks a holder to release.
+// forAsking turns the dialog into one that asks a holder to release.
 func (d *Dialog) forAsking() {
 	d.request.Ask, d.request.Wait = true, act.DefaultAskWait
 	d.speak(askWords)
@@ -97,8 +98,8 @@ func (d *Dialog) forAsking() {
 
 func (d *Dialog) speak(w words) { d.words, d.confirm.does = w, w.button }
 
-// Start asks for the preview; for a waiter it first asks whether that is meant, and for what the preview or
-// the audit needs.
+// Start starts the preview. For a waiter it first asks the user to confirm that choice. It also
+// asks for the preview's or audit's missing details.
 func (d *Dialog) Start() tea.Cmd {
 	if d.words == removeWords && !d.request.Waiter {
 		d.phase, d.form = warning, widget.Form{Button: "Preview", At: 1}
@@ -126,7 +127,7 @@ func (d *Dialog) send() tea.Cmd {
 	})
 }
 
-// Update takes keys, pastes and the answers that carry the dialog's generation.
+// Update handles keys, pastes and answers of the dialog's generation.
 func (d *Dialog) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case releasePreviewedMsg:
@@ -174,7 +175,8 @@ func (d *Dialog) key(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 	return nil, closed || msg.String() == "q"
 }
 
-// namesLock reports whether a lock's path was typed, as it is or escaped, with its backend before it or without.
+// namesLock reports whether the user typed a lock's path, plain or escaped, with or without its
+// backend.
 func namesLock(id inspect.ID, typed string) bool {
 	if typed == id.Path {
 		return true
@@ -186,7 +188,7 @@ func namesLock(id inspect.ID, typed string) bool {
 	return typed == id.Path || err == nil && raw == id.Path
 }
 
-// Actions are the dialog's keys, for the footer.
+// Actions returns the dialog's keys, for the footer.
 func (d *Dialog) Actions() []screen.Action {
 	if d.phase == warning {
 		return append(screen.FormActions(&d.form), screen.Action{Shown: "w", Hint: "preview anyway"})

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// widest bounds the dialog's width, in cells, so that its sentences stay readable.
+// widest limits the dialog's width, in cells, so that its sentences stay readable.
 const widest = 86
 
 // View draws the dialog.
@@ -55,8 +55,8 @@ func (d *Dialog) warningLines(width int) []widget.Line {
 	return append(lines, nil, widget.FormButtons(t, &d.form, false))
 }
 
-// person is a contender, with its client and session below its name where they do not fit next to it; none
-// replaces nil.
+// person describes a contender. Its client and session go below its name if they do not fit next
+// to it. none replaces nil.
 func (d *Dialog) person(label string, c *inspect.Contender, none string, width int) []widget.Line {
 	t := d.Theme()
 	if c == nil {
@@ -80,8 +80,8 @@ func (d *Dialog) person(label string, c *inspect.Contender, none string, width i
 	return []widget.Line{name, d.labelled("", widget.Line{{at, t.Muted}})}
 }
 
-// known is a contender with the client that the screen knows behind its session, which the server that was asked does
-// not report.
+// known adds the client that the screen knows for the contender's session, since the server did
+// not report it.
 func (d *Dialog) known(c *inspect.Contender) *inspect.Contender {
 	for _, l := range []*inspect.Lock{d.Snapshot().Lock(d.request.ID), d.request.Lock} {
 		if l == nil || c.Owner.Client != "" {
@@ -109,7 +109,8 @@ func (d *Dialog) SetSize(width, height int) {
 	}
 }
 
-// previewParts are the lines of a preview that scroll, in so much room, and those below that always fit with the title.
+// previewParts returns the preview's lines that scroll in the given room, and the tail, which
+// always fits with the title.
 func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, room int) {
 	t, p := d.Theme(), &d.shown
 	label := "Held by"
@@ -142,7 +143,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	return lines, tail, max(2, height-4-len(tail))
 }
 
-// expiryLines compare the time to live on each master with the one to be set.
+// expiryLines compare each master's current TTL with the new one.
 func (d *Dialog) expiryLines() []widget.Line {
 	var lines []widget.Line
 	for i := range d.shown.Votes {
@@ -156,8 +157,8 @@ func (d *Dialog) expiryLines() []widget.Line {
 	}}))
 }
 
-// overtaken warns that the lock has changed hands since the preview, so that nothing will be done; empty when
-// it has not.
+// overtaken warns that the lock has changed hands since the preview, so that nothing will be
+// done; empty if it has not.
 func (d *Dialog) overtaken() string {
 	l := d.Snapshot().Lock(d.request.Lock.ID)
 	if d.shown.Seen == nil {
@@ -278,7 +279,8 @@ func (d *Dialog) masterLine(m act.MasterResult) widget.Line {
 	}
 }
 
-// afterLines are the lock's present holders: those of the after-check, or newer ones that the screen knows of.
+// afterLines are the lock's current holders: those of the after-check, or newer ones from the
+// screen's snapshot.
 func (d *Dialog) afterLines(width int) []widget.Line {
 	holders := d.result.HoldersAfter
 	l := d.Snapshot().Lock(d.request.Lock.ID)

@@ -11,20 +11,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Action is one thing a key does. The footer and the help are made from lists of them.
+// Action is what a key does. The footer and the help are made from lists of actions.
 type Action struct {
 	// Keys as tea.KeyPressMsg.String spells them.
 	Keys []string
-	// Shown has the keys as help and footer write them, Hint a word or two for the footer (empty: not there),
-	// Help a line.
+	// Shown has the keys as help and footer show them. Hint is a word or two for the footer;
+	// empty hides it there. Help is a line.
 	Shown, Hint, Help string
-	// Moves: it only moves a cursor.
+	// Moves is set if it only moves a cursor.
 	Moves bool
-	// Vital: the footer has it whatever else fits. Late: only behind those that are not.
+	// Vital is set if the footer must always show it. Late actions come after all others.
 	Vital, Late bool
-	// Writes marks what changes something on a server.
+	// Writes is set if it changes something on a server.
 	Writes bool
-	// Disabled returns the reason why it cannot be done now; nil or empty: it can.
+	// Disabled returns the reason why it is disabled; nil or empty if it is not.
 	Disabled func() string
 	Run      func() tea.Cmd
 }
@@ -44,7 +44,7 @@ func Press(host Context, actions []Action, key string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// Why is the reason why the action cannot be done now; empty: it can.
+// Why is the reason why the action is disabled; empty if it is not.
 func (a *Action) Why() string {
 	if a.Disabled == nil {
 		return ""
@@ -52,7 +52,7 @@ func (a *Action) Why() string {
 	return a.Disabled()
 }
 
-// Do makes what an action runs of a function that needs no command.
+// Do adapts a function that needs no command.
 func Do(f func()) func() tea.Cmd {
 	return func() tea.Cmd {
 		f()
@@ -70,7 +70,7 @@ func OpenWhere(host Context, id inspect.ID, b *inspect.Backend) {
 	}
 }
 
-// BackAction goes back to the screen before.
+// BackAction goes back to the previous screen.
 func BackAction(host Context) Action {
 	return Action{
 		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back", Help: "back to where you came from",
@@ -86,7 +86,7 @@ func LeaveAction(leave func()) Action {
 	}
 }
 
-// OnePane is tab where there is one pane: disabled, with that reason.
+// OnePane disables tab on a screen with one pane.
 func OnePane() Action {
 	return Action{
 		Keys: []string{"tab"}, Shown: "tab", Help: "next pane",
@@ -134,8 +134,8 @@ type Hint struct {
 	widget.Line
 }
 
-// Hints offers actions in at most room cells. Those that cannot be done now are dim, and the first to be left out where
-// space is short: pressed, they say why.
+// Hints returns actions that fit into room cells. Disabled ones are dim, and the first to be left
+// out if space is short. When pressed, they say why.
 func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 	var all []Hint
 	var dim []bool
@@ -174,7 +174,7 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 	return shown
 }
 
-// KeysIn writes keys as they are shown with the theme's characters.
+// KeysIn formats keys with the theme's characters.
 func KeysIn(t *theme.Theme, shown string) string {
 	if t.Options.ASCII {
 		return strings.NewReplacer("←→", "left/right", "↑↓", "up/down", "←", "left", "→", "right").Replace(shown)
@@ -182,7 +182,7 @@ func KeysIn(t *theme.Theme, shown string) string {
 	return shown
 }
 
-// HintLine joins the hints to one line.
+// HintLine joins the hints in one line.
 func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
 	var l widget.Line
 	for _, h := range Hints(t, actions, room) {
@@ -191,7 +191,7 @@ func HintLine(t *theme.Theme, actions []Action, room int) widget.Line {
 	return l
 }
 
-// Cannot is a key that a screen has nothing for, with the reason.
+// Cannot is a disabled key, with the reason.
 func Cannot(key, help, why string) Action {
 	return Action{Keys: []string{key}, Shown: key, Help: help, Disabled: func() string { return why }}
 }
@@ -217,7 +217,7 @@ func FormActions(f *widget.Form) []Action {
 	return append(list, cancel)
 }
 
-// TypingActions are the keys while a filter is typed, for the footer.
+// TypingActions are the keys while the user types a filter, for the footer.
 func TypingActions() []Action {
 	return []Action{
 		{Shown: "enter", Hint: "keep the filter"}, {Shown: "esc", Hint: "clear it"}, {Shown: "up/down", Hint: "move"},

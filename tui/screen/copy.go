@@ -77,7 +77,7 @@ func CopyChoices(host Context, l *inspect.Lock, c *inspect.Contender) []describe
 	return some
 }
 
-// Copying is the menu of texts to copy. It keeps those that it was opened with.
+// Copying is the menu of texts to copy. The texts stay the same while it is open.
 type Copying struct {
 	Context
 	Id      inspect.ID
@@ -85,7 +85,7 @@ type Copying struct {
 	list    widget.Scroller
 }
 
-// Update moves and chooses; a figure chooses at once.
+// Update moves and chooses; a digit chooses at once.
 func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 	key, ok := msg.(tea.KeyPressMsg)
 	if !ok {

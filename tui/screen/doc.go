@@ -1,4 +1,3 @@
-// Package screen has the parts of every screen: its interface, its actions, the Context that shows it the
-// program, the dialogs that it opens, and the wording that several screens share: signs, filters, what can be
-// copied, the events.
+// Package screen has what all screens share: their interface, actions, the Context through which
+// they see the program, dialogs, and wording such as signs, filters, texts to copy and events.
 package screen

@@ -14,21 +14,22 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// EventsKept bounds the log.
+// EventsKept limits the log.
 const EventsKept = 5000
 
-// EventLog remembers the events since it was made, the newest last. Events are numbered from 0 as they come, and
-// keep their numbers when others are forgotten. A full log forgets events of the locks that have the most, so that a
-// noisy lock takes no room from a quiet one.
+// EventLog remembers the events since it was created, the newest last. Events are numbered from 0
+// as they arrive, and keep their numbers when others are dropped. A full log drops events of the
+// locks that have the most, so that a noisy lock takes no room from a quiet one.
 type EventLog struct {
 	List  []inspect.Event
 	notes []EventNote // of each in List
 	next  int         // number of the next event
-	// Dropped counts those that were forgotten. Missed counts those that never came, as they were too many at once.
+	// Dropped counts the forgotten events. Missed counts those that never arrived, because there
+	// were too many at once.
 	Dropped, Missed int
-	// Keep bounds the log; 0: EventsKept.
+	// Keep limits the log; 0 means EventsKept.
 	Keep int
-	// Offset is a backend's clock minus ours; nil: none is known.
+	// Offset is a backend's clock minus ours; nil if none is known.
 	Offset func(backend string) time.Duration
 	// forgotten has the newest forgotten event of each lock, and ofAny the newest of all.
 	forgotten map[inspect.ID]forgotten
@@ -44,16 +45,17 @@ type forgotten struct {
 // EventNote is computed from the log when an event comes, since earlier events may be forgotten later.
 type EventNote struct {
 	number int
-	// From is the previous holder of a handover, escaped.
+	// From is the previous holder in a handoff, escaped.
 	From string
-	// took is the length of a hold or a wait that has ended; 0 if unknown. atMost: it may have been shorter.
+	// took is the length of a finished hold or wait; 0 if unknown. atMost is set if it may have
+	// been shorter.
 	took   time.Duration
 	atMost bool
-	// Text that filters search, lower case; made on first use.
+	// Text is the lower-case text that filters search, made on first use.
 	Text string
 }
 
-// Add appends events. It forgets old ones only once in a while.
+// Add appends events. It forgets old ones only occasionally.
 func (l *EventLog) Add(events []inspect.Event) {
 	for _, e := range events {
 		n := EventNote{number: l.next, From: previous(&e)}
@@ -72,7 +74,7 @@ func (l *EventLog) Add(events []inspect.Event) {
 	}
 }
 
-// forget leaves keep events: each lock's newest ones, as many as its share.
+// forget keeps the given number of events: each lock's newest ones, up to its share.
 func (l *EventLog) forget(keep int) {
 	counts := make(map[inspect.ID]int)
 	for i := range l.List {
@@ -126,8 +128,9 @@ func fairShare(counts []int, room int) int {
 	return math.MaxInt
 }
 
-// CompleteFrom returns the time and number of a lock's newest forgotten event or, with the zero ID, of the newest of
-// all. The log is complete after it. If none was forgotten, the time is zero and the number -1.
+// CompleteFrom returns the time and number of a lock's newest forgotten event or, for the zero
+// ID, of the newest of all. The log is complete after it. If none was forgotten, the time is zero
+// and the number -1.
 func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
 	f, ok := l.forgotten[lock]
 	full := len(l.forgotten) >= cmp.Or(l.Keep, EventsKept) // the lock's own may be missing
@@ -140,7 +143,7 @@ func (l *EventLog) CompleteFrom(lock inspect.ID) (at time.Time, number int) {
 	return f.at, f.number
 }
 
-// Until is the log up to a time, for looking only.
+// Until is a read-only view of the log up to a time.
 func (l *EventLog) Until(t time.Time) *EventLog {
 	n := sort.Search(len(l.List), func(i int) bool { return l.List[i].At.After(t) })
 	cut := *l
@@ -151,7 +154,7 @@ func (l *EventLog) Until(t time.Time) *EventLog {
 	return &cut
 }
 
-// End is the number that the next event gets.
+// End is the number of the next event.
 func (l *EventLog) End() int { return l.next }
 
 // Place is the index in List of the first event whose number is at least number; the length of List
@@ -160,10 +163,10 @@ func (l *EventLog) Place(number int) int {
 	return sort.Search(len(l.notes), func(i int) bool { return l.notes[i].number >= number })
 }
 
-// Number is the number of the event at a place in List.
+// Number is the number of the event at an index in List.
 func (l *EventLog) Number(place int) int { return l.notes[place].number }
 
-// At is an event by its number; nil if it was forgotten.
+// At returns an event by its number; nil if it was forgotten.
 func (l *EventLog) At(number int) (*inspect.Event, *EventNote) {
 	i := l.Place(number)
 	if i == len(l.notes) || l.notes[i].number != number {
@@ -224,7 +227,8 @@ func EventWord(e *inspect.Event) string {
 	}
 }
 
-// TookWords are the length of the hold or the wait that an event ends; empty if that is unknown or nothing.
+// TookWords is the length of the hold or wait that an event ends; empty if there is none or it is
+// unknown.
 func TookWords(t *theme.Theme, e *inspect.Event, n *EventNote) string {
 	what := "held "
 	switch e.Kind {

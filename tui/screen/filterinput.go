@@ -11,37 +11,38 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// FilterInput is the filter of a list and the line where it is typed. A screen that has one names it
-// (Filtering), has its actions, and shows it (View).
+// FilterInput is a list's filter and the line where the user types it. A screen with one
+// implements Filtering, and includes its actions and its view.
 type FilterInput struct {
 	Filter
 	Open bool
-	// Move moves the list's cursor while the filter is typed, Changed shows what it lets through now. Chosen,
-	// where it is not nil, is called before the line closes: what the cursor is on was looked for.
+	// Move moves the list's cursor while the user types the filter. Changed applies the filter.
+	// Chosen, unless nil, is called before the line closes, since the user was looking for the
+	// selected item.
 	Move    func(by int)
 	Changed func()
 	Chosen  func()
-	// Words says where a word is searched, next to one that is typed.
+	// Words says where a word is searched. It is shown next to a typed word.
 	Words string
 	parse func(string) Filter
 	field widget.Field
 	good  string // the last text that could be read
 }
 
-// NewFilterInput makes one whose text parse reads: NewFilter for locks, NewWords for anything else.
+// NewFilterInput makes one with a parser: NewFilter for locks, NewWords for anything else.
 func NewFilterInput(parse func(string) Filter) FilterInput { return FilterInput{parse: parse} }
 
-// Wordy reports whether a term is searched in all texts of a thing.
+// Wordy reports whether a term searches all texts of an item.
 func (f Filter) Wordy() bool {
 	return slices.ContainsFunc(f.alternatives, func(terms []term) bool {
 		return slices.ContainsFunc(terms, func(t term) bool { return t.in != nil })
 	})
 }
 
-// Text as typed, not trimmed.
+// Text is the text as typed, not trimmed.
 func (i *FilterInput) Text() string { return i.field.Value() }
 
-// Update takes a key or a paste while the line is open; false: it is closed.
+// Update handles a key or a paste while the line is open; false if it is closed.
 func (i *FilterInput) Update(msg tea.Msg) bool {
 	if !i.Open {
 		return false
@@ -90,14 +91,14 @@ func (i *FilterInput) typed() {
 	i.Changed()
 }
 
-// Set filters by a text, as if it had been typed and kept.
+// Set filters by a text as if the user had typed and kept it.
 func (i *FilterInput) Set(text string) {
 	i.Open = false
 	i.field.Set(text)
 	i.typed()
 }
 
-// Clear closes the line and shows everything again; false when everything was shown before.
+// Clear closes the line and removes the filter; false if there was none.
 func (i *FilterInput) Clear() (changed bool) {
 	changed = i.field.Value() != ""
 	i.Open, i.field, i.Filter, i.good = false, widget.Field{}, Filter{}, ""

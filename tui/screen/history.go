@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// grantsKept bounds the remembered grants of a lock.
+	// grantsKept limits the remembered grants of a lock.
 	grantsKept = 24
-	// FreshFor is how long a lock that changed hands is highlighted.
+	// FreshFor is how long a lock is highlighted after it changed hands.
 	FreshFor = 1500 * time.Millisecond
-	// quietFor is the minimum time between two grants of a lock after which the second is
-	// highlighted. A lock that changes hands all the time is not news.
+	// quietFor is the minimum time since the previous grant for a grant to be highlighted. A lock
+	// that changes hands all the time is not news.
 	quietFor = 10 * time.Second
 )
 
-// Grant is one grant of a lock while we looked.
+// Grant is one grant of a lock that we saw.
 type Grant struct {
 	// Seen by our clock.
 	Seen     time.Time
@@ -28,12 +28,13 @@ type Grant struct {
 	Forced   bool // the holder before was forced out
 }
 
-// History remembers, by the observer's events, the newest grants of locks and the first sight of findings.
+// History remembers the newest grants of locks and the first sight of findings, from the
+// observer's events.
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time
-	// found are the times of findings by place and key, without those that were there when their backend was first
-	// watched, at the time in watched.
+	// found has the times of findings by place and key. It omits those that already existed when
+	// their backend was first watched, at the time in watched.
 	found   map[inspect.ID]map[string]time.Time
 	watched map[string]time.Time
 }
@@ -98,8 +99,8 @@ func FindingPlace(e *inspect.Event) inspect.ID {
 	return e.Lock
 }
 
-// stood reports whether a finding was already in a snapshot, or may have been since its backend was not
-// yet looked at as a whole.
+// stood reports whether a finding was already in a snapshot, or may have been, since its
+// backend's first pass was incomplete.
 func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)
 	switch {
@@ -119,13 +120,13 @@ func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	return slices.ContainsFunc(list, func(f inspect.Finding) bool { return f.Key() == key })
 }
 
-// Keep forgets the locks that are not wanted any more.
+// Keep forgets the locks that are no longer wanted.
 func (h *History) Keep(wanted func(inspect.ID) bool) {
 	maps.DeleteFunc(h.grants, func(id inspect.ID, _ []Grant) bool { return !wanted(id) })
 	maps.DeleteFunc(h.found, func(id inspect.ID, _ map[string]time.Time) bool { return id.Path != "" && !wanted(id) })
 }
 
-// previous is the holder before a handover; empty for other events.
+// previous is the previous holder in a handoff; empty for other events.
 func previous(e *inspect.Event) string {
 	if e.Previous == nil {
 		return ""
@@ -139,7 +140,7 @@ func (h *History) granted(id inspect.ID, g Grant) {
 	h.newest = g.Seen
 }
 
-// Of are the grants of a lock, the newest last.
+// Of returns the grants of a lock, the newest last.
 func (h *History) Of(id inspect.ID) []Grant { return h.grants[id] }
 
 // FoundAt: see Context.
@@ -153,8 +154,8 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock of these grants, after that had not changed
-// hands for a while.
+// FreshGrant reports whether this contender has just got the lock of these grants, after the lock
+// had not changed hands for a while.
 func FreshGrant(grants []Grant, name inspect.Untrusted, now time.Time) bool {
 	for i, g := range grants {
 		if i > 0 && g.Seen.Sub(grants[i-1].Seen) < quietFor {

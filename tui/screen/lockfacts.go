@@ -31,8 +31,9 @@ func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widge
 	return out.Add(t.Text, fmt.Sprintf("%7s", describe.Age(left)))
 }
 
-// HeldSince orders locks by how long they are held: the time of the first holder's grant or, where that is
-// unknown, of its arrival, by the backend's clock, else that from which we saw it hold, by ours.
+// HeldSince sorts locks by how long they have been held. It is the first holder's grant or else
+// its arrival, by the backend's clock. Without either, it is when we first saw it hold, by our
+// clock.
 func HeldSince(l *inspect.Lock) time.Time {
 	switch {
 	case len(l.Holders) == 0:
@@ -55,7 +56,8 @@ func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
 	return held.Duration, held.Known != describe.Unbounded
 }
 
-// Expiry of a held lock or, without a holder, of the last of its votes; zero when never.
+// Expiry is that of a held lock or, without a holder, of the last of its votes; zero if it never
+// expires.
 func Expiry(l *inspect.Lock) time.Time {
 	if len(l.Holders) > 0 {
 		return l.Holders[0].ExpiresAt
@@ -74,7 +76,8 @@ func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }
 
-// AgesOf has the time up to which a lock is known: that of the last reading where its backend is down, which is old.
+// AgesOf has the time up to which a lock is known. If its backend is down, that is its last
+// reading, and old is set.
 func AgesOf(host Context, l *inspect.Lock) (v describe.View, old bool) {
 	v = Ages(host)
 	if b := host.Snapshot().Backend(l.ID.Backend); b != nil && b.State == inspect.Down && !l.ReadAt.IsZero() {
@@ -83,7 +86,7 @@ func AgesOf(host Context, l *inspect.Lock) (v describe.View, old bool) {
 	return v, old
 }
 
-// Verdict is a sentence on the holder of a lock, the time of its hold, and the waiters.
+// Verdict is a sentence about a lock's holder, how long it has held the lock, and the waiters.
 func Verdict(host Context, l *inspect.Lock) string {
 	v, old := AgesOf(host, l)
 	text := v.Verdict(l)
@@ -93,7 +96,8 @@ func Verdict(host Context, l *inspect.Lock) string {
 	return host.Theme().Glyphs.Translate(text)
 }
 
-// Short is a name in so many cells: without the domain that all hosts share, and then cut in its middle.
+// Short cuts a name to a number of cells: first it drops the domain that all hosts share, then it
+// cuts the middle.
 func Short(host Context, name string, cells int) string {
 	if widget.TextWidth(name) > cells {
 		name = text.WithoutDomain(name, describe.SharedDomain(host.Snapshot()))
@@ -101,7 +105,7 @@ func Short(host Context, name string, cells int) string {
 	return text.Middle(name, cells, host.Theme().Glyphs.Ellipsis)
 }
 
-// Say makes a rule's text safe to print, with the signs of the terminal's character set.
+// Say makes a rule's text safe to print, in the terminal's character set.
 func Say(t *theme.Theme, text string) string { return describe.Printable(t.Glyphs.Translate(text)) }
 
 func Scanned(host Context) (n int, busy bool) {
@@ -130,7 +134,7 @@ func BlindBackends(host Context) bool {
 	})
 }
 
-// Instant orders times with the unknown last.
+// Instant makes times comparable, with unknown ones last.
 func Instant(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64

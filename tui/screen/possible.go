@@ -8,25 +8,27 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Possible are connections to Redis that may be a contender's, the most likely first. None is certain: Redis
-// keeps no author of a key.
+// Possible has Redis connections that may be a contender's, the most likely first. None is
+// certain, since Redis does not record who wrote a key.
 type Possible struct {
 	Connections []PossibleConnection
-	// Of counts those that were listed; Unknown has the reason where some, or all, were not, and is empty else.
+	// Of counts the listed connections. Unknown is the reason why some or all are missing, else
+	// empty.
 	Of      int
 	Unknown string
 }
 
-// PossibleConnection is one of them, and the reasons to take it for the contender's, and not to. Its texts are escaped.
+// PossibleConnection is one of them, with the reasons for and against. Its texts are escaped.
 type PossibleConnection struct {
 	Addr, Name   string
 	For, Against []string
 }
 
-// mostPossible connections are shown of a contender.
+// mostPossible limits the connections shown for a contender.
 const mostPossible = 2
 
-// PossibleWords are lines about the connections that may be a contender's; none if they were not asked for.
+// PossibleWords describe the connections that may be a contender's; none if they were not
+// requested.
 func PossibleWords(host Context, l *inspect.Lock, c *inspect.Contender) []string {
 	p, asked := host.Possible(l, c)
 	if !asked {

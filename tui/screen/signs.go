@@ -35,8 +35,8 @@ func ContenderSign(t *theme.Theme, c *inspect.Contender) (widget.Span, string) {
 	}
 }
 
-// You is the mark behind the name of an owner that is this program, which labels what it takes by its host and
-// process; nil for others.
+// You is the mark after the name of an owner that is this program; nil for others. The program
+// labels its locks by host and process.
 func You(t *theme.Theme, o *inspect.Owner) widget.Line {
 	pid := ":" + strconv.Itoa(os.Getpid())
 	if host, ours := strings.CutSuffix(o.Label.Raw(), pid); ours {
@@ -47,7 +47,8 @@ func You(t *theme.Theme, o *inspect.Owner) widget.Line {
 	return nil
 }
 
-// Muted reports whether all findings on a lock are muted, so that it counts as neither well nor in trouble.
+// Muted reports whether all findings on a lock are muted, so that it counts as neither healthy
+// nor in trouble.
 func Muted(l *inspect.Lock) bool { return len(l.Findings) > 0 && describe.Worst(l.Findings) == nil }
 
 // Sign is the glyph of a lock and its style.
@@ -86,7 +87,7 @@ func SeveritySign(t *theme.Theme, s inspect.Severity) widget.Span {
 	}
 }
 
-// FindingSign is the glyph of a finding and its style, which is faint when it is muted.
+// FindingSign is the glyph of a finding and its style, which is faint for a muted one.
 func FindingSign(t *theme.Theme, f *inspect.Finding) widget.Span {
 	mark := SeveritySign(t, f.Severity)
 	if f.Muted != nil {
@@ -95,7 +96,7 @@ func FindingSign(t *theme.Theme, f *inspect.Finding) widget.Span {
 	return mark
 }
 
-// RuleName names the rule of a finding, and says when it is muted.
+// RuleName is the rule of a finding, and says if the finding is muted.
 func RuleName(f *inspect.Finding) string {
 	name := describe.Printable(f.Rule)
 	if f.Muted != nil {

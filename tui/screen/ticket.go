@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// longestCopy is the longest text that goes to the clipboard. Terminals accept at most about
-	// 100 000 characters in base64 (hterm and xterm by default), and silently drop longer text.
+	// longestCopy is the longest text for the clipboard. Terminals accept at most about 100 000
+	// characters in base64 (hterm and xterm by default), and silently drop longer text.
 	longestCopy = 74_000
-	// saveLimit bounds the writing of a file, since a network disk may hang.
+	// saveLimit limits the time to write a file, since a network disk may hang.
 	saveLimit = 10 * time.Second
 )
 
-// TicketAction offers the ticket of what about returns; false: nothing is selected.
+// TicketAction offers the ticket that about returns; false means that nothing is selected.
 func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	return Action{
 		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket",
@@ -65,7 +65,7 @@ type ticketSavedMsg struct {
 	err    error
 }
 
-// Update moves and chooses; a figure copies at once.
+// Update moves and chooses; a digit copies at once.
 func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case ticketSavedMsg:

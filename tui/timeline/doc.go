@@ -1,2 +1,3 @@
-// Package timeline is the screen of one lock over time, with how long waits and holds take and how fair turns are.
+// Package timeline is the screen of one lock over time. It shows how long waits and holds take,
+// and how fair the order of grants is.
 package timeline

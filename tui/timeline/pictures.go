@@ -12,15 +12,16 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// The least screen with the strips of contention, with both of them and the histograms, and with high ones.
+// The minimum heights of a screen with contention strips, with strips and histograms, and with
+// tall ones.
 const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 
 // classWidth is the width of a histogram's class with the gap after it, in cells. The class's least
 // duration is written below it.
 const classWidth = 6
 
-// contention draws the numbers of waiters and holders over the window's time, below the lanes; the waiters as
-// high as the rows allow that lanes leave free.
+// contention draws the numbers of waiters and holders over the window, below the lanes. The
+// waiters' strip is as tall as the free rows allow.
 func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	if s.height < stripsHeight {
 		return nil
@@ -39,7 +40,8 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 			max(mean, 1), t.Holding))
 }
 
-// stripRows is the height of the waiters' strip, in few steps, so that it seldom changes as lanes come.
+// stripRows is the height of the waiters' strip. It has few steps, so that it rarely changes as
+// lanes appear.
 func stripRows(free int) int {
 	switch {
 	case free >= 12:
@@ -51,7 +53,7 @@ func stripRows(free int) int {
 	}
 }
 
-// histograms are the finished waits and holds of the window, next to each other.
+// histograms show the finished waits and holds in the window, next to each other.
 func (s *Screen) histograms(v *lanes.View) []widget.Line {
 	if s.height < histogramHeight {
 		return nil
@@ -72,7 +74,8 @@ func (s *Screen) histograms(v *lanes.View) []widget.Line {
 	return left
 }
 
-// histogram is a line of figures, rows of bars, and the least durations of their classes. Classes that were shown stay.
+// histogram is a line of figures, rows of bars, and the lower bounds of the classes. Classes that
+// were once shown stay.
 func (s *Screen) histogram(
 	name string, sorted []time.Duration, shown *[]time.Duration, width, rows int, style lipgloss.Style,
 ) []widget.Line {

@@ -16,31 +16,31 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Screen shows the waits and holds of one lock over time: a lane a client, or a lane an attempt, in the order
-// of arrival.
+// Screen shows the waits and holds of one lock over time, with one lane per client or per
+// attempt, in order of arrival.
 type Screen struct {
 	screen.Context
 	source        lanes.Source
 	id            inspect.ID
 	width, height int
 	drawn         string
-	// length of the window; 0: fitted to the lock's lanes, and then never shorter than before. end of the window by our
-	// clock; zero: now.
+	// length of the window; 0 if it is fitted to the lock's lanes, and then it never shrinks. end
+	// of the window by our clock; zero means now.
 	length, fitted time.Duration
 	end            time.Time
 	list           widget.Scroller // of the lanes in the window
-	// selected is the lane under the cursor; follow: it follows the lock's holder.
+	// selected is the lane under the cursor. follow is set while it follows the lock's holder.
 	selected lanes.Key
 	follow   bool
 	holder   holder
 	unfolded bool // each attempt has a lane
-	// waits and holds are the classes that the histograms have shown of the lock.
+	// waits and holds are the classes that the lock's histograms have shown.
 	waits, holds []time.Duration
 	ListTop      int // the line of the view where the lanes start
 	room         int // for so many lanes
 }
 
-// leastWindow is the shortest window that is chosen for a lock.
+// leastWindow is the shortest automatic window.
 const leastWindow = 30 * time.Second
 
 func New(host screen.Context) screen.Screen {
@@ -58,7 +58,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 
 func (s *Screen) Title() string { return string(screen.Timeline) }
 
-// SetSize lays the screen out and draws it, as everything is by now.
+// SetSize lays out and draws the screen.
 func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.drawn = s.draw()
@@ -80,7 +80,7 @@ func (s *Screen) LaneView() lanes.View {
 	return lanes.NewView(&s.source, s.id, s.end, cmp.Or(s.length, s.fitted), s.width)
 }
 
-// shown are the lanes in the window; the cursor is put on the selected one.
+// shown returns the lanes in the window, and moves the cursor to the selected one.
 func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	v := s.LaneView()
 	list := v.In(s.lanes())
@@ -108,10 +108,10 @@ type holder struct {
 	since time.Time
 }
 
-// often is the time between two handoffs below which the cursor stays with a client.
+// often is the time between handoffs below which the cursor stays with a client.
 const often = 2 * time.Second
 
-// calm reports whether the lock changes hands so seldom that the cursor can follow.
+// calm reports whether the lock changes hands slowly enough for the cursor to follow.
 func (h *holder) calm(key lanes.Key, now time.Time) bool {
 	calm := now.Sub(h.since).Abs() >= often
 	if key.Name != h.key.Name {
@@ -186,7 +186,7 @@ func (s *Screen) Actions() []screen.Action {
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 
-// fold makes one lane of a client's attempts, or one of each.
+// fold switches between one lane per client and one per attempt.
 func (s *Screen) fold() {
 	s.unfolded = !s.unfolded
 	if s.Flash("one lane per client"); s.unfolded {
@@ -201,7 +201,7 @@ func (s *Screen) nothing() string {
 	return ""
 }
 
-// seek moves the window by a quarter of its length, no further than to the first thing known and to now.
+// seek moves the window by quarters of its length, but not past the first known moment or now.
 func (s *Screen) seek(quarters int) {
 	v := s.LaneView()
 	length, end := v.Length, s.end
@@ -226,12 +226,12 @@ func (s *Screen) seek(quarters int) {
 	}
 }
 
-// fix keeps the window's length from following the lock.
+// fix stops the window's length from adapting to the lock.
 func (s *Screen) fix(length time.Duration) {
 	s.length = cmp.Or(s.length, length)
 }
 
-// first is the first instant that something is known of.
+// first is the earliest moment for which anything is known.
 func (s *Screen) first() time.Time {
 	first := s.source.Looked(s.id)
 	for _, l := range s.lanes() {
@@ -242,7 +242,8 @@ func (s *Screen) first() time.Time {
 	return first
 }
 
-// zoom takes the next shorter or longer window, around the same middle unless it ends now.
+// zoom switches to the next shorter or longer window. It keeps the middle unless the window ends
+// now.
 func (s *Screen) zoom(by int) {
 	before := s.LaneView().Length
 	all, at := lanes.Lengths(), 0
@@ -271,7 +272,7 @@ func (s *Screen) live() {
 	s.end, s.follow, s.fitted = time.Time{}, true, 0
 }
 
-// View is exactly as high as the screen, as SetSize drew it.
+// View is exactly as high as the screen, as drawn by SetSize.
 func (s *Screen) View() string { return s.drawn }
 
 func (s *Screen) draw() string {
@@ -308,10 +309,10 @@ func (s *Screen) draw() string {
 	return s.finish(append(lines, below...))
 }
 
-// low reports whether there is room for little more than the lanes, which then have it all.
+// low reports whether there is room for little more than the lanes, which then get all of it.
 func (s *Screen) low() bool { return s.height < lowScreen }
 
-// lowScreen is the height from which there is room for figures, the key of the cells and the gaps between.
+// lowScreen is the height from which there is room for figures, the legend and the gaps between.
 const lowScreen = 12
 
 func (s *Screen) finish(lines []widget.Line) string {
@@ -360,7 +361,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	return append(lines, standing.Cut(s.width-1, t.Glyphs.Ellipsis))
 }
 
-// emptiness is the reason why there is no lane.
+// emptiness is the reason why there are no lanes.
 func (s *Screen) emptiness(v *lanes.View) string {
 	switch {
 	case len(s.lanes()) > 0:

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// figures are of the time since the observer began to watch the lock.
+// figures cover the time since the observer began to watch the lock.
 func (s *Screen) figures() []widget.Line {
 	t, h := s.Theme(), s.Snapshot().History(s.id)
 	if h == nil {
@@ -39,7 +39,7 @@ func (s *Screen) figures() []widget.Line {
 	return []widget.Line{first, append(second, s.fairness(h.Grants)...)}
 }
 
-// rate is per minute, in two digits.
+// rate is per minute, with two digits.
 func rate(n int, in time.Duration) string {
 	perMinute := float64(n) / in.Minutes()
 	if perMinute < 9.95 {
@@ -101,8 +101,8 @@ func (s *Screen) fairness(grants int) widget.Line {
 	}
 }
 
-// below are the pictures of the window, the key of the cells, and the selected lane in words. above
-// is the number of rows above the lanes.
+// below returns the pictures of the window, the legend, and a description of the selected lane.
+// above is the number of rows above the lanes.
 func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.Line {
 	if len(lanes) == 0 || s.low() {
 		return nil
