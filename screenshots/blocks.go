@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// block is a block element: a rectangle in fractions of a cell. Terminals draw these themselves too, because a font's
-// do not meet at the cells' edges.
+// block is a block element: a rectangle in fractions of a cell. We draw these ourselves, as
+// terminals do, since a font's do not meet at the cells' edges.
 type block struct{ x, y, width, height, opacity float64 }
 
 func (b block) shade() string {
@@ -13,7 +13,7 @@ func (b block) shade() string {
 	return fmt.Sprintf(` fill-opacity="%g"`, b.opacity)
 }
 
-// blocks are the characters from U+2580 that are one rectangle.
+// blocks are the characters from U+2580 on that consist of one rectangle.
 var blocks = blockElements()
 
 func blockElements() map[string]block {

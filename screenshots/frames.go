@@ -20,11 +20,11 @@ import (
 // frameName matches NAME-WxH-COLOURS.ans, as the golden tests of ./tui write frames.
 var frameName = regexp.MustCompile(`^(.+)-(\d+)x(\d+)-(dark|light|16|none)\.ans$`)
 
-// colours are the ways of colour, in their order on a sheet.
+// colours are the colour modes, in their order on a sheet.
 func colours() []string { return []string{"dark", "light", "16", "none"} }
 
-// sheets draws the frames in a directory, those of a screen and a size side by side in each way of colour, as
-// NAME-WxH.png there.
+// sheets draws the frames in a directory. For each screen and size, it puts all colour modes side
+// by side in NAME-WxH.png.
 func sheets(ctx context.Context, dir string, only []string, out io.Writer) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func sheets(ctx context.Context, dir string, only []string, out io.Writer) error
 	return nil
 }
 
-// drawSheet draws one screen in one size, in all ways of colour.
+// drawSheet draws one screen in one size, in all colour modes.
 func drawSheet(ctx context.Context, dir, sheet string, width, height int) (path string, err error) {
 	var all *image.RGBA
 	for i, way := range colours() {

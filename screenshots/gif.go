@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// film makes a GIF of a picture at moments one after the other.
+// film makes a GIF of successive moments of a picture.
 func (s *studio) film(ctx context.Context, p picture) (string, error) {
 	var pictures []image.Image
 	for n := range p.frames {
@@ -43,7 +43,7 @@ func (s *studio) film(ctx context.Context, p picture) (string, error) {
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// changed is the smallest part of a frame that holds all that differs from the one before.
+// changed is the smallest part of a frame with all differences from the previous one.
 func changed(before, is *image.Paletted) *image.Paletted {
 	if before == nil {
 		return is

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// picture is a window of so many cells, and what to do until it is worth a picture.
+// picture is a window of a given size, and the steps before the picture is taken.
 type picture struct {
 	name, about   string
 	width, height int
@@ -37,7 +37,7 @@ const (
 // are shown, too.
 const stuck = 45 * time.Second
 
-// pictures are all there are: a new one is one more entry.
+// pictures lists all pictures; a new one is one more entry.
 func pictures() []picture {
 	demo := []string{"demo"}
 	return []picture{
@@ -81,17 +81,17 @@ func script(parts ...any) []step {
 	return steps
 }
 
-// filter leaves the locks that have a word.
+// filter shows only the locks with a word.
 func filter(word string) []step {
 	return []step{see(word), press("/"), press(strings.Split(word, "")...), press(enter), match("one lock", `\b1 of `)}
 }
 
-// open opens the lock that has a word.
+// open opens the lock with a word.
 func open(word string) []step {
 	return append(filter(word), press(enter), inBreadcrumb("chain"))
 }
 
-// press types keys one at a time, as a person would.
+// press types keys one at a time, as a user would.
 func press(keys ...string) step {
 	return func(_ context.Context, t *terminal) error {
 		for _, k := range keys {
@@ -103,7 +103,7 @@ func press(keys ...string) step {
 	}
 }
 
-// see waits until all of the texts are on the screen.
+// see waits until all texts are on the screen.
 func see(texts ...string) step {
 	return func(ctx context.Context, t *terminal) error {
 		return t.await(ctx, strings.Join(texts, ", "), func(screen string) bool {

@@ -40,7 +40,7 @@ func writePNG(path string, full image.Image) error {
 	return os.WriteFile(path, small.Bytes(), 0o644)
 }
 
-// commonest are the 256 most frequent colours of pictures.
+// commonest returns the 256 most frequent colours of pictures.
 func commonest(pictures ...image.Image) color.Palette {
 	count := make(map[color.Color]int)
 	for _, p := range pictures {
@@ -61,7 +61,8 @@ func commonest(pictures ...image.Image) color.Palette {
 	return p[:min(256, len(p))]
 }
 
-// reduce gives a picture the colours of a palette; the others, of letters' edges, become the nearest of them.
+// reduce maps a picture to a palette. Other colours, from the edges of letters, become the
+// nearest one.
 func reduce(full image.Image, p color.Palette) *image.Paletted {
 	out := image.NewPaletted(full.Bounds(), p)
 	draw.Draw(out, full.Bounds(), full, full.Bounds().Min, draw.Src)

@@ -31,7 +31,7 @@ const (
 	strike
 )
 
-// look is a cell's style, its colours those after reverse and faint.
+// look is a cell's style, with its colours after reverse and faint.
 type look struct {
 	ink, paper                      color.RGBA
 	bold, italic, underline, strike bool
@@ -59,7 +59,7 @@ func (t *terminal) svg(title string) []byte {
 	return b.Bytes()
 }
 
-// papers draws what lies behind a row's text, one rectangle for neighbours of one colour.
+// papers draws the background of a row, one rectangle for neighbours of one colour.
 func (t *terminal) papers(b *bytes.Buffer, y, columns int) {
 	for x := 0; x < columns; {
 		paper, from := t.lookAt(x, y).paper, x
@@ -140,7 +140,7 @@ func orElse(c color.Color, other color.RGBA) color.RGBA {
 	return color.RGBAModel.Convert(c).(color.RGBA)
 }
 
-// mix is the colour between two.
+// mix is the colour halfway between two.
 func mix(a, b color.RGBA) color.RGBA {
 	half := func(a, b uint8) uint8 { return uint8((int(a) + int(b)) / 2) }
 	return color.RGBA{half(a.R, b.R), half(a.G, b.G), half(a.B, b.B), 0xff}

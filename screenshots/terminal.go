@@ -14,11 +14,11 @@ import (
 	"github.com/creack/pty"
 )
 
-// quiet is the silence after which a frame counts as whole on a machine that does nothing else. The program writes
-// each frame at once.
+// quiet is the silence after which a frame counts as complete on an idle machine. The program
+// writes each frame at once.
 const quiet = 60 * time.Millisecond
 
-// window has the terminal's own colours: for cells that the program leaves to it, and for answers to queries.
+// window has the terminal's own colours, for cells without a colour and for answers to queries.
 type window struct{ background, foreground, border, title color.RGBA }
 
 func dark() window {
@@ -98,7 +98,7 @@ func (t *terminal) read() {
 	}
 }
 
-// close ends the program and waits for all that belongs to it.
+// close ends the program and waits for everything that belongs to it.
 func (t *terminal) close() {
 	t.cmd.Process.Signal(os.Interrupt)
 	select {
@@ -121,7 +121,7 @@ func (t *terminal) text() string {
 	return t.screen.String()
 }
 
-// await waits until a whole frame is as wanted.
+// await waits until a complete frame satisfies ok.
 func (t *terminal) await(ctx context.Context, what string, ok func(screen string) bool) error {
 	for {
 		var whole <-chan time.Time // never, unless the screen is as wanted

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bar is a bar of n of most in at most width cells: at least one cell when n is not 0.
+// Bar is a bar for n of most, in at most width cells. It has at least one cell unless n is 0.
 func (t *Theme) Bar(n, most, width int) string {
 	if n <= 0 || most <= 0 || width <= 0 {
 		return ""
@@ -14,8 +14,8 @@ func (t *Theme) Bar(n, most, width int) string {
 	return strings.Repeat(t.Glyphs.Bar, min(width, max(1, cells)))
 }
 
-// Gauge returns a bar that runs down, width cells in all: the part that is left and the part that is gone. fraction is
-// left, 0 to 1. It moves by half cells where there is a glyph for them.
+// Gauge returns a bar that runs down, as its full part and the rest, in width cells altogether.
+// fraction is the part that is left, 0 to 1. It moves by half cells if there is a glyph for them.
 func (t *Theme) Gauge(fraction float64, width int) (full, rest string) {
 	g := t.Glyphs
 	width = max(0, width)

@@ -6,23 +6,24 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Glyphs are the signs of the screen; every one is one cell wide, except the watch signs and Tree's.
+// Glyphs are the signs of the screen. Each is one cell wide, except the watch signs and those of
+// the tree.
 type Glyphs struct {
 	Holding, Waiting, Pending, Critical, Warning, Info, Free, Unknown string
-	// WatchConfirmed, WatchExpected and WatchMissing go before the watched number.
+	// WatchConfirmed, WatchExpected and WatchMissing precede the watched number.
 	WatchConfirmed, WatchExpected, WatchMissing string
 	// Branch and LastBranch start a row of the queue's tree, two cells each.
 	Branch, LastBranch string
 	// Breadcrumb separates breadcrumbs, Dot separates facts, Rule fills a line, Cursor marks the
 	// selected row.
 	Breadcrumb, Dot, Rule, Cursor, Ellipsis, Dash, Arrow, Wall, AtMost, AtLeast string
-	// Bar is the full cell of a bar; the others are for a bar that runs down. They are low, so that bars in rows below
-	// each other stay apart.
+	// Bar is the full cell of a bar. The others are for a bar that runs down. They are low, so
+	// that bars in adjacent rows stay apart.
 	Bar, BarFull, BarHalf, BarRest string
 	Lane                           LaneGlyphs
 	// Steps are the heights of a plot's cell, the lowest first.
 	Steps [8]string
-	// Up and Down mark a list that continues; Opened and Closed a group of rows that is or is not shown.
+	// Up and Down mark a list that continues. Opened and Closed mark a group of rows.
 	Up, Down, Opened, Closed string
 	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events without a state's sign.
 	Handover, Expired, Forced, Cleared, Came, Went string

@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 )
 
-// role is a place in the palette.
+// role is an index into the palette.
 type role int
 
 const (
@@ -28,7 +28,8 @@ const (
 // ink is a colour and its substitute among 256.
 type ink struct{ full, of256 string }
 
-// palette is all that themes differ in. An empty colour is the terminal's own; the text's always is.
+// palette has everything that differs between themes. An empty colour is the terminal's own, as
+// the text's always is.
 type palette [roles]ink
 
 func darkPalette() palette {
@@ -49,7 +50,8 @@ func lightPalette() palette {
 	}
 }
 
-// The palettes of high contrast turn the selected row's colours round rather than put something behind them.
+// The high-contrast palettes invert the selected row's colours instead of changing its
+// background.
 func highContrastDarkPalette() palette {
 	return palette{
 		muted: {"#d5d9e0", "253"}, faint: {"#8b93a1", "246"},
@@ -112,7 +114,7 @@ func lightOf16() [roles]string {
 	}
 }
 
-// colour is the terminal's own where the palette leaves it out or the terminal has none.
+// colour is the terminal's own if the palette omits it or the terminal has none.
 func colour(name string) color.Color {
 	if name == "" {
 		return lipgloss.NoColor{}

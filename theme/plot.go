@@ -8,8 +8,7 @@ import (
 // Small plots of our own: they are drawn in a row of text, keep their shape without colours and in ASCII, and
 // change few cells a tick. The chart libraries for terminals draw in braille and colour.
 
-// Spark is one cell of a plot that is one row high: blank for nothing, and at least the lowest glyph for more
-// than that.
+// Spark is one cell of a plot one row high: blank for 0, and at least the lowest glyph for more.
 func (t *Theme) Spark(value, most float64) string {
 	steps := t.Glyphs.Steps
 	if value <= 0 || most <= 0 {
@@ -32,8 +31,8 @@ func (t *Theme) Sparks(values []float64, most float64) string {
 	return b.String()
 }
 
-// Pillar is a vertical bar, one cell a row, from the top down. Its height is to rows as value is to
-// most.
+// Pillar is a vertical bar, one cell per row, from the top down. Its height is to rows as value
+// is to most.
 func (t *Theme) Pillar(value, most float64, rows int) []string {
 	cells := make([]string, rows)
 	height := 0.0

@@ -15,12 +15,12 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// world is the Context of all screens and dialogs, and what the root changes of it: many fields, since screens share
-// all that is not theirs alone.
+// world is the Context of all screens and dialogs, with the state that only the root changes. It
+// has many fields, since screens share everything that is not theirs alone.
 type world struct {
 	options Options
 	theme   *theme.Theme
-	// snapshot that is drawn; never nil, empty before the first one came.
+	// snapshot is the drawn snapshot; never nil, and empty before the first one has come.
 	snapshot *inspect.Snapshot
 	arrived  bool
 	// now is the time that is drawn; it stops while paused.
@@ -28,34 +28,35 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
-	// past keeps the last minutes, trends the trends computed from it.
+	// past keeps the last minutes. trends are computed from it.
 	past   *inspect.Past
 	trends map[inspect.ID]trend
-	// pastEvents are those up to the moment of the past that is drawn; nil at the present.
+	// pastEvents are the events up to the drawn moment of the past; nil at the present.
 	pastEvents *screen.EventLog
 	// feedError has ended the feed; nil while snapshots may come.
 	feedError error
 
-	// dialogs lie over the screen, the last one on top.
+	// dialogs are on top of the screen, the top one last.
 	dialogs    []screen.Dialog
 	flashText  string
 	flashUntil time.Time
 	next       navigation
 	queued     []tea.Cmd
-	// losses are the locks that we held and lost, until that is acknowledged.
+	// losses are the locks that we lost, until the user acknowledges them.
 	losses  []screen.Loss
 	screens map[screen.Name]screen.Screen
-	// backStack is the way back, the screen in front last.
+	// backStack is the way back; the last entry is the screen in front.
 	backStack []screen.Place
 	inFront   screen.Name // the screen that is shown
-	// openedFrom is the screen from which the one in front was opened; empty after going back.
+	// openedFrom is the screen from which the current one was opened; empty after going back.
 	openedFrom screen.Name
 	// connections that backends listed, by name; see WantPossible.
 	connections map[string]connections
 	number      int // the last that Number gave
 	armed       bool
 
-	// ctx is the program's life; running commands hold alive for reading, so that its end can wait for them.
+	// ctx lives as long as the program. Running commands hold alive for reading, so that the
+	// program can wait for them.
 	ctx   context.Context
 	alive *sync.RWMutex
 }
@@ -154,7 +155,7 @@ func (w *world) top() screen.Dialog {
 	return w.dialogs[len(w.dialogs)-1]
 }
 
-// close takes a dialog away, wherever in the stack it is by now.
+// close removes a dialog from anywhere in the stack.
 func (w *world) close(d screen.Dialog) {
 	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
 }

@@ -10,19 +10,19 @@ type Column struct {
 	Right bool
 	// Middle cuts text that is too wide in its middle rather than at its end.
 	Middle bool
-	// Domain is left out of the names of hosts in text that is too wide; empty: none is.
+	// Domain is dropped from host names in text that is too wide; empty drops none.
 	Domain string
 	// Width is the least width, in cells; Grow is the column's share of the remaining room; Most
 	// bounds it.
 	Width, Grow, Most int
-	// From is the table's width from which it is shown at all.
+	// From is the minimum width of the table for the column to appear.
 	From int
 }
 
-// sortMark is the room, in cells, for the arrow next to the title that the table is sorted by.
+// sortMark is the width of the arrow next to the sorted title, in cells.
 const sortMark = 2
 
-// Fit takes as much room as the cells need, if that is known (not 0) and there is so much.
+// Fit makes room for the cells if their width is known (not 0) and fits.
 func (c *Column) Fit(need int) {
 	if need == 0 {
 		return
@@ -31,8 +31,8 @@ func (c *Column) Fit(need int) {
 	c.Width = min(c.Width, c.Most)
 }
 
-// InFull gives some columns, those at these places, all the room that they need before others grow; false if there
-// is not that much.
+// InFull gives the columns at these indexes all the room they need before others grow; false if
+// there is not enough.
 func InFull(columns []Column, width int, at ...int) bool {
 	room := left(columns, width)
 	for _, i := range at {
@@ -48,13 +48,13 @@ func InFull(columns []Column, width int, at ...int) bool {
 	return room >= 0
 }
 
-// Widen gives a column what the others leave it at their least widths.
+// Widen gives a column all room that the others leave at their minimum widths.
 func Widen(columns []Column, width, at int) {
 	c := &columns[at]
 	c.Width += max(0, min(left(columns, width), c.Most-c.Width))
 }
 
-// left is the room that columns leave at their least widths.
+// left is the room that columns leave at their minimum widths.
 func left(columns []Column, width int) int {
 	room := width + Gap
 	for _, c := range columns {
@@ -65,11 +65,11 @@ func left(columns []Column, width int) int {
 	return room
 }
 
-// Never is the width from which a column is shown that is not.
+// Never is the From of a column that is never shown.
 const Never = 1 << 30
 
-// Lay gives the columns that are shown in a table of some width their widths; the others get 0. A gap of two cells
-// goes before every column but the first.
+// Lay returns the widths of the columns in a table of the given width; hidden columns get 0. A
+// gap of two cells precedes every column but the first.
 func Lay(columns []Column, width int) []int {
 	widths := make([]int, len(columns))
 	room, grow := width, 0
@@ -82,7 +82,7 @@ func Lay(columns []Column, width int) []int {
 		grow += c.Grow
 	}
 	room += Gap
-	// In a compact window the last give way, and leave their room to the others.
+	// In a compact window, the last columns are dropped and leave their room to the others.
 	for i := len(columns) - 1; i > 0 && room < 0; i-- {
 		if widths[i] > 0 {
 			if rest := widths[i] + room; rest >= leastCut {
@@ -113,13 +113,13 @@ func Lay(columns []Column, width int) []int {
 	return widths
 }
 
-// leastCut is the least width, in cells, at which cut text is still useful.
+// leastCut is the minimum width, in cells, at which cut text is still useful.
 const leastCut = 8
 
-// Gap is between two columns.
+// Gap is the width between two columns.
 const Gap = 2
 
-// ColumnAt is the column at x cells from the table's start; -1 without one.
+// ColumnAt is the index of the column at x cells from the table's start; -1 without one.
 func ColumnAt(widths []int, x int) int {
 	for i, w := range widths {
 		if w == 0 {
@@ -136,7 +136,8 @@ func ColumnAt(widths []int, x int) int {
 	return -1
 }
 
-// Join puts cells into their columns. A cell that is too wide runs on where the cell after it is empty.
+// Join puts cells into their columns. A cell that is too wide overflows if the next cell is
+// empty.
 func Join(columns []Column, widths []int, row []Line, tail string) Line {
 	out := make(Line, 0, 4*len(row)) // a span is large: growing would copy them repeatedly
 	for i := 0; i < len(row); i++ {
@@ -178,5 +179,5 @@ func Titles(columns []Column, widths []int, style lipgloss.Style) Line {
 	return Join(columns, widths, row, "")
 }
 
-// Margin is left of the first column: the cursor, the sign and two blanks.
+// Margin is the width before the first column: the cursor, the sign and two blanks.
 const Margin = 3

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Section is a rule with a name in it.
+// Section is a rule with a name.
 func Section(t *theme.Theme, width int, name string) Line { return Divider(t, width, name, t.Muted) }
 
 // Divider is Section with the name in another style.

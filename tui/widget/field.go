@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Field is a line of text that is being typed. Its zero value is empty and ready. Pastes are separate messages, and
-// reach it only where Paste is called.
+// Field is a line of text that the user types. Its zero value is empty and ready. Pastes are
+// separate messages, and only reach it through Paste.
 type Field struct {
 	input    textinput.Model
 	ready    bool
@@ -23,7 +23,7 @@ func NewField(value string) *Field {
 	return f
 }
 
-// start makes the input. It never reads the clipboard: a paste comes from the terminal.
+// start makes the input. It never reads the clipboard, since pastes come from the terminal.
 func (f *Field) start() {
 	if f.ready {
 		return
@@ -75,7 +75,7 @@ func (f *Field) Paste(msg tea.PasteMsg) bool {
 	return f.input.Value() != before
 }
 
-// View is the text with a cursor, which stays in sight.
+// View is the text with a visible cursor.
 func (f *Field) View(t *theme.Theme, width int) Line {
 	if f.selected {
 		return Line{{TailOf(text.Printable(f.Value()), width, t.Glyphs.Ellipsis), t.Strong.Reverse(true)}}
@@ -97,7 +97,7 @@ func (f *Field) View(t *theme.Theme, width int) Line {
 	return l
 }
 
-// TailOf is the end of a text that fits into the cells.
+// TailOf is the end of a text, as much as fits into the cells.
 func TailOf(s string, width int, ellipsis string) string {
 	w := ansi.StringWidth(s)
 	if w <= width {

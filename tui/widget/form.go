@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// FormRow is one thing that is asked for: typed, or chosen among a few.
+// FormRow is one input of a form: typed text, or a choice from a list.
 type FormRow struct {
 	Label   string
 	Typed   *Field // nil: chosen
@@ -24,7 +24,7 @@ func (r *FormRow) Choice() string {
 	return ""
 }
 
-// Choose takes a choice if there is one of that name.
+// Choose selects the choice of that name, if there is one.
 func (r *FormRow) Choose(name string) {
 	for i, c := range r.Choices {
 		if c == name {
@@ -33,7 +33,8 @@ func (r *FormRow) Choose(name string) {
 	}
 }
 
-// Offer replaces the choices, of which the wanted one is chosen. What the user chose stays where it is still offered.
+// Offer replaces the choices and selects the wanted one. A choice made by the user stays if it is
+// still offered.
 func (r *FormRow) Offer(choices []string, wanted string) {
 	was := r.Choice()
 	r.Choices, r.At = choices, 0
@@ -42,8 +43,8 @@ func (r *FormRow) Offer(choices []string, wanted string) {
 	}
 }
 
-// Form is a list of rows and two buttons, its own and Cancel. Enter goes on from a row to the next one, and from the
-// last one to the form's own button, which it then presses.
+// Form is a list of rows and two buttons, its own and Cancel. Enter moves from row to row, then
+// to the form's own button, and finally presses it.
 type Form struct {
 	Rows   []FormRow
 	Button string
@@ -51,16 +52,16 @@ type Form struct {
 	Note   string
 }
 
-// OnButton and OnCancel report which button the keys are on.
+// OnButton and OnCancel report which button has the focus.
 func (f *Form) OnButton() bool { return f.At == len(f.Rows) }
 
 func (f *Form) OnCancel() bool { return f.At > len(f.Rows) }
 
-// Paste shows a note: a paste never reaches a field.
+// Paste shows a note, since a paste never reaches a field.
 func (f *Form) Paste() { f.Note = "pasting is off here: type it" }
 
-// Press takes a key. confirmed: the button was entered; closed: the form is left; changed: something is asked for
-// otherwise than before.
+// Press handles a key. confirmed is set if the button was pressed, closed if the form was left,
+// and changed if an input changed.
 func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	f.Note = ""
 	switch msg.String() {
@@ -82,7 +83,8 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	return false, false, false
 }
 
-// step goes to the next row that asks for something, or to a button: back from the first row to the form's own.
+// step moves to the next row with an input, or to a button. Back from the first row is the form's
+// own button.
 func (f *Form) step(by int) {
 	if f.At == 0 && by < 0 && len(f.Rows) > 0 {
 		f.At = len(f.Rows) + 1
@@ -167,7 +169,7 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
 }
 
-// FormButtons are the form's buttons. refused: the form's action is not possible.
+// FormButtons are the form's buttons. refused is set if the form's action is not possible.
 func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
 	confirm, cancel := t.Text, t.Text
 	switch {

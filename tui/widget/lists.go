@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Sheet draws lines, exactly as many as the height.
+// Sheet draws exactly as many lines as the height.
 func Sheet(t *theme.Theme, lines []Line, width, height int) string {
 	out := make([]string, height)
 	for i := range out {
@@ -29,7 +29,7 @@ func RowsAbove(n, lines int) int {
 	return max(1, min(n, max(4, lines-details)))
 }
 
-// SelectedStyle marks the selected row of the pane that the keys move in; in the other one its cursor does.
+// SelectedStyle marks the selected row of the focused pane. In other panes the cursor marks it.
 func SelectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Style {
 	if here {
 		return t.Selected
@@ -37,7 +37,7 @@ func SelectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Styl
 	return nil
 }
 
-// KeepRight puts right at the end of a line; where both do not fit, left is cut.
+// KeepRight puts right at the end of a line. If both do not fit, left is cut.
 func KeepRight(left, right Line, width int, tail string) Line {
 	if len(right) == 0 {
 		return left
@@ -45,7 +45,7 @@ func KeepRight(left, right Line, width int, tail string) Line {
 	return Spread(left.Cut(max(1, width-right.Width()-Gap), tail), right, width, tail)
 }
 
-// Whole leaves out the last parts of a summary that do not fit, each with the dot before it.
+// Whole drops the last parts of a summary that do not fit, each with the preceding dot.
 func Whole(l Line, width int) Line {
 	for len(l) > 2 && l.Width() > width {
 		l = l[:len(l)-2]
@@ -53,7 +53,7 @@ func Whole(l Line, width int) Line {
 	return l
 }
 
-// More writes over the ends of the first and last row of a list how many there are before and after them.
+// More writes the number of hidden rows over the ends of a list's first and last rows.
 func More(t *theme.Theme, rows []Line, top, all, width int) {
 	overlay := func(at int, mark string, n int) {
 		if n > 0 {
@@ -67,7 +67,7 @@ func More(t *theme.Theme, rows []Line, top, all, width int) {
 	}
 }
 
-// Filled is exactly n lines.
+// Filled returns exactly n lines.
 func Filled(lines []string, n int) []string {
 	for len(lines) < n {
 		lines = append(lines, "")
@@ -75,5 +75,6 @@ func Filled(lines []string, n int) []string {
 	return lines[:max(1, n)]
 }
 
-// Deepest is the depth from which a tree indents no further: a queue of a hundred stays readable.
+// Deepest is the depth beyond which a tree stops indenting, so that a queue of a hundred stays
+// readable.
 const Deepest = 5

@@ -30,7 +30,7 @@ func (l Line) Width() int {
 
 func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
 
-// Part appends a part, where it is shown, and a dot before it unless it is the first.
+// Part appends a part if it is shown, with a dot before it unless it is the first.
 func (l Line) Part(shown bool, t *theme.Theme, style lipgloss.Style, text string) Line {
 	if !shown {
 		return l
@@ -41,7 +41,7 @@ func (l Line) Part(shown bool, t *theme.Theme, style lipgloss.Style, text string
 	return l.Add(style, text)
 }
 
-// TextWidth is in cells. Most text is ASCII, whose width is its length.
+// TextWidth is the width in cells. Most text is ASCII, whose width is its length.
 func TextWidth(s string) int {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -60,7 +60,8 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// Render draws a line in exactly width cells: cut with tail, or filled up. over changes every style; nil: none does.
+// Render draws a line in exactly width cells, cut with tail or padded. over changes every style;
+// nil changes none.
 func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.Style) string {
 	if l.Width() > width {
 		l = l.Cut(width, tail)
@@ -89,8 +90,8 @@ func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.
 	return b.String()
 }
 
-// paint draws text of one line in the colours and weight of a style. lipgloss' own Render lays out blocks,
-// which takes ten times as long, for each of the thousand spans of a frame.
+// paint draws single-line text in the colours and weight of a style. The Render of lipgloss lays
+// out blocks, which takes ten times as long for each of a frame's thousand spans.
 func paint(style lipgloss.Style, text string) string {
 	var a ansi.Style
 	if style.GetBold() {
@@ -119,7 +120,7 @@ func paint(style lipgloss.Style, text string) string {
 
 func coloured(c color.Color) bool { return c != nil && c != color.Color(lipgloss.NoColor{}) }
 
-// Cut is the line in at most width cells, the last ones tail where something was cut off.
+// Cut is the line in at most width cells. It ends in tail if something was cut off.
 func (l Line) Cut(width int, tail string) Line {
 	if l.Width() <= width {
 		return l
@@ -136,7 +137,8 @@ func (l Line) Cut(width int, tail string) Line {
 	return out
 }
 
-// Spread puts right at the end of a line of width cells. Where both do not fit with a gap between them, right loses.
+// Spread puts right at the end of a line of width cells. If both do not fit with a gap, right is
+// dropped.
 func Spread(left, right Line, width int, tail string) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < Gap {
@@ -147,7 +149,7 @@ func Spread(left, right Line, width int, tail string) Line {
 	return append(out, right...)
 }
 
-// Align puts a line to the left or right of width cells.
+// Align aligns a line to the left or right of width cells.
 func (l Line) Align(width int, right bool, tail string) Line {
 	l = l.Cut(width, tail)
 	blank := Span{Text: strings.Repeat(" ", max(0, width-l.Width()))}
@@ -157,7 +159,7 @@ func (l Line) Align(width int, right bool, tail string) Line {
 	return append(append(Line{}, l...), blank)
 }
 
-// Blanks is n blanks; none for less than one.
+// Blanks returns n blanks, or none if n is negative.
 func Blanks(n int) string {
 	const some = "                                                                                "
 	if n <= len(some) {
@@ -166,7 +168,7 @@ func Blanks(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// Squeeze cuts the longest part of a line in its middle, so that the line fits into width cells.
+// Squeeze cuts the middle of a line's longest part, so that the line fits into width cells.
 func (l Line) Squeeze(width int, ellipsis string) Line {
 	over := l.Width() - width
 	if over <= 0 || len(l) == 0 {
@@ -185,7 +187,7 @@ func (l Line) Squeeze(width int, ellipsis string) Line {
 	return out
 }
 
-// LeaveOut leaves a domain out of the names of hosts in a line that is wider than width.
+// LeaveOut drops a domain from host names in a line wider than width.
 func (l Line) LeaveOut(domain string, width int) Line {
 	if domain == "" || l.Width() <= width {
 		return l
@@ -197,8 +199,8 @@ func (l Line) LeaveOut(domain string, width int) Line {
 	return out
 }
 
-// Wrap breaks text at blanks into at most n lines of width cells. Only a word that is wider than a line is broken
-// itself: names and commands stay as they are typed.
+// Wrap breaks text at blanks into at most n lines of width cells. It only splits a word that is
+// wider than a line, so that names and commands stay as typed.
 func Wrap(s string, width, n int, tail string) []string {
 	width = max(1, width)
 	var lines []string
@@ -234,7 +236,7 @@ func Wrap(s string, width, n int, tail string) []string {
 	return lines
 }
 
-// Wordy are the words of an empty list, below a blank line: why it is, and what to do.
+// Wordy explains an empty list, below a blank line: the reason, and what to do.
 func Wordy(t *theme.Theme, width int, why, more string) []Line {
 	lines := []Line{nil}
 	for _, part := range Wrap(why, width-Margin, wordyLines, t.Glyphs.Ellipsis) {
@@ -246,7 +248,7 @@ func Wordy(t *theme.Theme, width int, why, more string) []Line {
 	return lines
 }
 
-// wordyLines bounds each of them.
+// wordyLines limits the lines of each part.
 const wordyLines = 3
 
 // WrapCommand breaks a command between its words, so that pasting the lines runs it as a whole.
@@ -281,7 +283,7 @@ func (l Line) Restyle(style func(lipgloss.Style) lipgloss.Style) {
 	}
 }
 
-// Over changes the styles of a line that is filled up to width cells.
+// Over changes the styles of a line padded to width cells.
 func (l Line) Over(width int, style func(lipgloss.Style) lipgloss.Style) Line {
 	if style == nil {
 		return l

@@ -2,8 +2,8 @@ package widget
 
 import "time"
 
-// widthKept is how long a column stays as wide as its widest cell was, so that a long name that comes
-// and goes moves nothing; linesKept is the same for lines with something below them.
+// widthKept is how long a column keeps the width of its widest cell, so that a long name that
+// comes and goes moves nothing. linesKept is the same for lines with something below them.
 const widthKept, linesKept = 30 * time.Second, 10 * time.Second
 
 // Widest is a width that grows at once and shrinks only after a while.
@@ -12,8 +12,8 @@ type Widest struct {
 	at          time.Time
 }
 
-// Keep returns the width, in cells, that was needed recently; cells is what is needed now. Time may go back, as
-// in a recording.
+// Keep returns the largest width, in cells, needed recently. need is what is needed now. Time may
+// go back, as in a recording.
 func (w *Widest) Keep(need int, now time.Time) int { return w.keep(need, now, widthKept) }
 
 // KeepLines is Keep for lines.
@@ -30,7 +30,7 @@ func (w *Widest) keep(need int, now time.Time, kept time.Duration) int {
 	return w.most
 }
 
-// Fill adds blank lines up to the most that there were recently, but not more than room.
+// Fill adds blank lines up to the recent maximum, but not beyond room.
 func (w *Widest) Fill(lines []Line, room int, now time.Time) []Line {
 	for n := min(room, w.KeepLines(len(lines), now)); len(lines) < n; {
 		lines = append(lines, nil)
