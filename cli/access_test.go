@@ -29,14 +29,15 @@ func line(t *testing.T, text, title string) []string {
 	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
 }
 
-// homeOf is its own home for a user of Redis whose password is marked with an x behind it.
+// homeOf is a separate home with the credentials of a Redis user.
 func homeOf(t *testing.T, user string) map[string]string {
 	env := home(t)
 	env["LOCKSCOPE_REDIS_USERNAME"], env["LOCKSCOPE_REDIS_PASSWORD"] = user, marked+"x"
 	return env
 }
 
-// Everything runs under just the rights that doctor --access prints: looking with the one line, acting with the other.
+// Everything runs with only the rights that doctor --access prints: viewing with one line, acting
+// with the other.
 func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -115,7 +116,8 @@ func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
 	}
 }
 
-// With the rights of the advised lines on a real ensemble the viewer sees and may not act, the operator may.
+// With the rights of the advised lines on a real ensemble, the viewer can see but not act, and
+// the operator can act.
 func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

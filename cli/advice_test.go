@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// parsed reports what the program says of a command of a shell, without doing what it asks for.
+// parsed parses a shell command as the program does, without running it.
 func parsed(t *testing.T, command string) outcome {
 	t.Helper()
 	args := wordsOf(t, command)
@@ -20,7 +20,7 @@ func parsed(t *testing.T, command string) outcome {
 	return got
 }
 
-// TestAdvisedCommandsAreOurs: each command of the program that a finding advises exists and takes these flags.
+// TestAdvisedCommandsAreOurs: each advised lockscope command exists and accepts its flags.
 func TestAdvisedCommandsAreOurs(t *testing.T) {
 	text := must.Have(os.ReadFile("../inspect/finding/testdata/commands.txt"))(t)
 	verbs := map[string]bool{}

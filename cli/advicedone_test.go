@@ -20,17 +20,18 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// trouble on a real server, as a rule finds it, with the deed that its advice asks for.
+// trouble is a problem on a real server, as a rule finds it, with the action that its advice asks
+// for.
 type trouble struct {
 	rule, on string
-	// target is looked at, and then, where the advice says so, others in its place.
+	// target is read first. If the advice says so, the targets in then replace it.
 	target, then []string
-	// advice is the part that is carried out by do.
+	// advice is the part that do carries out.
 	advice string
 	do     func(f reportedFinding)
 }
 
-// find looks at the targets, and demands that each of the troubles is found, or that none is, in its place.
+// find reads the targets, and requires that all of the troubles are found, or none.
 func find(t *testing.T, troubles []trouble, there bool) map[string]reportedFinding {
 	t.Helper()
 	found := map[string]reportedFinding{}
@@ -59,7 +60,7 @@ func find(t *testing.T, troubles []trouble, there bool) map[string]reportedFindi
 	return found
 }
 
-// carryOut does what each finding advises, and looks whether it went.
+// carryOut follows the advice of each finding, and checks that the finding is gone.
 func carryOut(t *testing.T, troubles []trouble) {
 	t.Helper()
 	found := find(t, troubles, true)
@@ -128,7 +129,7 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 	}
 }
 
-// leftInQueue is a queue with an entry that no session owns.
+// leftInQueue is a queue with an entry that belongs to no session.
 func (w *brokenServer) leftInQueue(root string) []trouble {
 	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
 	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
@@ -141,8 +142,8 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	}
 }
 
-// hear has the server hear of a client once it might be waiting: until then the request that sets its watch
-// may be on its way.
+// hear makes the server hear from a client that may be waiting. Before that, the request that
+// sets its watch may still be on its way.
 func (w *brokenServer) hear(client *zk.Conn, node string) {
 	w.t.Helper()
 	for {
@@ -205,7 +206,8 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 	}
 }
 
-// cuttable is a client whose connection can be cut, so that its session is left to time out, or to be ended by end.
+// cuttable is a client whose connection can be cut. Its session is then left to time out, or
+// ended by end.
 func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut, end func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -281,7 +283,8 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 	})
 }
 
-// A master that refuses writes takes them again when its disk has room and it has saved, or when it has memory.
+// A master that refuses writes accepts them again once its disk has room and it has saved, or
+// once it has memory.
 func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	t.Parallel()
 	unsaved, full := newRedisHouse(t, 1), newRedisHouse(t, 1)
@@ -314,7 +317,7 @@ func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
 	}
 }
 
-// Directories that locks left behind are swept by the command that is advised, once it has shown them.
+// The advised command sweeps directories that locks left behind, once it has shown them.
 func TestTheAdvisedSweepHelps(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -355,7 +358,7 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 	}
 }
 
-// A clock that is wrong is set right.
+// A wrong clock is corrected.
 func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
 	t.Parallel()
 	server, clock := servertest.StartRedisWithClock(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Prometheus and Alertmanager, with the rules that we ship, alert a receiver of each kind of fault.
+// Prometheus and Alertmanager, with our rules, alert a receiver to each kind of fault.
 func TestFaultsReachTheReceiver(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -64,8 +64,8 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	}
 }
 
-// stuckAndHidden makes a held lock with a waiter, a directory that may not be read, and a held lock, which it
-// returns.
+// stuckAndHidden makes a held lock with a waiter, an unreadable directory, and another held lock,
+// which it returns.
 func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	t.Helper()
 	client := func() *zk.Conn { return servertest.ConnectZooKeeper(t, addr, 30*time.Second) }

@@ -49,7 +49,8 @@ func (locks foundLocks) waiting() (n int) {
 	return n
 }
 
-// deadlocks returns the advised command of each finding of a deadlock; all are to know the programs by their labels.
+// deadlocks returns the advised command of each deadlock finding. All must identify the programs
+// by their labels.
 func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	t.Helper()
 	for _, l := range locks {
@@ -67,9 +68,9 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	return commands
 }
 
-// Two programs, each with a kazoo client and a redis-py client, wait for each other over ZooKeeper and Redis:
-// doctor finds it on both locks and says by what it knows the programs, the advised release is carried out,
-// and then both go on.
+// Two programs, each with a kazoo client and a redis-py client, wait for each other over
+// ZooKeeper and Redis. doctor finds it on both locks and says how it knows the programs. The
+// advised release is carried out, and then both go on.
 func TestADeadlockOverBothBackends(t *testing.T) {
 	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)

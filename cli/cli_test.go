@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// programName is the name under which the test binary is the program.
+// programName is the name that makes the test binary act as the program.
 const programName = "lockscope"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// wants demands an exit code, and a text of what was printed; empty: any.
+// wants requires an exit code and texts in the output; an empty text matches anything.
 func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if o.code != code || !strings.Contains(o.stdout, stdout) || !strings.Contains(o.stderr, stderr) {
@@ -58,7 +58,7 @@ func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...str
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// output is a buffer that the program and a command that it runs may write to at once.
+// output is a buffer that the program and its command may write to concurrently.
 type output struct {
 	mu      sync.Mutex
 	buf     bytes.Buffer
@@ -85,7 +85,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// snapshot is as much of the contract's JSON as the tests look at.
+// snapshot has the parts of the contract's JSON that the tests read.
 type snapshot struct {
 	Backends []struct {
 		Name, State, Error, Mode string

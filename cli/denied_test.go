@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// An action by way of Sentinels names those that refused, and a master that they do not know.
+// An action through Sentinels names those that refused, and a master that they do not know.
 func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	t.Parallel()
 	sentinel := servertest.StartEmbeddedRedis(t)
@@ -28,8 +28,8 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	}
 }
 
-// A directory that anybody may make nodes in, and nobody but its owner reads the access list of, refuses the
-// lock to this account.
+// A directory in which anyone may create nodes, but whose access list only its owner may read,
+// refuses the lock to this account.
 func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

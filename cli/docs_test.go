@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// section of docs/cli.md about one command.
+// section is the part of docs/cli.md about one command.
 type section struct{ title, text string }
 
 func commandSections(t *testing.T) map[string]section {
@@ -44,7 +44,7 @@ func readDocs(t *testing.T, name string) string {
 	return string(text)
 }
 
-// documentedRoot is the command line with the commands that cobra adds on its own.
+// documentedRoot is the root command with the commands that cobra adds.
 func documentedRoot() *cobra.Command {
 	root := rootCommand((&app.App{Environment: app.OS()}))
 	root.InitDefaultCompletionCmd()
@@ -53,7 +53,7 @@ func documentedRoot() *cobra.Command {
 	return root
 }
 
-// Scripts are written from docs/cli.md: it has every command and flag, and no others.
+// Users write scripts from docs/cli.md, so it has every command and flag, and no others.
 func TestTheCommandLineIsAsDocumented(t *testing.T) {
 	sections := commandSections(t)
 	root := documentedRoot()
@@ -111,7 +111,7 @@ func flagNames(set *pflag.FlagSet) []string {
 
 var longFlag = regexp.MustCompile("`(?:-[a-zA-Z]`/`)?--([a-z][a-z-]+)")
 
-// flagsIn are the flags that a text names, each once.
+// flagsIn returns the flags in a text, each once.
 func flagsIn(text string) []string {
 	var names []string
 	for _, m := range longFlag.FindAllStringSubmatch(text, -1) {

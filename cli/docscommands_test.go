@@ -22,7 +22,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// notRun are the command lines of the pages that no test of this kind can run, by how they begin, with the reason.
+// notRun has the prefixes of documented commands that this test cannot run, with the reasons.
 var notRun = map[string]string{
 	"go run . demo":  "needs a terminal: TestDemoInATerminal runs it",
 	"make ":          "this test is one of those",
@@ -32,13 +32,13 @@ var notRun = map[string]string{
 	"sudo dpkg ":     ".ci/release-try.sh installs the package, into an empty root",
 }
 
-// shownCommand is a command line of a page.
+// shownCommand is a command line on a page.
 type shownCommand struct{ page, line string }
 
 var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
 
-// shownCommands are the lines of the blocks for a shell in README.md and docs. A block that begins with #! is
-// a script of the reader's.
+// shownCommands returns the lines of the shell blocks in README.md and docs. A block that begins
+// with #! is a user's script.
 func shownCommands(t *testing.T) (all []shownCommand) {
 	t.Helper()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
@@ -59,7 +59,7 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 	return all
 }
 
-// Readers copy these lines: each of them runs, with our own servers instead of those named.
+// Readers copy these lines, so each must run, with our own servers replacing the named ones.
 func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	servertest.Slow(t)
 	if runtime.GOOS == "windows" {
@@ -103,8 +103,8 @@ func notRunUnused(t *testing.T, begins string) bool {
 	return true
 }
 
-// documentedWorld has servers for the names in the pages, what they name on them, and a configuration with
-// their profiles; it returns the environment of a shell in dir.
+// documentedWorld starts servers for the names on the pages, with the documented data, and writes
+// a configuration with their profiles. It returns the environment of a shell in dir.
 func documentedWorld(t *testing.T, dir, program string) []string {
 	t.Helper()
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -139,7 +139,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 
 const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
 
-// stands replaces the names in the pages; the shell fills in the addresses.
+// stands replaces the names on the pages; the shell fills in the addresses.
 var stands = strings.NewReplacer(
 	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
 	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
@@ -148,7 +148,8 @@ var stands = strings.NewReplacer(
 	"dev --config config.yaml", "prod",
 )
 
-// runShown runs a line to its end; what watches is interrupted once it has begun, and the screen is quit.
+// runShown runs a line to its end. It interrupts commands that watch once they have begun, and
+// quits the screen.
 func runShown(t *testing.T, dir string, env []string, line string) {
 	owner := "$WORLD_HOLDER"
 	if strings.Contains(line, " redis:") {

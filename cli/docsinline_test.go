@@ -20,7 +20,7 @@ var (
 	inline   = regexp.MustCompile("`((?:lockscope |--?[a-z])[^`]*)`")
 )
 
-// Commands within a text or a table exist, with these flags and as many arguments.
+// Commands in texts and tables exist, and accept these flags and arguments.
 func TestEveryCommandInATextIsOne(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
@@ -40,11 +40,11 @@ func TestEveryCommandInATextIsOne(t *testing.T) {
 	must.True(t, commands >= 20, "only", commands, "commands")
 }
 
-// placeholders are the words of the pages that stand for values.
+// placeholders are the words on the pages that stand for values.
 var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
 
-// parses reads a command line without the program's name as the program does, and does nothing. A command
-// alone is its name.
+// parses parses a command line, without the program's name, and runs nothing. A command alone is
+// its name.
 func parses(words []string) error {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "[") })
 	for i, w := range words {

@@ -28,7 +28,7 @@ type brokenServer struct {
 	addr  string
 	conns []*zk.Conn
 	made  int
-	// endGhost ends the session of a client that was cut off.
+	// endGhost ends the session of a client whose connection was cut.
 	endGhost func()
 }
 
@@ -66,13 +66,13 @@ func (w *brokenServer) watch(conn *zk.Conn, path string) {
 	}
 }
 
-// kazoo makes the name of a contender as kazoo's Lock does; the server adds the number.
+// kazoo makes a contender's name as kazoo's Lock does; the server adds the number.
 func (w *brokenServer) kazoo() string {
 	w.made++
 	return fmt.Sprintf("%032x__lock__", w.made)
 }
 
-// queue lets sessions contend as kazoo does, in this order, each watching the one before.
+// queue makes sessions contend as kazoo does, in this order, each watching the previous one.
 func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 	w.t.Helper()
 	nodes := make([]string, len(sessions))
@@ -85,7 +85,7 @@ func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 	return nodes
 }
 
-// breakZooKeeper breaks locks below root and says which rules should name each.
+// breakZooKeeper breaks locks below root, and returns the rules that should report each.
 func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 	kept := w.session()
 	lock := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
@@ -244,13 +244,13 @@ func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
 	})
 }
 
-// closedDoor leads to a server and answers every four-letter word as one does that may not be asked.
+// closedDoor is a proxy to a server that refuses every four-letter word.
 func closedDoor(t *testing.T, addr string) string {
 	t.Helper()
 	return doorTo(t, func(client net.Conn) { pass(client, addr) })
 }
 
-// doorTo is the address of a door that lets clients in until the test ends.
+// doorTo listens for clients until the test ends, and passes each to enter.
 func doorTo(t *testing.T, enter func(client net.Conn)) string {
 	t.Helper()
 	door := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -301,7 +301,7 @@ func pass(client net.Conn, addr string) {
 // timeReply is Redis' answer to TIME: its seconds and microseconds.
 var timeReply = regexp.MustCompile(`\*2\r\n\$10\r\n(\d{10})\r\n\$\d\r\n`)
 
-// clockAhead leads to a Redis server as one whose clock is a minute ahead.
+// clockAhead is a proxy to a Redis server that makes its clock a minute fast.
 func clockAhead(t *testing.T, addr string) string {
 	t.Helper()
 	return doorTo(t, func(client net.Conn) {
@@ -332,7 +332,8 @@ func clockAhead(t *testing.T, addr string) string {
 	})
 }
 
-// fairQueue is a Redisson fair lock whose first waiter has died: its time ran out and no client listens on its channel.
+// fairQueue is a Redisson fair lock whose first waiter has died: its time has run out, and no
+// client listens on its channel.
 func fairQueue(t *testing.T, masters []*redis.Client) {
 	t.Helper()
 	holder, dead := "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1", "1d4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719:7"

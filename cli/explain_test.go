@@ -23,7 +23,7 @@ import (
 // explainWidth is the width of the text, in cells.
 const explainWidth = 96
 
-// listedWords are all that explain lists.
+// listedWords returns the words that explain lists.
 func listedWords(t *testing.T) (words []string) {
 	t.Helper()
 	for line := range strings.Lines(run(t, "explain").stdout) {
@@ -32,7 +32,7 @@ func listedWords(t *testing.T) (words []string) {
 	return words
 }
 
-// whatIsShown returns the first group of each match of a pattern in the sources of a folder and those below it.
+// whatIsShown returns the first group of each match of a pattern in the sources below a folder.
 func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -52,8 +52,8 @@ func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 	return found
 }
 
-// Every rule, every column of ls and of the screens, every exit code, every reason of an action that was not done and
-// every recipe has its explanation, and nothing is explained that there is not.
+// Every rule, every column of ls and the screens, every exit code, every reason of an undone
+// action and every recipe has an explanation. There are no other explanations.
 func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)
@@ -123,7 +123,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 	}
 }
 
-// An error is explained as it was printed.
+// An error is explained by its printed text.
 func TestAPrintedErrorIsExplained(t *testing.T) {
 	t.Parallel()
 	got := run(t, "ls", "redis://127.0.0.1:1")

@@ -22,8 +22,8 @@ const (
 	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 )
 
-// join lets a client contend by a name, optionally followed by = and its data, and watch another node. SESSION
-// is the client's.
+// join makes a client contend under a name, optionally followed by = and its data, and watch
+// another node. SESSION stands for the client's session.
 func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
 	w.t.Helper()
 	name, data, given := strings.Cut(strings.ReplaceAll(name, "SESSION", w.sessionOf(conn)), "=")
@@ -58,7 +58,7 @@ func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) 
 		{"curator-read", "_c_" + uuid + "-__READ__", "_c_" + uuid + "-__WRIT__"},
 		{"go-zookeeper", "_c_" + hex + "-lock-", "_c_" + hex + "-lock-"},
 		{"hbase", "write-rs1:16020=PBUF", "write-rs2:16020=PBUF"},
-		// Without a session these are only possibly locks, of which nothing is advised but to find out.
+		// Without a session these are only possible locks, and the only advice is to find out.
 		{"zookeeper-recipes", "x-SESSION-", "x-SESSION-"},
 		{"zk-ruby", "ex", "ex"},
 	} {
@@ -158,7 +158,8 @@ func childrenInOrder(t *testing.T, conn *zk.Conn, dir string) []string {
 	return children
 }
 
-// znodesInUse are all znodes but the first of each lock that hangs, by their creation and data.
+// znodesInUse maps all znodes, except the first of each lock that hangs, to their creation and
+// data.
 func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -181,7 +182,7 @@ func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	return all
 }
 
-// redisHouse is masters with locks that hang and locks in use.
+// redisHouse has masters with locks that hang and locks in use.
 type redisHouse struct {
 	addrs   []string
 	masters []*redis.Client
@@ -230,7 +231,7 @@ func redisHangs() []redisHang {
 		redisHang{"lock:NAME-m.writer", "SADD lock:NAME-m.readers WEB_1_" + guid + ";SET lock:NAME-m.writer WEB_2_" + guid + "_WRITERWAITING PX 3600000", "SET lock:NAME-m.writer WEB_2_" + guid + " PX 3600000"},
 		redisHang{"rueidislock:0:NAME", "SET rueidislock:0:NAME 0123456789abcdefghijklmn;SET rueidislock:1:NAME 0123456789abcdefghijklmn;SET rueidislock:2:NAME 0123456789abcdefghijklmn", ""},
 		redisHang{"uniquejobs:DIGEST:LOCKED", "HSET uniquejobs:DIGEST:LOCKED " + job + " 1763715600.5;SET uniquejobs:DIGEST " + job, ""},
-		// A fair queue whose head died long ago, and readers of whom one is dead.
+		// A fair queue whose head died long ago, and readers of which one is dead.
 		redisHang{"lock:NAME-fair", fair + ";RPUSH redisson_lock_queue:{lock:NAME-fair} " + b + ";ZADD redisson_lock_timeout:{lock:NAME-fair} 1000 " + b, fair},
 		redisHang{"lock:NAME-rw", readers, readers + ";SET {lock:NAME-rw}:" + a + ":rwlock_timeout:1 1 PX 3600000"},
 	)

@@ -51,7 +51,7 @@ func (h *fortyHangs) all() []string {
 	return slices.Concat(h.inZooKeeper, h.single.hangs, h.many.hangs)
 }
 
-// inUse is all that is in use, by what it is.
+// inUse has everything in use, by what it is.
 func (h *fortyHangs) inUse() map[string]string {
 	all := znodesInUse(h.t, h.zk.conns[0], "/")
 	for _, house := range []*redisHouse{h.single, h.many} {
@@ -60,7 +60,7 @@ func (h *fortyHangs) inUse() map[string]string {
 	return all
 }
 
-// wantFreed demands that all were freed, and that the servers show it.
+// wantFreed requires that all locks were freed, and that the servers show it.
 func (h *fortyHangs) wantFreed(freed map[string]bool) {
 	t := h.t
 	t.Helper()
@@ -153,7 +153,8 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 	}
 }
 
-// advisedOfLocks are the rules that advise commands about locks, without those that need a history.
+// advisedOfLocks are the rules that advise commands about locks, except those that need a
+// history.
 var advisedOfLocks = []string{
 	"deadlock release", "ghost-owner release", "minority-leftover release", "no-ttl release", "no-ttl ttl", "persistent-contender release",
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
@@ -176,7 +177,7 @@ func commandOf(steps []inspect.Step) string {
 	return ""
 }
 
-// wordsOf are the words of a command as a shell has them, without the program's name.
+// wordsOf splits a command into words as a shell does, without the program's name.
 func wordsOf(t testing.TB, command string) []string {
 	t.Helper()
 	words, err := exec.Command("sh", "-c", "set -- "+strings.TrimPrefix(command, "lockscope ")+`; for w in "$@"; do printf '%s\0' "$w"; done`).Output()

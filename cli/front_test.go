@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A proxy in front of the servers hides a part of them: the answer is printed, and the exit code says that it is
-// partial. What doctor finds wins over that.
+// A proxy hides a part of the servers. The answer is printed, and the exit code says that it is
+// partial. doctor's findings take precedence.
 func TestAViewThroughAProxyIsPartial(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -83,7 +83,7 @@ func (b *bulk) look(ctx context.Context, all *app.Releasers) (may bool, err erro
 	return len(b.items) > 0, nil
 }
 
-// TooMany is the reason of release --match for locks that match beyond --max.
+// TooMany is the reason why release --match refuses more matching locks than --max.
 const TooMany act.Reason = "too-many"
 
 func (r *release) checkBulk() error {
@@ -147,7 +147,8 @@ func (b *bulk) confirm() (how string, err error) {
 	return how, err
 }
 
-// do implements guarded: it releases one after the other, until one does not go as it was shown.
+// do implements guarded. It releases one lock after the other, until one deviates from its
+// preview.
 func (b *bulk) do(ctx context.Context, confirmed string) error {
 	for _, item := range b.items {
 		if !act.ExecuteItem(ctx, b.releaserOf, item, confirmed) {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or has the value and another expiry, is not
-// said to have another value.
+// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or that has the value with
+// another expiry, is not reported as having another value.
 func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
 	never := inspect.Vote{Up: true, Present: true, NoExpiry: true}
 	for name, tt := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Each refusal is reported with the right that is missing and whose it is, not with the advice to log in.
+// Each refusal is reported with the missing right and the user, not with advice to log in.
 func TestRefusalsNameTheRight(t *testing.T) {
 	s := Setup{Targets: []connect.Target{
 		{Service: connect.RedisMasters, Servers: []string{"r1:6379"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "ops"}}},
@@ -47,7 +47,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 	}
 }
 
-// A script's digest and line, and the words of Go for a limit, are not news for who typed a command.
+// A script's digest and line, and Go's words for a time limit, do not help users.
 func TestErrorsAreOfTheDomain(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
 	must.Equal(t, got, "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)")

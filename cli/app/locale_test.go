@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A character that two writes share is one all the same.
+// A character split over two writes is still one character.
 func TestASCIIWriterJoinsCutCharacters(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// What a FILE's name says goes, and where it says nothing, text goes to who reads it at once.
+// The extension of FILE decides. Without one, a reader that reads at once gets text.
 func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ regular, packed bool }{

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A recording is for its owner only, also where it replaces a file of everybody's; a pipe, or a device such
-// as /dev/null, stays everybody's.
+// Only its owner can read a recording, even if it replaces a file that others could read. A pipe
+// or a device such as /dev/null keeps its rights.
 func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")

@@ -10,8 +10,9 @@ import (
 // Version of this program.
 const Version = "0.1.0"
 
-// source is "REVISION TIME MODIFIED" of the commit where who builds gives it (-ldflags -X), in the
-// words of the go command, which finds none in a linked worktree of git: .goreleaser.yml does.
+// source is "REVISION TIME MODIFIED" of the commit, in the go command's words, if the build sets
+// it (-ldflags -X). The go command finds no commit in a linked git worktree. .goreleaser.yml sets
+// source.
 var source string
 
 // VersionText returns the version, the commit and time it was built from, and the platform.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// parseACL reads an access list of ZooKeeper as its own shell writes it: SCHEME:ID:PERMISSIONS,
-// several with commas between them; the id may have colons itself. Empty: none.
+// parseACL parses a ZooKeeper access list as zkCli.sh writes it: SCHEME:ID:PERMISSIONS, separated
+// by commas. The id may contain colons. An empty text is an empty list.
 func parseACL(text string) ([]zk.ACL, error) {
 	if text == "" {
 		return nil, nil

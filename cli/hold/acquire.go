@@ -270,7 +270,7 @@ func (q *acquisition) report(event string, hold *lockops.Hold) {
 	q.event(LockEvent{Event: event}, hold.Name(), token, deadline)
 }
 
-// waiting reports that it waits, and the holder if known.
+// waiting reports that the run waits, and the holder if known.
 func (q *acquisition) waiting(at lockops.Queue) {
 	q.event(LockEvent{Event: "waiting", Behind: inspect.Escape(at.Holder), Position: at.Position}, at.Name, nil, nil)
 }
@@ -300,8 +300,8 @@ func (q *acquisition) event(e LockEvent, name string, token *uint64, deadline *t
 	fmt.Fprintf(q.Stdout, "%s\n", line)
 }
 
-// notTaken is the exit code for a lock that could not be taken: 1 where a server has refused it to
-// this account, else 3. A login that fails is not such a answer.
+// notTaken is the exit code for a lock that could not be taken: 1 if a server refused it to this
+// account, else 3. A failed login is not such a refusal.
 func notTaken(err error) int {
 	if errors.Is(err, zk.ErrNoAuth) || errors.As(err, new(*lockops.DeniedError)) || redis.HasErrorPrefix(err, "NOPERM") {
 		return app.ExitNo // by the type of the reply: the text may have NOPERM in a lock's name

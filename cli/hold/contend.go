@@ -146,7 +146,7 @@ func (q *contention) manyHint() string {
 	return ""
 }
 
-// watch shows how far the run is, if standard error is a terminal.
+// watch shows the progress of the run, if standard error is a terminal.
 func (q *contention) watch(run *contend.Run) {
 	line := q.NewProgressLine()
 	if line == nil {

@@ -40,7 +40,7 @@ type denial struct {
 	Right   string
 }
 
-// answer whether an account may act: yes, no or unknown, and why.
+// answer says whether an account may act, yes, no or unknown, and why.
 type answer struct {
 	May    string
 	Reason string
@@ -125,7 +125,7 @@ func accessTo(ctx context.Context, a *app.App, s app.Setup, t connect.Target, sn
 	return one
 }
 
-// applies reports whether an aspect is anything that this service has.
+// applies reports whether the service of a target has an aspect.
 func applies(aspect inspect.Aspect, t connect.Target) bool {
 	switch aspect {
 	case inspect.AspectWatches:
@@ -137,8 +137,8 @@ func applies(aspect inspect.Aspect, t connect.Target) bool {
 	}
 }
 
-// mayActOnRedis asks whether the server has scripts, and asks it to judge each command for the user (ACL DRYRUN, from
-// Redis 7 on), which executes none.
+// mayActOnRedis asks whether the server has scripts, and whether the user may run each command
+// (ACL DRYRUN, from Redis 7 on). That executes none of them.
 func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	config, err := t.TLS.Config()
 	if err != nil {
@@ -186,8 +186,8 @@ func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 // read-write locks and permits also have some named {KEY}:WORD.
 var auxiliaryKeys = []string{"redisson_*", "lock-signal:*", "lockscope:*"}
 
-// sentinelLine makes an account on a sentinel, whose users are its own: who the master is, is all
-// that it is asked.
+// sentinelLine creates an account on a Sentinel, which has users of its own. The account may only
+// ask for the master.
 const (
 	askTitle     = "on each sentinel, if they have accounts:"
 	sentinelLine = "ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping " +
@@ -269,7 +269,7 @@ func concerns(entry zk.ACL, login connect.Credentials) bool {
 		entry.ID == zk.DigestACL(zk.PermAll, login.Username, string(login.Password))[0].ID
 }
 
-// allowed judges an access list for creating and deleting below its node.
+// allowed reports whether an access list permits creating and deleting below its node.
 func allowed(list []zk.ACL, as connect.Credentials) answer {
 	const needed = zk.PermCreate | zk.PermDelete
 	var mine, others int32

@@ -93,8 +93,8 @@ func allWords() string {
 // places are shown in the table instead of an explanation, for errors that have none.
 var places = []string{"exit code", "release", "ask"}
 
-// explanation is all that is known by a name, of whatever kind; empty: nothing. An error is also
-// known by what it says.
+// explanation has everything known by a name of any kind; empty if there is nothing. An error is
+// also known by its text.
 func explanation(name string) string {
 	var parts []string
 	for _, e := range finding.Explanations() {
@@ -106,7 +106,7 @@ func explanation(name string) string {
 		parts = append(parts, text)
 	}
 	for _, w := range docs.Columns() {
-		// of LAST 5M QUEUE the start will do
+		// the start of LAST 5M QUEUE is enough
 		if strings.EqualFold(w.Name, name) || strings.EqualFold(w.Name, name+" queue") {
 			parts = append(parts, paragraphs(w.Name+" (column of "+w.Where+")", "means", w.Means))
 		}
@@ -142,8 +142,7 @@ func explainedRecipe(name string) string {
 	return strings.Join(parts, "")
 }
 
-// releaseOf is the row of a recipe, or the one of all plain strings, or queues, that have none of
-// their own.
+// releaseOf is the row of a recipe. Plain strings and queues without a row share one.
 func releaseOf(name string) (docs.Word, bool) {
 	all := docs.Releases()
 	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
@@ -177,8 +176,7 @@ func ofItsForm(name string) string {
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96
 
-// paragraphs are a title and what it is about, wrapped: pairs of a word and its text, of which
-// empty ones are left out.
+// paragraphs are a title and wrapped pairs of a word and its text. Empty texts are left out.
 func paragraphs(title string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")

@@ -122,7 +122,7 @@ func (b *bundle) fromRecording(s app.Setup) error {
 	return errors.Join(err, packed.Close())
 }
 
-// watch looks at the backend of the lock for a while, and records that.
+// watch records the lock's backend for a while.
 func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	target, err := s.BackendOf(b.id)
 	if err != nil {
@@ -248,8 +248,8 @@ func (b *bundle) versions(s app.Setup) BundleVersions {
 	return v
 }
 
-// writeBundle makes an archive, or a directory; only its owner may read it. What could not be
-// written whole is removed.
+// writeBundle makes an archive or a directory that only its owner may read. It removes what it
+// could not write in full.
 func writeBundle(path string, at time.Time, files []bundleFile) error {
 	if !isArchive(path) {
 		if err := os.Mkdir(path, 0o700); err != nil {

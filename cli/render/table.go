@@ -20,17 +20,17 @@ type table struct {
 type column struct {
 	head  string
 	right bool
-	// worth is 0 for a column that is always there; of the others those worth least are left out
-	// first.
+	// worth is 0 for a column that always stays. Of the others, those with the lowest worth are
+	// left out first.
 	worth int
-	// least width, in cells, to which it may be cut; 0: it is never cut.
+	// least is the minimum width, in cells, to which it may be cut; 0 means that it is never cut.
 	least int
 }
 
 const gap = "  "
 
-// mostCell is the widest cell where a line has no limit: a key may be ten megabytes long, and every row is as wide as
-// the widest.
+// mostCell limits a cell when lines have no limit. A key may be ten megabytes long, and every row
+// is as wide as the widest.
 const mostCell = 2048
 
 // render writes the table at most width cells wide; 0 is without limit.

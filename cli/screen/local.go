@@ -12,19 +12,19 @@ import (
 	"github.com/lockscope/lockscope/tui"
 )
 
-// localProbe asks one port of loopback whether what listens there is a server of a service; nothing
-// is asked that could change or log anything but the question.
+// localProbe asks one loopback port whether its listener is a server of a service. It asks
+// nothing that could change anything, or log more than the question.
 type localProbe struct {
 	port, scheme, question string
-	// answers begin what such a server says, also where it refuses: ruok off the whitelist, a
-	// password that is missing.
+	// answers are the prefixes of such a server's replies, including refusals: ruok not on the
+	// whitelist, or a missing password.
 	answers []string
 }
 
-// localWithin is the time for all questions: loopback answers at once or not at all.
+// localWithin limits all questions together, since loopback answers at once or not at all.
 const localWithin = 300 * time.Millisecond
 
-// redisPing is PING as clients write it.
+// redisPing is PING in the Redis protocol.
 const redisPing = "*1\r\n$4\r\nPING\r\n"
 
 var (
@@ -32,7 +32,7 @@ var (
 	redisAnswers     = []string{"+PONG", "-NOAUTH", "-NOPERM", "-DENIED", "-LOADING"}
 )
 
-// localProbes are of the usual ports, and of those that second and third servers on one machine
+// localProbes are for the usual ports, and for those that second and third servers on a machine
 // usually get.
 func localProbes() []localProbe {
 	var all []localProbe

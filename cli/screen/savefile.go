@@ -26,7 +26,7 @@ func (s saver) text(ctx context.Context, about, extension, text string) (path st
 	})
 }
 
-// writeFile makes a new file for write to fill; what it could not fill whole it removes.
+// writeFile creates a file and fills it with write. It removes an incomplete file.
 func (s saver) writeFile(
 	ctx context.Context, about, extension string, write func(io.Writer) error,
 ) (path string, err error) {
@@ -55,7 +55,7 @@ func (s saver) writeFile(
 	return path, nil
 }
 
-// past writes what a screen has kept of the past, where text writes.
+// past writes the kept past to a file, in the same place as text.
 func (s saver) past(ctx context.Context, past *inspect.Past) (path string, err error) {
 	return s.writeFile(ctx, "past", ".jsonl", func(w io.Writer) error {
 		return recording.Save(w, func(yield func(time.Time, inspect.Update) bool) {

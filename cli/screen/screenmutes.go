@@ -31,7 +31,7 @@ func (s screenMutes) Unmute(_ context.Context, list []inspect.Mute) error {
 	return s.follow(err)
 }
 
-// follow has the observer go by the mutes as they are now.
+// follow passes the current mutes to the observer.
 func (s screenMutes) follow(err error) error {
 	if err != nil {
 		return err
