@@ -29,7 +29,7 @@ func linearOf(c color.Color) linear {
 	return out
 }
 
-// contrast ratio of WCAG 2.
+// contrast is the WCAG 2 contrast ratio.
 func contrast(a, b color.Color) float64 {
 	light := func(c color.Color) float64 {
 		l := linearOf(c)
@@ -73,7 +73,7 @@ func distance(a, b color.Color, sight [3][3]float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// texts are the styles that something is read in.
+// texts are the styles of text to read.
 func texts(t *Theme) map[string]lipgloss.Style {
 	return map[string]lipgloss.Style{
 		"muted": t.Muted, "holding": t.Holding, "waiting": t.Waiting, "critical": t.Critical, "warning": t.Warning, "info": t.Info,
@@ -126,7 +126,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// In 16 colours a colour's look is unknown; these are the palettes that are met most.
+// With 16 colours the actual colours are unknown; these are the most common palettes.
 func TestContrastOf16(t *testing.T) {
 	for name, colours := range map[string][]string{
 		"xterm": {
@@ -167,7 +167,7 @@ func TestContrastOf16(t *testing.T) {
 	}
 }
 
-// The states differ in colour also without one kind of cones.
+// The states also differ in colour without one kind of cones.
 func TestColourBlind(t *testing.T) {
 	least := func(o Options) float64 {
 		th := New(o)
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 	must.Equal(t, New(Options{Name: "nope"}).Options.Name, Auto, "an unknown name is")
 }
 
-// A theme that is not for the terminal's background brings its own, where the terminal can be set.
+// A theme for another background than the terminal's sets its own, if the terminal allows that.
 func TestPaint(t *testing.T) {
 	for _, test := range []struct {
 		o    Options

@@ -14,7 +14,8 @@ func TestSparks(t *testing.T) {
 	}{
 		{Options{}, " ▁▁▄██╌"}, {Options{ASCII: true}, " __=##:"},
 	} {
-		// Little is not nothing, more than most is most, and unknown is not zero.
+		// A small value is not blank, a value above the maximum is full, and unknown differs from
+		// zero.
 		must.Equal(t, New(test.options).Sparks([]float64{0, 0.01, 1, 4, 8, 99, -1}, 8), test.want)
 	}
 	must.Equal(t, New(Options{}).Sparks([]float64{0, 3}, 0), "  ", "of nothing")

@@ -50,7 +50,7 @@ func (f *manyReleasers) Execute(_ context.Context, p act.Preview, confirmed stri
 	return act.Result{Released: !p.Request.Ask && p.Request.TTL == 0, Set: p.Request.TTL > 0, Asked: p.Request.Ask, LetGo: p.Request.Ask}, nil
 }
 
-// heldLocks are held by one client each, and have a finding.
+// heldLocks returns locks with a finding, each held by one client.
 func heldLocks(names ...string) *inspect.Snapshot {
 	var list []*inspect.Lock
 	for _, name := range names {
@@ -73,8 +73,8 @@ func drain(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Fatal("it does not end")
 }
 
-// Several locks that were marked are released one after the other, each with a preview; what was refused is
-// left out, and the first that does not go as it was shown ends it.
+// Several marked locks are released one after the other, each with a preview. Refused ones are
+// left out, and the first that deviates from its preview ends it.
 func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{refused: "/locks/b", changed: "/locks/c"}
@@ -97,7 +97,8 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	wantNoText(t, m, "marked:")
 }
 
-// What is marked one by one can be asked to let go, or be given a TTL; unarmed there is the preview only.
+// Marked locks can be asked to release or given a TTL. Without permission to write, only the
+// preview works.
 func TestBulkAsksAndSetsTTLs(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{}
@@ -184,8 +185,8 @@ func ofClient(client string) *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l})
 }
 
-// A client's connection is ended after its address was typed, with what else it holds; one that is not known,
-// and a session of ZooKeeper, are refused with the reason.
+// A client's connection is ended after the user typed its address, and the preview shows its
+// other holds. Unknown connections and ZooKeeper sessions are refused with the reason.
 func TestClientIsEndedFromTheScreen(t *testing.T) {
 	t.Parallel()
 	seen := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "job-1"}
@@ -222,8 +223,8 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	wantText(t, m, "No preview, nothing was sent", "no answer")
 }
 
-// K on a finding ends the client that the finding is about. Where that is gone, or it is about none, it is
-// not for the lock's holder, who may be well.
+// K on a finding ends the client that the finding is about. If that is gone or there is none, K
+// does not end the lock's holder, who may be healthy.
 func TestAFindingsClientIsNobodyElse(t *testing.T) {
 	t.Parallel()
 	for about, opens := range map[inspect.Untrusted]bool{"job-1": true, "gone": false, "": false} {
@@ -259,7 +260,7 @@ func (f *fakeMutes) Unmute(_ context.Context, list []inspect.Mute) error {
 	return f.err
 }
 
-// A finding is muted for a time and a reason, from the list of locks, from its chain and from the findings; M
+// A finding is muted for a time and with a reason, from the list, the chain and the findings. M
 // unmutes it.
 func TestMuteFromTheScreen(t *testing.T) {
 	t.Parallel()

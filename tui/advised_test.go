@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// In Findings the footer has the key for what the selected finding advises, where that may be done: of
-// several the mildest.
+// In Findings, the footer shows the key for the selected finding's advice if it is allowed. Of
+// several, it shows the mildest.
 func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	t.Parallel()
 	l, key := fixture.Orders(), fixture.Thin()
@@ -65,8 +65,8 @@ func armed(release func(string) (act.Releaser, bool)) Options {
 	return Options{Release: release, Armed: true, Arm: func(bool) error { return nil }}
 }
 
-// A deadlock's advice is about the cheapest hold of its circle, most often that of another lock than the one
-// in whose row it is: the key goes to that lock and that holder.
+// A deadlock's advice is about the cheapest hold in its cycle, usually on another lock than the
+// row's. The key acts on that lock and holder.
 func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
@@ -87,8 +87,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	}
 }
 
-// Of a target that is gone, or that cannot be told from another, no dialog is opened: least of all about the
-// lock in whose row the advice is.
+// No dialog opens for a target that is gone or ambiguous, least of all for the lock of the row.
 func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
@@ -226,8 +225,8 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 	return &own
 }
 
-// A key on a group of findings is for those whom each of them advises it for: no other holder of a lock comes
-// into its dialog, and where they advise it for nobody there is none.
+// A key on a group acts on the contenders that the findings advise it for, and on no other
+// holders. If there are none, no dialog opens.
 func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	t.Parallel()
 	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
@@ -296,8 +295,8 @@ func (f *waiterGuard) Execute(ctx context.Context, p act.Preview, confirmed stri
 	return f.manyReleasers.Execute(ctx, p, confirmed)
 }
 
-// Two findings of a group that name different contenders of one lock are for both, and one that waits is
-// removed where the advised command allows that, with --waiter.
+// Two findings of a group with different contenders of one lock act on both. A waiter is removed
+// if the advised command allows that with --waiter.
 func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
 	t.Parallel()
 	dead, gone := fixture.Znode(8, "dead", time.Minute, nil, 1), fixture.Znode(9, "gone", time.Minute, nil, 1)

@@ -20,15 +20,15 @@ func arms(f *fakeReleaser, err error, asked *[]bool) Options {
 	}}
 }
 
-// choose runs the palette's entry of that name.
+// choose runs the palette entry of that name.
 func choose(t *testing.T, m *Model, name string) {
 	t.Helper()
 	press(m, ":", name)
 	run(t, m, press(m, "enter"))
 }
 
-// Unarmed, a release is previewed and nothing can be sent; :write allows it in the running program, and
-// forbids it again.
+// Without permission to write, a release is previewed but cannot be sent. :write allows it in the
+// running program, and forbids it again.
 func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	var asked []bool
@@ -56,7 +56,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	}
 }
 
-// A preview goes on where it is once writing is allowed, in production after a reason.
+// A preview continues once writing is allowed, in production after asking for a reason.
 func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{"", "production"} {
@@ -80,7 +80,8 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	}
 }
 
-// Where writing cannot be allowed, such as without an audit file, it stays forbidden, and the reason is shown.
+// If writing cannot be allowed, such as without an audit file, it stays forbidden and the reason
+// is shown.
 func TestWriteThatCannotBeAllowed(t *testing.T) {
 	t.Parallel()
 	var asked []bool
@@ -89,7 +90,7 @@ func TestWriteThatCannotBeAllowed(t *testing.T) {
 	wantText(t, m, "READ-ONLY", "audit: permission denied")
 }
 
-// A profile that is read_only previews, and cannot be armed.
+// A read_only profile can preview, but not arm.
 func TestReadOnlyProfilePreviews(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
@@ -101,7 +102,7 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 	wantNoText(t, m, "allow actions on locks")
 }
 
-// In production the reason is asked for before the preview, and goes with the request.
+// In production the user is asked for the reason before the preview, and the request includes it.
 func TestProductionAsksForTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
@@ -119,7 +120,8 @@ func TestProductionAsksForTheReason(t *testing.T) {
 	}
 }
 
-// A TTL is asked for, checked, previewed on each master and set after the path was typed; a lock in ZooKeeper has none.
+// A TTL is asked for, validated, previewed on each master, and set after the user typed the path.
+// A ZooKeeper lock has none.
 func TestATTLIsSetFromTheChain(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon

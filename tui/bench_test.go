@@ -28,7 +28,8 @@ func p99(times []time.Duration) time.Duration {
 	return times[len(times)*99/100]
 }
 
-// observed are the snapshots of an observer of these locks, and what changes some of them.
+// observed returns an observer's snapshots of these locks, and a function that changes some of
+// them.
 func observed(tb testing.TB, list []*inspect.Lock) (sub *inspect.Subscription, change func(some int)) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,7 +56,7 @@ func observed(tb testing.TB, list []*inspect.Lock) (sub *inspect.Subscription, c
 	}
 }
 
-// changing is a source that emits what it is given.
+// changing is a source that emits what it receives.
 type changing struct{ puts chan []*inspect.Lock }
 
 func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
@@ -72,7 +73,7 @@ func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
 
 func (c *changing) Focus([]inspect.ID) {}
 
-// BenchmarkIdle reports the share of a core that it takes to show 1,000 locks to which nothing happens.
+// BenchmarkIdle reports the share of a core needed to show 1,000 unchanged locks.
 func BenchmarkIdle(b *testing.B) {
 	begin := time.Now()
 	feed, quit := runDiscarding(b, Options{Now: func() time.Time { return fixture.Noon.Add(time.Since(begin)) }}, io.Discard)
@@ -116,8 +117,8 @@ func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit f
 	}
 }
 
-// BenchmarkKeyToScreen is the time from a key to what it does on the terminal while 1,000 changes a second arrive among
-// so many locks.
+// BenchmarkKeyToScreen measures the time from a key to its effect on the terminal, with many
+// locks and 1,000 changes a second.
 func BenchmarkKeyToScreen(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 20_000} {
 		b.Run(fmt.Sprintf("locks=%d", n), func(b *testing.B) { keyToScreen(b, n) })

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// lineAt is the number of the first line that has a text; -1 without one.
+// lineAt is the index of the first line with a text; -1 without one.
 func lineAt(m *Model, text string) int {
 	return slices.IndexFunc(splitLines(content(m)), func(l string) bool { return strings.Contains(l, text) })
 }
@@ -73,7 +73,7 @@ func TestAClientsSessionStandsStill(t *testing.T) {
 	wantText(t, m, "idle", "BLOCKED BY")
 }
 
-// A name is in full before columns that say less, and at W before all others.
+// A full name has priority over less useful columns, and with W over all others.
 func TestNamesComeBeforeBlankColumns(t *testing.T) {
 	t.Parallel()
 	name, host := "/locks/reports/aggregation-of-customer/eu-west-1", "app-2.prod.acme.net:4005"
@@ -135,7 +135,7 @@ func TestTheFirstOrderSaysWhenItIsFinal(t *testing.T) {
 	wantNoText(t, m, "still")
 }
 
-// What this program holds is marked as ours.
+// This program's own holds are marked.
 func TestOwnHoldsAreMarked(t *testing.T) {
 	t.Parallel()
 	host := must.Have(os.Hostname())(t)
@@ -156,7 +156,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	wantText(t, m, me.Name+" (you)")
 }
 
-// A holder of whom Redis keeps only a label is a client, too.
+// A holder of which Redis only keeps a label is a client, too.
 func TestLabelledHoldersAreClients(t *testing.T) {
 	t.Parallel()
 	l := inspect.KeyLock(fixture.Id("redis:lock:pay"), []inspect.Vote{fixture.Vote(1, "x", 20*time.Second)}, fixture.Noon)

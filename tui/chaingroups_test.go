@@ -43,7 +43,7 @@ func TestReadersAreGrouped(t *testing.T) {
 	wantNoText(t, m, "▸ chain")
 }
 
-// A few readers are shown one by one, and a trouble of one among many is shown on the group.
+// A few readers are shown one by one. A problem of one reader among many is shown on the group.
 func TestGroupsHideNothingThatMatters(t *testing.T) {
 	wantText(t, showing(t, Options{}, 120, 30, library(3)), "reader-a", "reader-b", "reader-c", "▸ 5 readers", "⇢ 30")
 	l := library(6)
@@ -51,7 +51,8 @@ func TestGroupsHideNothingThatMatters(t *testing.T) {
 	wantText(t, showing(t, Options{}, 120, 30, l), "⇥✖ 1 not")
 }
 
-// The cursor stays on its reader when the group is open, and is on the group when a reader falls into one.
+// The cursor stays on its reader while the group is open, and moves to the group when the reader
+// joins a closed one.
 func TestCursorFollowsIntoAGroup(t *testing.T) {
 	m := showing(t, Options{}, 120, 36, library(3))
 	press(m, "j", "j")
@@ -78,7 +79,7 @@ func TestGroupCannotBeReleased(t *testing.T) {
 	must.True(t, press(m, "x") != nil, "a reader cannot be released")
 }
 
-// A holder that waits itself is shown with the lock that it waits for.
+// A holder that waits itself is shown with the lock it waits for.
 func TestRootCause(t *testing.T) {
 	orders, other := fixture.Orders(), fixture.Readers()
 	other.Kind = inspect.KindMutex
@@ -102,7 +103,7 @@ func TestRootCause(t *testing.T) {
 	wantNoText(t, m, "its holder itself")
 }
 
-// answer runs a command, or all of a batch, and gives the answers to the model.
+// answer runs a command, or all of a batch, and sends the answers to the model.
 func answer(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	if cmd == nil {
@@ -120,7 +121,7 @@ func answer(t *testing.T, m *Model, cmd tea.Cmd) {
 	}
 }
 
-// A client that writes may read as well: that is one holder, not two.
+// A client that writes may also read. It counts as one holder, not two.
 func TestWriterThatReadsIsOne(t *testing.T) {
 	l := library(2)
 	l.Holders[0].Mode, l.Holders[1].Owner = recipe.Exclusive, l.Holders[0].Owner
@@ -129,7 +130,7 @@ func TestWriterThatReadsIsOne(t *testing.T) {
 	wantText(t, showing(t, Options{}, 120, 36, l), "2 hold it")
 }
 
-// Enter on a contender shows what else its owner holds and waits for.
+// Enter on a contender shows its owner's other holds and waits.
 func TestEnterOpensTheOwner(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "j", "enter")
@@ -138,7 +139,7 @@ func TestEnterOpensTheOwner(t *testing.T) {
 	wantText(t, m, "▸ chain", "○ worker-7 · waits")
 }
 
-// A slash in a queue goes to the owners with the words, and hides nothing. No letter after it is a command.
+// A slash in a queue searches the owners and hides nothing. Letters after it are not commands.
 func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	t.Parallel()
 	m := opened(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)

@@ -9,7 +9,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// The cursor follows the holder until it is moved, and then its client: one that has left keeps a row until it is back.
+// The cursor follows the holder until the user moves it, and then its client. A client that has
+// left keeps a row until it is back.
 func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	t.Parallel()
 	queue := func(people ...fixture.Person) *inspect.Snapshot {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// clickAt clicks on a text, where it first occurs.
+// clickAt clicks on the first occurrence of a text.
 func clickAt(t *testing.T, m *Model, text string) {
 	t.Helper()
 	for y, line := range splitLines(content(m)) {
@@ -25,8 +25,8 @@ func clickAt(t *testing.T, m *Model, text string) {
 	t.Fatalf("%q is nowhere:\n%s", text, content(m))
 }
 
-// A badge and a part of the place do what they say wherever they are: in a narrow window it is elsewhere
-// than in a wide one.
+// A badge and the parts of the breadcrumb work wherever they are, since a narrow window has them
+// elsewhere.
 func TestTheTitleIsClicked(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
@@ -62,7 +62,7 @@ func TestTheTitleIsClicked(t *testing.T) {
 	must.Equal(t, m.inFront, screen.Backends, "a backend's sign leads to")
 }
 
-// Clicks on the frame are not for the list in it: the row below the last one in sight stays unselected.
+// Clicks on the frame do not reach the list: the row below the last visible one stays unselected.
 func TestTheFrameIsNoPartOfTheList(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 40, 12, fixture.Everything())
@@ -76,7 +76,7 @@ func TestTheFrameIsNoPartOfTheList(t *testing.T) {
 	must.Equal(t, m.inFront, screen.Chain, "the right button opens")
 }
 
-// A click chooses in the pane that it is in, and gives it the keys.
+// A click selects a row and focuses its pane.
 func TestAClickChoosesThePane(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 200, 50, fixture.Everything())

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// inClients is a model with the clients in front, their list made.
+// inClients is a model that shows the clients, with their list made.
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about screen.Subject) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
@@ -28,7 +28,7 @@ func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, 
 	return m
 }
 
-// makeClients does what the command for a new list does.
+// makeClients runs the command for a new list.
 func makeClients(m *Model) {
 	c := m.screens[screen.Clients].(*clients.Screen)
 	c.Making = false
@@ -101,8 +101,8 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.Top, 0, "scrolled to")
 }
 
-// A circle over ZooKeeper and Redis is drawn with what makes a session and a client one, and is only possible
-// where that is.
+// A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client are
+// one. It is marked as possible if that is only possible.
 func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
@@ -137,7 +137,7 @@ func TestGraphOpensTheChain(t *testing.T) {
 	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
-// The cursor stays on its client whatever it holds.
+// The cursor stays on its client, whatever that holds.
 func TestClientSelectionFollows(t *testing.T) {
 	clock := fixture.Noon
 	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
@@ -174,7 +174,7 @@ func TestClientsOpenTheirList(t *testing.T) {
 	wantText(t, m, "sort: blocks most")
 }
 
-// s goes through the orders, S turns each around, and a new list keeps the order.
+// s cycles through the orders, S reverses each, and a new list keeps the order.
 func TestClientsAreSorted(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
@@ -329,7 +329,7 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 	must.Same(t, listed(m), []string{"dan"}, "sorted by name")
 }
 
-// A client that has nothing any more keeps its row for a while, and its empty pane takes no keys.
+// A client without holds and waits keeps its row for a while, and its empty pane takes no keys.
 func TestARestingClientIsCounted(t *testing.T) {
 	t.Parallel()
 	queues := func(list ...*inspect.Lock) *inspect.Snapshot {

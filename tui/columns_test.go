@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/locks"
 )
 
-// titles are the columns of the list of locks, from left to right.
+// titles returns the column titles of the list of locks, from left to right.
 func titles(m *Model) []string {
 	lines := splitLines(content(m))
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "LOCK") })
@@ -51,7 +51,7 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
-// allColumns are the names of all columns of the list of locks.
+// allColumns returns the names of all columns of the list of locks.
 func allColumns() []string {
 	_, names, _ := strings.Cut(locks.View{Columns: []string{"?"}}.Check().Error(), "not one of ")
 	return strings.Split(names, ", ")
@@ -65,7 +65,7 @@ func TestChosenColumnsShowFields(t *testing.T) {
 	}
 }
 
-// The dialog has what a configuration needs, and says where a column has no room.
+// The dialog shows the configuration text, and says where a column does not fit.
 func TestColumnsDialog(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "C", "j", "j", "j", "j", "j", "j", "j", "j", "space", "j", "space", "j", "space", "j", "space", "k", "k", "k")

@@ -54,7 +54,7 @@ func TestATicketInACompactWindow(t *testing.T) {
 	wantNoText(t, m, "Ticket of")
 }
 
-// What has just happened is worth more than where one is.
+// A new message is more important than the breadcrumb.
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
 	press(m, "x")

@@ -28,7 +28,7 @@ func TestBlockedAreCountedOnce(t *testing.T) {
 	}
 }
 
-// What a client holds and waits for stays in the order of the locks, whichever it holds.
+// A client's holds and waits stay in the order of the locks, whichever it holds.
 func TestEntriesKeepTheirOrder(t *testing.T) {
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
 		fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Bob), fixture.QueueOf("/a", time.Minute, fixture.Bob, fixture.Ann),
@@ -47,7 +47,7 @@ func TestNamesOfEntriesHaveRoomFirst(t *testing.T) {
 	must.Equal(t, widget.Lay(columns, 76)[1], len(long.ID.String()), "cells of the name")
 }
 
-// snapshotOnly is a screen's context that has a snapshot.
+// snapshotOnly is a screen's context with just a snapshot.
 type snapshotOnly struct {
 	screen.Context
 	s *inspect.Snapshot
@@ -57,7 +57,7 @@ func (c snapshotOnly) Snapshot() *inspect.Snapshot { return c.s }
 func (c snapshotOnly) Now() time.Time              { return fixture.Noon }
 func (c snapshotOnly) Theme() *theme.Theme         { return theme.New(theme.Options{}) }
 
-// A cycle that has just come apart is not drawn.
+// A cycle that has just dissolved is not drawn.
 func TestCycleThatIsGone(t *testing.T) {
 	s := fixture.BlockedClients(t)
 	gone := inspect.Cycle{Locks: []inspect.ID{fixture.Id("zk:/x"), fixture.Id("zk:/y")}, Owners: []string{"a", "b"}}
