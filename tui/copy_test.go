@@ -70,8 +70,8 @@ func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
 	}
 }
 
-// The command that a finding of the lock advises, which is above the queue, is offered first; that of two
-// findings once.
+// The command that a finding advises, shown above the queue, is offered first. If two findings
+// advise it, it is offered once.
 func TestTheAdvisedCommandIsCopied(t *testing.T) {
 	t.Parallel()
 	l := *fixture.Orders()
@@ -89,7 +89,7 @@ func TestTheAdvisedCommandIsCopied(t *testing.T) {
 	}
 }
 
-// Where the terminal has no clipboard nothing is said to be copied: the text is shown.
+// If the terminal has no clipboard, the text is shown, and nothing claims that it was copied.
 func TestNothingIsCopiedWithoutAClipboard(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]string{{"y", "1"}, {"c", "y"}, {"b", "y"}, {"C", "y"}} {

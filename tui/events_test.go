@@ -16,14 +16,14 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// happening is a snapshot of everything with events.
+// happening is a full snapshot with events.
 func happening(events ...inspect.Event) snapshotArrivedMsg {
 	s := fixture.Everything()
 	s.Changed, s.Events = []inspect.ID{}, events
 	return snapshotArrivedMsg{snapshot: s}
 }
 
-// handoffs are n times that /locks/orders went from one worker to the next, the last just now.
+// handoffs returns n handoffs of /locks/orders between workers, the last one just now.
 func handoffs(n int) []inspect.Event {
 	var list []inspect.Event
 	for i := range n {
@@ -70,7 +70,7 @@ func allKinds() []inspect.Event {
 
 func eventsOf(m *Model) *events.Screen { return m.screens[screen.Events].(*events.Screen) }
 
-// withEvents is a model with the events screen in front.
+// withEvents is a model that shows the events screen.
 func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Event) *Model {
 	t.Helper()
 	m := model(t, o, width, height, fixture.Everything())
@@ -90,7 +90,7 @@ func TestEventsAreReported(t *testing.T) {
 	)
 }
 
-// In a narrow window times and empty columns leave their room to names.
+// In a narrow window, times and empty columns give their room to names.
 func TestNamesOfEventsHaveRoomFirst(t *testing.T) {
 	t.Parallel()
 	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
@@ -309,7 +309,8 @@ func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
 	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a lock that is gone are kept for ever")
 }
 
-// w shows the last two minutes only, and what is older by now goes; p shows one row for all events alike of a lock.
+// w shows only the last two minutes, and drops what gets older. p groups similar events of a lock
+// in one row.
 func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
@@ -339,7 +340,7 @@ func TestNamesOfEventsRunOn(t *testing.T) {
 	fits(t, m)
 }
 
-// A long name of a lock is in full where there is room for it.
+// A long lock name is shown in full if it fits.
 func TestEventsNameLongLocksInFull(t *testing.T) {
 	t.Parallel()
 	e := allKinds()[2]

@@ -25,7 +25,8 @@ func (noFilm) Moment(context.Context, time.Time) (*inspect.Snapshot, error) {
 
 func (noFilm) End() time.Time { return time.Time{} }
 
-// filmed is a model that plays a recording of a hand-over every 5 s, by its own clock that is a year later.
+// filming is a model that plays a recording with a handoff every 5 s. Its own clock is a year
+// later.
 func filming(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
 	r := &rewound{at: fixture.Noon.AddDate(1, 0, 0)}
@@ -34,7 +35,7 @@ func filming(t *testing.T, o Options, width, height int) *rewound {
 	return r
 }
 
-// frames are the hand-overs from one to before another.
+// frames returns the handoffs from one number up to another, exclusive.
 func frames(from, to int) []*inspect.Snapshot {
 	var list []*inspect.Snapshot
 	for i := from; i < to; i++ {
@@ -89,7 +90,7 @@ func TestReplayPlays(t *testing.T) {
 	wantText(t, r.Model, "0:00 of 1:00, plays x4")
 }
 
-// The playhead waits for the reader, and goes on with it.
+// The playhead waits for the reader, and continues with it.
 func TestReplayWaitsForItsReading(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{Speed: 60}, 80, 24)
@@ -106,8 +107,8 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 	fits(t, r.Model)
 }
 
-// What is sought before it is read is drawn once it is, and nothing else meanwhile; space gives it up. The
-// end is the end of the whole recording, not of what has been read.
+// A requested moment that has not been read is drawn once it is, and nothing else meanwhile.
+// space cancels it. The end is the end of the whole recording, not of the part read so far.
 func TestASoughtMomentIsDrawnWhenItIsRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -153,7 +154,7 @@ func TestAnEmptyRecording(t *testing.T) {
 	wantText(t, r.Model, "the recording is empty")
 }
 
-// In a gap, nothing is drawn as if it were known.
+// In a gap, nothing looks known.
 func TestThePlayheadInAGap(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 120, 200} {
@@ -181,7 +182,7 @@ func TestThePlayheadInAGap(t *testing.T) {
 	}
 }
 
-// indexedFilm is a minute long, and has any moment of it.
+// indexedFilm is a minute long, and can return any moment of it.
 type indexedFilm struct{ noFilm }
 
 func (indexedFilm) Moment(_ context.Context, at time.Time) (*inspect.Snapshot, error) {
@@ -247,7 +248,7 @@ func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	wantText(t, r.Model, "0:55 of 1:00 (1:00 read), plays x1", "worker-11 ")
 }
 
-// moments are the answers of a command about sought moments.
+// moments returns a command's answers about requested moments.
 func moments(cmd tea.Cmd) (all []tea.Msg) {
 	if cmd == nil {
 		return nil
@@ -280,7 +281,7 @@ func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, 
 	}
 }
 
-// Each seek ends the look for the moment that was sought before it, and so do space and what is drawn without a look.
+// Each seek cancels the previous lookup, and so do space and drawing without a lookup.
 func TestASeekEndsTheLookBefore(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)

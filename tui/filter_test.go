@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Every filter, and the palette, is edited like any line of text; a paste goes there and nowhere else.
+// Every filter and the palette can be edited like any line of text. A paste goes only there.
 func TestFiltersAreEdited(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -69,7 +69,7 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 	}
 }
 
-// Another search replaces the text of the last one, and selects its first match.
+// A new search replaces the text of the last one, and selects its first match.
 func TestANewFilterStartsFresh(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())

@@ -45,7 +45,7 @@ func allFindings() *inspect.Snapshot {
 
 func findingsOf(m *Model) *findings.Screen { return m.screens[screen.Findings].(*findings.Screen) }
 
-// withFindings is a model with the findings in front.
+// withFindings is a model that shows the findings.
 func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
@@ -89,7 +89,8 @@ func TestFindingsAreListed(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 }
 
-// s goes through the orders of the rules, S reverses one, and the cursor stays with its finding.
+// s cycles through the orders of the rules, S reverses one, and the cursor stays with its
+// finding.
 func TestFindingsAreSorted(t *testing.T) {
 	t.Parallel()
 	m := withFindings(t, Options{}, 120, 36, allFindings())
@@ -198,7 +199,7 @@ func TestFindingsStand(t *testing.T) {
 	wantText(t, m, "reported 0s ago")
 }
 
-// A deadlock whose first lock is freed first is on the others still.
+// A deadlock stays on its other locks when its first lock is freed first.
 func TestRingLosesItsFirstLock(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	s := allFindings()
@@ -317,7 +318,7 @@ func TestManyFindings(t *testing.T) {
 	fits(t, m)
 }
 
-// Where there are many, a filter is applied in a command, and only the newest one.
+// If there are many findings, a filter runs in a command, and only the newest result counts.
 func TestFilterOfManyFindings(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
@@ -386,7 +387,7 @@ func TestTheDetailsOfAFindingStandStill(t *testing.T) {
 	must.True(t, show(time.Minute, short) < at, "for long")
 }
 
-// The name of a lock is in full where the messages have room enough.
+// A lock's name is shown in full if the messages have enough room.
 func TestFindingsNameLocksInFull(t *testing.T) {
 	t.Parallel()
 	l := fixture.Sick("zk:/locks/billing/eu-west-1", fixture.Trouble("herd", inspect.Warning, ""))

@@ -129,7 +129,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// opened is a model with a lock's chain in front.
+// opened is a model that shows a lock's chain.
 func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := model(t, o, width, height, fixture.Everything())
@@ -158,7 +158,7 @@ func TestFirstFrame(t *testing.T) {
 	}
 }
 
-// In a compact window everything is shown, and nothing is done whose dialog would not be seen whole.
+// A compact window shows everything, and disables actions whose dialog would not fit.
 func TestCompact(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {

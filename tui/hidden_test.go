@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Opened, a screen that was hidden shows what one does that was in front all the time.
+// When opened, a screen that was hidden looks like one that was in front all the time.
 func TestAScreenIsRightWhenItIsOpened(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

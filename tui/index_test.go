@@ -67,7 +67,7 @@ func TestTimesInTheFilterGoBy(t *testing.T) {
 	wantText(t, m, "1 of 8 locks", "zk:/locks/billing")
 }
 
-// While a condition is half typed the rows stay as they were, and the cursor comes back to where it was.
+// While a condition is half typed, the rows stay, and the cursor returns to its old place.
 func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
 	m := model(t, Options{}, 140, 24, fixture.Everything())
 	press(m, "G", "/", "held>5")

@@ -39,8 +39,8 @@ func silent(m *Model, do func() tea.Cmd) bool {
 	return do() == nil && m.View().Content == before && m.inFront == front
 }
 
-// windows are the least one, the usual one, and one with panes. With nothing selected the usual one will do:
-// what keys say then does not depend on the room.
+// windows returns the smallest, the usual, and one with panes. With nothing selected the usual
+// one is enough, since messages then do not depend on the room.
 func windows(selected bool) []struct{ width, height int } {
 	if !selected {
 		return sizes[:1]
@@ -163,7 +163,7 @@ func TestADialogsFooterIsClicked(t *testing.T) {
 	}
 }
 
-// Two escapes that come together count twice, and one that comes with a letter is not lost.
+// Two escapes that arrive together count twice, and one that arrives with a letter is not lost.
 func TestNoEscapeIsLost(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "?")
@@ -178,7 +178,8 @@ func TestNoEscapeIsLost(t *testing.T) {
 	}
 }
 
-// A digit opens its screen from any other, H and a click on the title go home, and from there esc leads nowhere old.
+// A digit opens its screen from any other. H and a click on the title go home, and from there esc
+// leads nowhere.
 func TestDigitsAndHome(t *testing.T) {
 	for i, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())

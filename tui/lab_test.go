@@ -21,7 +21,7 @@ import (
 
 var asciiTheme = theme.Options{NoColor: true, ASCII: true}
 
-// inLab is a model with the lab in front, opened at a lock.
+// inLab is a model that shows the lab, opened for a lock.
 func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := opened(t, o, width, height, lock)
@@ -32,7 +32,7 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	return m
 }
 
-// settle does what commands do, and what comes of that, until only those are left that wait for something.
+// settle runs commands and what follows from them, until only waiting ones are left.
 func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	answers := make(chan tea.Msg)
@@ -72,7 +72,7 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	}
 }
 
-// taken is a model that holds the lock of orders.
+// taken is a model that holds the orders lock.
 func taken(t *testing.T, f *fakeLab) *Model {
 	t.Helper()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
@@ -258,7 +258,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 	}
 }
 
-// The header of a pane offers what can be done now.
+// A pane's header offers the enabled keys.
 func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
 	m := contending(t, newFakeLab(), Options{}, 120, 36)
 	s := m.screens[screen.Lab].(*lab.Screen)
@@ -333,7 +333,8 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter goes through the rows to the button, which takes the lock. It is not offered again while it is held.
+// Enter moves through the rows to the button, which takes the lock. A held lock is not offered
+// again.
 func TestEnterGoesThroughTheForm(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
@@ -348,7 +349,7 @@ func TestEnterGoesThroughTheForm(t *testing.T) {
 	wantText(t, m, "type a lock first")
 }
 
-// What the user chose stays when another lock is typed.
+// The user's choices stay when another lock is typed.
 func TestAnotherLockKeepsTheChoices(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)

@@ -37,7 +37,7 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	wantNoText(t, m, "lock found")
 }
 
-// inFaults is a model with the keys in the pane of the faults.
+// inFaults is a model with the focus in the faults pane.
 func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Model, *lab.Screen) {
 	t.Helper()
 	o.Sandbox, o.Faults, o.Lab = true, box, newFakeLab()
@@ -48,8 +48,8 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 	return m, s
 }
 
-// A fault hits the contender that was on the screen, also when the lock has changed hands; the next key goes
-// on to another.
+// A fault hits the contender that was on the screen, even if the lock has changed hands. The next
+// key moves on to another.
 func TestAFaultHitsWhomItNamed(t *testing.T) {
 	t.Parallel()
 	box := &fakeFaults{}
@@ -81,7 +81,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	wantText(t, m, "cut the connection of worker-7")
 }
 
-// A fault that has become another one on its own is not done before the user can have read it.
+// A fault that has changed on its own is not injected before the user had time to read it.
 func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon

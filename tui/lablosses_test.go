@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// An earlier message about a lock is not below the news that it is lost.
+// An earlier message about a lock does not appear below the news of its loss.
 func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
@@ -48,7 +48,8 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	must.Equal(t, f.counted("release"), 0, "what is lost was released")
 }
 
-// A loss that comes while a dialog is open is at the foot until that is closed, and then in its own box.
+// A loss that occurs while a dialog is open is shown at the foot until the dialog closes, and
+// then in its own box.
 func TestALossWaitsForItsTurnInSight(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{

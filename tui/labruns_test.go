@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// run of contenders, as far as a fake one is.
+// halfway is an incomplete report of a run.
 func halfway(contenders int, inversions uint64) contend.Report {
 	r := contend.Report{
 		Duration: 6 * time.Second, Grants: 40, Inversions: inversions, LongestWait: 2100 * time.Millisecond, LongestWaiter: 1,
@@ -28,7 +28,7 @@ func halfway(contenders int, inversions uint64) contend.Report {
 	return r
 }
 
-// contending is a model with two runs under way.
+// contending is a model with two active runs.
 func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	t.Helper()
 	o.Lab = f

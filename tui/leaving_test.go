@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// h and left go back, l and right open, wherever one is; on home they say why they cannot.
+// h and left go back, l and right open, on every screen. On home they say why they cannot.
 func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
@@ -40,7 +40,7 @@ func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// From a pane of a screen esc goes to its list first, and only the next one further.
+// From a pane of a screen, the first esc goes to its list, and the next one leaves the screen.
 func TestEscLeavesThePaneFirst(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"esc", "h", "left"} {

@@ -46,7 +46,7 @@ func goldenScreen(t *testing.T, name string, m *Model) {
 	inLooks(t, name, m)
 }
 
-// inLooks draws a screen in each way of colour: it has to say the same in all.
+// inLooks draws a screen in each colour mode. The text must be the same in all.
 func inLooks(t *testing.T, name string, m *Model) {
 	t.Helper()
 	if m.options.Theme.ASCII {
@@ -105,7 +105,7 @@ func TestOneMarkedRow(t *testing.T) {
 	}
 }
 
-// The welcome page, which has no frame of ours around it.
+// The welcome page, which has no frame.
 func TestWelcomeGolden(t *testing.T) {
 	t.Parallel()
 	local := Local{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "26379"}}
@@ -122,7 +122,7 @@ func TestWelcomeGolden(t *testing.T) {
 	}
 }
 
-// downTo writes a frame with the colours that a terminal has.
+// downTo reduces a frame to the colours of a terminal.
 func downTo(p colorprofile.Profile, frame string) string {
 	var b bytes.Buffer
 	w := colorprofile.Writer{Forward: &b, Profile: p}

@@ -57,7 +57,7 @@ func plain(o Options) Options {
 	return o
 }
 
-// model is one with a window and, unless nil, a snapshot.
+// model returns a model with a window and, unless nil, a snapshot.
 func model(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
 	t.Helper()
 	m := New(t.Context(), plain(o))
@@ -96,7 +96,7 @@ func goTo(m *Model, to screen.Name, about screen.Subject) {
 	m.navigate()
 }
 
-// content is the screen as text, every line without trailing blanks.
+// content is the screen as text, without trailing blanks.
 func content(m *Model) string {
 	lines := strings.Split(ansi.Strip(m.View().Content), "\n")
 	for i := range lines {

@@ -22,10 +22,10 @@ import (
 	"github.com/lockscope/lockscope/tui/lab"
 )
 
-// evil is text of a server that would steer a terminal, or trip who counts cells.
+// evil is server text that would control a terminal, or break cell counting.
 const evil = "e\x1b]52;c;AAAA\a\x1b[2J\u202e\r\n\t\u200b\xff\\u{1b} 漢字\u0301👩‍👩‍👧 %d"
 
-// monkey presses, clicks, resizes and pastes whatever comes, while locks come and go.
+// monkey presses, clicks, resizes and pastes at random, while locks come and go.
 type monkey struct {
 	*testing.T
 	*rand.Rand

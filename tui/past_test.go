@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// rewound is a model that has seen a minute of hand-overs, one every 5 s, by its own clock.
+// rewound is a model that has seen a minute of handoffs, one every 5 s, by its own clock.
 type rewound struct {
 	*Model
 	at time.Time
@@ -130,7 +130,7 @@ func TestScrubbingAPause(t *testing.T) {
 	}
 }
 
-// A release is not even previewed: what would be shown is as it is now.
+// A release is not even previewed, since the preview would show the present.
 func TestNothingIsPreviewedInThePast(t *testing.T) {
 	t.Parallel()
 	releasing := &fakeReleaser{}
@@ -206,7 +206,7 @@ func TestTheSpeedIsReported(t *testing.T) {
 	wantText(t, r.Model, "x64 is as far as it goes")
 }
 
-// The demonstration plays at the present; paused it is not shown as playing.
+// The demonstration plays at the present. While paused, it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
@@ -248,7 +248,7 @@ func TestThePastIsGoneToByItsTime(t *testing.T) {
 	}
 }
 
-// Where there is no moment to go to, the reason is shown.
+// If there is no moment to go to, the reason is shown.
 func TestAnUnknownMomentIsExplained(t *testing.T) {
 	t.Parallel()
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)

@@ -45,7 +45,7 @@ func (p *play) clock() time.Time {
 	return p.now
 }
 
-// playing starts a play of a lock, as it is two minutes before noon, when it is looked at for the first time.
+// playing starts a play of a lock, as it is first seen two minutes before noon.
 func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play {
 	t.Helper()
 	p := &play{t: t, now: fixture.Ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
@@ -84,7 +84,7 @@ func (p *play) copy() *inspect.Lock {
 	return &l
 }
 
-// tell gives an update to the observer, and its snapshot to the program.
+// publish sends an update to the observer, and its snapshot to the program.
 func (p *play) publish(u inspect.Update) {
 	p.t.Helper()
 	p.updates <- u
@@ -105,7 +105,7 @@ func (p *play) at(before time.Duration, change func(l *inspect.Lock)) {
 	p.publish(inspect.Update{Put: []*inspect.Lock{p.copy()}})
 }
 
-// until lets time go by.
+// until advances the time.
 func (p *play) until(before time.Duration) {
 	p.mu.Lock()
 	p.now = fixture.Ago(before)
@@ -113,14 +113,14 @@ func (p *play) until(before time.Duration) {
 	send(p.Model, tickedMsg{p.ticking})
 }
 
-// comer is a contender that comes now.
+// comer is a contender that arrives now.
 func (p *play) comer(seq int32) inspect.Contender {
 	c := fixture.Znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
 	c.Since, c.State = p.clock(), inspect.Waiting
 	return c
 }
 
-// come puts a contender at the end of the queue, or lets it hold a free lock.
+// come adds a contender at the end of the queue, or makes it hold a free lock.
 func (p *play) come(before time.Duration, seq int32) {
 	p.at(before, func(l *inspect.Lock) {
 		c := p.comer(seq)
@@ -143,7 +143,7 @@ func (p *play) pass(before time.Duration, n int) {
 	})
 }
 
-// leave takes the n-th waiter out of the queue.
+// leave removes the n-th waiter from the queue.
 func (p *play) leave(before time.Duration, n int) {
 	p.at(before, func(l *inspect.Lock) {
 		l.Waiters = append(append([]inspect.Contender(nil), l.Waiters[:n]...), l.Waiters[n+1:]...)

@@ -67,7 +67,7 @@ func newFakeReleaser() *fakeReleaser {
 
 func (f *fakeReleaser) of(string) (act.Releaser, bool) { return f, true }
 
-// run does what a command of the dialog does, and gives its answer to the model.
+// run runs a dialog's command, and sends its answer to the model.
 func run(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	if cmd == nil {
@@ -110,7 +110,7 @@ func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
 	wantNoText(t, m, "Released")
 }
 
-// Who forces out a leader that leads on confirms that, and not the path.
+// A user who forces out an active leader confirms that instead of the path.
 func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
@@ -128,7 +128,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	wantText(t, m, "Released: worker-3 no longer has it")
 }
 
-// Another path than the lock's is pointed out, and nothing is sent.
+// A wrong path is pointed out, and nothing is sent.
 func TestWrongPathIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
@@ -259,7 +259,7 @@ func TestRefusalsAndErrors(t *testing.T) {
 	wantText(t, m, "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
 }
 
-// A waiter wants a second, explicit step before there is even a preview.
+// A waiter needs a second, explicit step before even a preview.
 func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
@@ -294,7 +294,7 @@ func TestNothingToRelease(t *testing.T) {
 	wantText(t, m, "cannot be written to")
 }
 
-// However long the preview is, the buttons stay in sight.
+// However long the preview is, the buttons stay visible.
 func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	f := newFakeReleaser()
 	for i := range 30 {
@@ -330,8 +330,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	wantNoText(t, m, "no holder")
 }
 
-// While the result stays open, others take the lock and leave it: it names the holder of now, not that of
-// when it was released.
+// While the result stays open, others take and release the lock. It names the current holder.
 func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 	t.Parallel()
 	holder := func(name string) []inspect.Contender {
@@ -377,7 +376,8 @@ func TestReadOnlySaysWhy(t *testing.T) {
 	}
 }
 
-// What looks chosen is what the keys are for: while the path is typed that is the field, and no button.
+// The highlighted element has the focus: while the user types the path, that is the field and no
+// button.
 func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())

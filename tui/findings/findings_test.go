@@ -78,7 +78,8 @@ func TestFindingKeysDiffer(t *testing.T) {
 	must.Equal(t, len(slices.Compact(keys)), 4, keys)
 }
 
-// A search may go on while findings come, go and change, and finds what one without all that would have.
+// A search may run while findings appear, clear and change. Its result is the same as without
+// these changes.
 func TestFindingSearchWhileTheyChange(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -114,10 +115,10 @@ func TestFindingSearchWhileTheyChange(t *testing.T) {
 	}
 }
 
-// undated knows of no finding when it came.
+// undated knows no finding's first appearance.
 func undated(inspect.ID, *inspect.Finding) (time.Time, bool) { return time.Time{}, false }
 
-// rowsOf are all findings that an index shows, with how many each group counts.
+// rowsOf returns all findings that an index shows, with the count of each group.
 func rowsOf(x *findingIndex) []string {
 	var rows []string
 	for _, g := range x.groups {

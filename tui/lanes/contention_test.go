@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Each cell has the mean of those who waited and held in it, as far as its time is known.
+// Each cell has the mean number of waiters and holders, as far as its time is known.
 func TestContention(t *testing.T) {
 	l := &inspect.Lock{
 		Holders: []inspect.Contender{fixture.Entry("holds", 8*time.Second, 4*time.Second)},

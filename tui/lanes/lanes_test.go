@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Readers hold the lock together: one that is granted first takes nothing from another.
+// Readers hold the lock together: an earlier grant takes nothing from another reader.
 func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	at := func(d time.Duration) time.Time { return fixture.Ago(time.Minute - d) }
 	lane := func(queued, granted time.Duration, mode recipe.Mode) Lane {
@@ -115,7 +115,7 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 	must.Equal(t, len(m.ended), 0, "another lock has the same past")
 }
 
-// Times of the server are drawn by our clock.
+// Server times are drawn by our clock.
 func TestLanesByOurClock(t *testing.T) {
 	l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("a", 30*time.Second, 20*time.Second)}}
 	n := LanesOf(l, PastLock{offset: time.Hour}, fixture.Noon)[0]
@@ -162,7 +162,8 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 	must.Equal(t, len(LanesOf(veryLongQueue(), PastLock{}, fixture.Noon)), 10_001, "lanes")
 }
 
-// The entry of a waiter on Redis may carry no time of arrival; the time at which it was first seen is in.
+// The entry of a Redis waiter may have no arrival time; the time at which it was first seen then
+// counts.
 func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 	lock := fixture.Id("redis:fair")
 	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}
@@ -199,7 +200,7 @@ func TestWindowStandsStillWithinACell(t *testing.T) {
 	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "it moved by")
 }
 
-// drawn is a lane as text: a letter a cell.
+// drawn is a lane as text, one letter per cell.
 func drawn(w Window, l *Lane, looked, now time.Time) string {
 	var b strings.Builder
 	for _, c := range w.Draw(l, looked, now) {

@@ -121,7 +121,8 @@ func TestKeysAreKept(t *testing.T) {
 	kept(t, "keys", strings.Join(slices.Compact(lines), "\n")+"\n")
 }
 
-// A filter by time is looked at again once a second, and every five seconds where there are many locks.
+// A filter by time is evaluated again every second, and every five seconds if there are many
+// locks.
 func TestTimesInTheFilterGoBy(t *testing.T) {
 	for n, least := range map[int]time.Duration{3: agedFew, screen.AtOnce + 3: agedMany} {
 		list := append(fixture.ManyLocks(n), fixture.Orders())

@@ -146,7 +146,7 @@ func TestLocksAreGrouped(t *testing.T) {
 	}
 }
 
-// While a filter is typed the cursor is on the first match, or stays on its lock.
+// While the user types a filter, the cursor is on the first match, or stays on its lock.
 func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
 	for _, step := range []struct{ press, names, summary string }{

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// page is the screen of locks on a terminal of its own: the test presses keys and reads what is drawn.
+// page is the screen of locks on its own terminal. The test presses keys and reads the drawing.
 type page struct {
 	screen.Context // nil: what the screen asks for is below
 	*Screen
@@ -85,7 +85,7 @@ func open(t *testing.T, s *inspect.Snapshot, width, height int) *page {
 	return p.put(s)
 }
 
-// some are locks in all states.
+// some returns locks in all states.
 func some() *inspect.Snapshot {
 	locks := []*inspect.Lock{
 		fixture.Orders(), fixture.Readers(), fixture.FreeLock(), fixture.Thin(), fixture.Split(), fixture.Minority(), fixture.UnknownLock(),
@@ -130,7 +130,7 @@ func (p *page) click(x, y int) {
 	p.SetSize(p.width, p.height)
 }
 
-// drawn is what is on the screen, up to a column and without blanks at the ends of lines.
+// drawn is the screen's text up to a column, without trailing blanks.
 func (p *page) drawn(columns int) string {
 	var lines []string
 	for line := range strings.Lines(ansi.Strip(p.View())) {
@@ -146,7 +146,7 @@ func (p *page) expect(what, want string) {
 	}
 }
 
-// names are the locks or groups in sight, the selected one in «».
+// names lists the visible locks or groups, with the selected one in «».
 func (p *page) names() string {
 	var names []string
 	for i, e := range p.Visible() {

@@ -32,7 +32,7 @@ func (a *arranged) snapshot() *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, nil, slices.Collect(maps.Values(a.locks)))
 }
 
-// put has the rows hear of a lock as it is now; nil: it is gone.
+// put updates a lock's row; nil means that the lock is gone.
 func (a *arranged) put(name string, l *inspect.Lock) {
 	if a.locks[name] = l; l == nil {
 		delete(a.locks, name)
@@ -47,7 +47,7 @@ func (a *arranged) find(name string, s inspect.Severity) {
 	a.put(name, &l)
 }
 
-// warn gives a lock a finding that can wait.
+// warn gives a lock a warning.
 func (a *arranged) warn(name string) { a.find(name, inspect.Warning) }
 
 func (a *arranged) expect(what string, want ...string) {
@@ -152,7 +152,7 @@ func TestMutedRowsAreBelowOtherQueues(t *testing.T) {
 	a.expect("muted and not", "d", "b", "a", "c")
 }
 
-// A lock that becomes critical does not wait for its place, but under the cursor it stays.
+// A lock that becomes critical moves up at once, unless it is under the cursor.
 func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a := newArranged(t)
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 0)
