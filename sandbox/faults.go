@@ -42,14 +42,14 @@ func (s *Sandbox) Frozen(lock string) bool {
 	return s.frozen[lock] != nil
 }
 
-// running is closed: nothing is frozen.
+// running is a closed channel: nothing is frozen.
 var running = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// thawed is closed when the holder of a lock may go on.
+// thawed returns a channel that is closed when the lock's holder may continue.
 func (s *Sandbox) thawed(lock string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Sandbox) thawed(lock string) <-chan struct{} {
 	return running
 }
 
-// Masters are the addresses of the Redis masters.
+// Masters returns the addresses of the Redis masters.
 func (s *Sandbox) Masters() []string { return slices.Clone(s.addrs) }
 
 // Stopped reports whether a Redis master is stopped.

@@ -20,7 +20,7 @@ const mastersCount = 5
 // Scenario is a script of clients.
 type Scenario struct {
 	Name string
-	// About says in a line what there is to see.
+	// About describes in a line what there is to see.
 	About  string
 	scenes []Scene
 	script *script

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// script is the file of a scenario. That its parts fit together, a test of ours sees.
+// script is the file of a scenario. A test checks that its parts fit together.
 type script struct {
 	About      string            `yaml:"about"`
 	Locks      []scriptLock      `yaml:"locks"`
@@ -102,7 +102,7 @@ const (
 	redsync   = "redsync"
 )
 
-// names are the names of the contender's clients.
+// names returns the names of the contender's clients.
 func (c *scriptContender) names() []string {
 	if c.Count <= 1 {
 		return []string{c.Name}

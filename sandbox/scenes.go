@@ -19,7 +19,7 @@ func (s *Sandbox) Scenes() []Scene { return s.scenes }
 //go:embed scenes/*.yaml
 var files embed.FS
 
-// Scenarios are all that can be played; "tour" plays them at once, on different locks.
+// Scenarios returns all scenarios; "tour" plays them at once, on different locks.
 func Scenarios() []Scenario {
 	var all []Scenario
 	for _, name := range []string{"stuck", "fair", "deadlock", "rw", "semaphore", "redlock", "split"} {

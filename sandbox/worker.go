@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// span is the shortest and longest of a random time.
+// span is the shortest and longest value of a random time.
 type span struct{ low, high time.Duration }
 
 // worker is a scripted client. Its times come from the seed and its name alone, so that they are the same in every run.
@@ -26,7 +26,7 @@ func (s *Sandbox) worker(name string) *worker {
 	return &worker{s, name, rand.New(rand.NewPCG(s.seed, h.Sum64()))}
 }
 
-// between is a random time.
+// between returns a random time.
 func (w *worker) between(t span) time.Duration {
 	if t.high <= t.low {
 		return t.low

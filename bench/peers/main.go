@@ -137,7 +137,7 @@ func (g goal) judge(ours, peer float64) (text, met string) {
 	return text, "no"
 }
 
-// versioned is a peer with its version, which follows its module's path in the list.
+// versioned returns a peer with its version, which follows its module's path in the list.
 func versioned(peer string, versions []string) string {
 	for i, path := range versions[:max(0, len(versions)-1)] {
 		if path == modules[peer] {

@@ -22,21 +22,22 @@ type Config struct {
 	Profiles map[string]Profile `yaml:"profiles"`
 	// Theme is the name of the screen's colours, one of Themes; empty is the first of them.
 	Theme string `yaml:"theme"`
-	// Skin has colours of one's own, by role; Filters and Views those
-	// of the list of locks, by name; Columns the names of its columns. The screen checks them.
+	// Skin holds the user's colours by role, Filters and Views those of the list of locks by name,
+	// and Columns the names of its columns. The screen checks them.
 	Skin    map[string]string `yaml:"skin"`
 	Filters map[string]string `yaml:"filters"`
 	Views   map[string]View   `yaml:"views"`
 	Columns []string          `yaml:"columns"`
-	// Bell is the severity, one of Bells, from which on a finding that comes rings the terminal's bell; empty is off.
+	// Bell is the lowest severity, one of Bells, at which a new finding rings the terminal's bell;
+	// empty is off.
 	Bell string `yaml:"bell"`
 	// OwnerCommand is shown next to a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are users' own, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
-	// Audit is syslog for a copy there of each line of the audit file, or empty.
+	// Audit is syslog to copy each line of the audit file there, or empty.
 	Audit string `yaml:"audit"`
-	// Expect holds for all profiles; the profile's own comes first.
+	// Expect applies to all profiles; the profile's own comes first.
 	Expect []Expectation `yaml:"expect"`
 	// Hosts are the names of clients' hosts, for all profiles; the profile's own come first.
 	Hosts []Host `yaml:"hosts"`
@@ -49,19 +50,19 @@ type View struct {
 	Columns []string `yaml:"columns"`
 }
 
-// Host names the host of clients, by their Address (or network), or by a regular expression for the host that
-// they write themselves.
+// Host names a client's host by its Address (or network), or by a regular expression for the host
+// name that clients report themselves.
 type Host struct {
 	Address string `yaml:"address"`
 	Host    string `yaml:"host"`
-	// Name may have {GROUP} of the expression's named groups in it.
+	// Name may contain {GROUP} for a named group of the expression.
 	Name string `yaml:"name"`
 }
 
 // Expectation says kind and usual hold of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
 type Expectation struct {
 	Match string `yaml:"match"`
-	// Hold is how long they are usually held at most; 0: not said.
+	// Hold is the usual upper limit of a hold; 0 means not given.
 	Hold time.Duration `yaml:"hold"`
 	// Kind is election, or empty for the library's kind.
 	Kind string `yaml:"kind"`
@@ -100,7 +101,7 @@ type Profile struct {
 	Account `yaml:",inline"`
 	// Expect is for its own locks; of several that match one, the first counts.
 	Expect []Expectation `yaml:"expect"`
-	// Hosts are the names of its clients' hosts; the first that fits counts.
+	// Hosts are the names of its clients' hosts; the first match counts.
 	Hosts []Host `yaml:"hosts"`
 }
 
@@ -227,8 +228,8 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// ReadFile reads a regular file of at most 256 KiB. Anything else at path, a pipe or a directory, is an error,
-// and is not waited for.
+// ReadFile reads a regular file of at most 256 KiB. It returns an error for anything else at path,
+// such as a pipe or a directory, without waiting for it.
 func ReadFile(path string) ([]byte, error) {
 	text, _, err := read(path)
 	return text, err

@@ -36,7 +36,7 @@ func (t *Target) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*mapping)(t))
 }
 
-// Account is a user, and where the password comes from: from one of the three.
+// Account is a user, and one of three sources of the password.
 type Account struct {
 	Username string `yaml:"username"`
 	// Password is in the configuration itself, which then only its owner may read.
@@ -135,18 +135,18 @@ func (p Profile) hasPlainPassword() bool {
 	})
 }
 
-// From is where secrets come from, in addition to the configuration.
+// From holds the other sources of secrets besides the configuration.
 type From struct {
 	Getenv func(string) string
-	// Stderr is that of the commands, which have Within in all.
+	// Stderr receives the commands' error output. Within bounds all commands together.
 	Stderr io.Writer
 	Within time.Duration
 	// Unattended commands get no terminal to ask on.
 	Unattended bool
 }
 
-// Secrets gives each target its own: those of the profile's target with the same servers, then the
-// environment's, then for Redis the profile's.
+// Secrets fills in each target's secrets: from the profile's target with the same servers, then the
+// environment, then for Redis the profile.
 func (p Profile) Secrets(ctx context.Context, from From, targets []connect.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, from.Within)
 	defer cancel()
@@ -185,7 +185,7 @@ func (p Profile) secretsOf(ctx context.Context, read *reader, at connect.Target)
 	return s, err
 }
 
-// own are the credentials that the profile has for the servers of a target.
+// own returns the profile's credentials for the servers of a target.
 func (p Profile) own(at connect.Target) (own Target) {
 	for _, t := range p.Targets {
 		one, err := connect.ParseTargets([]string{t.URL})
@@ -205,7 +205,7 @@ func (p Profile) own(at connect.Target) (own Target) {
 	return own
 }
 
-// reader gets passwords from where they are; each command is run once.
+// reader reads passwords from their sources; each command runs once.
 type reader struct {
 	From
 	outputs map[string]connect.Secret
@@ -229,7 +229,7 @@ func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) 
 	return c, err
 }
 
-// SecretFile is the first line of a file that only its owner may read.
+// SecretFile returns the first line of a file that only its owner may read.
 func SecretFile(path string) (connect.Secret, error) { return fromFile("file", path) }
 
 // fromFile reads a secret from the first line of a file. what names the file's purpose in errors,

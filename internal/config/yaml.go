@@ -18,8 +18,8 @@ const (
 	mostAliases = 100
 )
 
-// Decode reads YAML into a value, and refuses keys that the value does not have. Its errors are for the author of the
-// text. The library panics on some texts (FuzzLoad found one); those are errors, too.
+// Decode reads YAML into a value, and refuses unknown keys. Its errors are for the author of the
+// text. The library panics on some texts (FuzzLoad found one); Decode turns that into an error.
 func Decode(text []byte, into any) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until
-// a login has worked there
-// is one at a time, and after each failure a longer pause. A refused key or an unknown host ends them all.
+// a login has worked there is one at a time, and after each failure a longer pause. A refused key
+// or an unknown host ends them all.
 type bastion struct {
 	turn chan struct{} // full while a login is tried that others wait for
 
@@ -21,7 +21,7 @@ type bastion struct {
 	refused  string
 }
 
-// login is the end of a try: loginCut is one that we gave up.
+// login is the result of a try; loginCut means that we gave up.
 type login int
 
 const (

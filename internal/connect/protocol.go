@@ -9,8 +9,7 @@ import (
 	"net"
 )
 
-// RefusedError is a connection that ended before the server's first reply, or that no reply will come on,
-// with the reason.
+// RefusedError says why a connection ended before the server's first reply, or cannot bring one.
 type RefusedError struct {
 	// Why is a sentence with what to do about it.
 	Why string
@@ -19,11 +18,11 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Why }
 
-// Unwrap returns the error of the connection, as one of several: go-redis takes off the outermost layer of
-// what ends a handshake.
+// Unwrap returns the connection's error in a list, since go-redis removes the outermost layer of a
+// handshake error.
 func (e *RefusedError) Unwrap() []error { return []error{e.Err} }
 
-// unexplained is an end of a connection with a hint, while the reason is unknown.
+// unexplained is a hint about a connection that ended for an unknown reason.
 type unexplained struct {
 	hint string
 	err  error
@@ -48,8 +47,8 @@ const (
 // dialFunc connects to a server, with TLS or without.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// misfit explains the first bytes of a server of another kind, or of one with TLS; it is empty where
-// they do not say.
+// misfit explains the first bytes of another kind of server, or of one with TLS; empty if they are
+// inconclusive.
 func misfit(first []byte) string {
 	switch {
 	case bytes.HasPrefix(first, []byte("HTTP")):
@@ -61,8 +60,8 @@ func misfit(first []byte) string {
 	return ""
 }
 
-// NotZooKeeper explains the first bytes of a server that are not a frame of ZooKeeper; it is empty where
-// they do not say.
+// NotZooKeeper explains a server's first bytes if they are not a ZooKeeper frame; empty if they are
+// inconclusive.
 func NotZooKeeper(first []byte) string {
 	if bytes.HasPrefix(first, []byte("-")) {
 		return "a Redis server answers there (use redis:// for zk://, rediss:// for zks://, or the port of ZooKeeper)"

@@ -22,8 +22,8 @@ func (e *DialError) Error() string { return "zookeeper " + e.Addr + ": " + Reaso
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Plain is an error of a connection without the layers that it went through, such as the address over again:
-// its text is Reason's.
+// Plain returns a connection's error without its outer layers, such as a repeated address: its text
+// is Reason's.
 func Plain(err error) error {
 	if err == nil {
 		return nil
@@ -36,7 +36,8 @@ type plain struct{ err error }
 func (p plain) Error() string { return Reason(p.err) }
 func (p plain) Unwrap() error { return p.err }
 
-// Reason says in a few words why a server could not be reached; of other errors it is their text.
+// Reason says in a few words why a server could not be reached. For other errors it returns their
+// text.
 func Reason(err error) string {
 	if dial, ok := errors.AsType[*DialError](err); ok {
 		err = dial.Err
@@ -81,7 +82,8 @@ func NotDialled(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// TimedOut reports whether a server did not answer in time: it may be slow, where any other error is an answer.
+// TimedOut reports whether a server did not answer in time. It may be slow; any other error is an
+// answer.
 func TimedOut(err error) bool {
 	var op *net.OpError
 	return !errors.As(err, new(*RefusedError)) &&
@@ -89,8 +91,8 @@ func TimedOut(err error) bool {
 			errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// Ours reports whether a connection failed for a reason that may be ours alone: the server, or what is
-// before it, answered and does not let us in, or we cannot look names up. It may serve every other client.
+// Ours reports whether a connection failed for a reason that may affect only us: the server, or a
+// proxy before it, refuses us, or we cannot resolve names. It may serve every other client.
 func Ours(err error) bool {
 	var op *net.OpError
 	var lookup *net.DNSError

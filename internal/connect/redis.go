@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// RedisOptions are the connection options of each independent master of a target; Sentinel, Cluster and a socket
-// are one. Callers add their own time limits and pool sizes.
+// RedisOptions returns the connection options of each independent master of a target. Sentinel,
+// Cluster and a socket count as one. Callers add their own time limits and pool sizes.
 func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 	s := t.Present()
 	dial := dialFunc(new(net.Dialer).DialContext)

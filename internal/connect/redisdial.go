@@ -99,7 +99,7 @@ func (g *greeted) Write(p []byte) (int, error) {
 	return n, g.explain(err)
 }
 
-// explain finds the reason in the server's last words.
+// explain finds the reason in the server's last bytes.
 func (g *greeted) explain(err error) error {
 	if g.answered.Load() || !dropped(err) {
 		return err

@@ -18,7 +18,7 @@ type respBounds struct {
 	bad    error
 }
 
-// take checks the next bytes. After its first error it always returns that.
+// take checks the next bytes. After its first error it always returns that error.
 func (r *respBounds) take(p []byte) error {
 	for len(p) > 0 && r.bad == nil {
 		if r.body > 0 {
@@ -109,7 +109,7 @@ func (r *respBounds) announced() error {
 	return nil
 }
 
-// announcedLength reads the rest of a line after its first byte; -1 is nil.
+// announcedLength reads the rest of a line after its first byte; -1 means nil.
 func announcedLength(rest []byte) (n int, ok bool) {
 	digits, ok := bytes.CutSuffix(rest, []byte("\r\n"))
 	if string(digits) == "-1" {

@@ -25,7 +25,7 @@ type Credentials struct {
 
 // Secrets that a target's servers ask of a client. They come from the environment or a profile, never from a URL.
 type Secrets struct {
-	// Login is of Redis, where the user may be empty, or of ZooKeeper's digest scheme.
+	// Login is for Redis, where the user may be empty, or for ZooKeeper's digest scheme.
 	Login Credentials
 	// Sentinel is for the sentinels themselves, which may have their own users.
 	Sentinel Credentials
@@ -41,7 +41,7 @@ const (
 	adminUser, adminPassword       = "LOCKSCOPE_ZK_ADMIN_USERNAME", "LOCKSCOPE_ZK_ADMIN_PASSWORD"
 )
 
-// WebhookToken is the variable of the token that a webhook's receiver is sent.
+// WebhookToken is the variable with the token that is sent to a webhook's receiver.
 const WebhookToken = "LOCKSCOPE_WEBHOOK_TOKEN"
 
 // SecretVariables returns the names of the variables that hold secrets: those that SecretsFromEnvironment
@@ -53,8 +53,8 @@ func SecretVariables() []string {
 	}
 }
 
-// WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets: that of
-// every program which we start.
+// WithoutSecrets returns an environment of NAME=VALUE without the variables that hold our secrets.
+// Every program that we start gets it.
 func WithoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -64,8 +64,8 @@ func WithoutSecrets(environ []string) []string {
 	})
 }
 
-// SecretsFromEnvironment reads the variables for a service. It is an error wrapping ErrTarget when LOCKSCOPE_ZK_AUTH is
-// wanted and is not digest:USER:PASSWORD, the only scheme that is supported.
+// SecretsFromEnvironment reads the variables for a service. It returns an error wrapping ErrTarget
+// if LOCKSCOPE_ZK_AUTH is needed and is not digest:USER:PASSWORD, the only supported scheme.
 func SecretsFromEnvironment(service Service, getenv func(string) string) (Secrets, error) {
 	if service != ZooKeeper {
 		return Secrets{
@@ -87,7 +87,8 @@ func SecretsFromEnvironment(service Service, getenv func(string) string) (Secret
 	return s, nil
 }
 
-// Digest is the auth of ZooKeeper's digest scheme, user:password; nil without credentials.
+// Digest returns the credentials for ZooKeeper's digest scheme, user:password; nil without
+// credentials.
 func (c Credentials) Digest() []byte {
 	if c.Username == "" {
 		return nil

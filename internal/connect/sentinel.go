@@ -18,8 +18,8 @@ import (
 // ErrNoSuchMaster is wrapped by the error of SentinelMaster when the sentinels that answer know no master of that name.
 var ErrNoSuchMaster = errors.New("no sentinel knows a master of that name")
 
-// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when no master is named by most of the
-// sentinels that answer, as for a moment around a failover.
+// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when the answering sentinels name
+// no master by majority, as briefly happens during a failover.
 var ErrSentinelsDisagree = errors.New("the sentinels disagree about who the master is")
 
 // SentinelMaster asks the sentinels of o, all at once, for the current address of the master
@@ -79,10 +79,10 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 	return "", err
 }
 
-// severally are errors of several servers on one line: a line feed among them would be shown escaped.
+// severally joins errors of several servers on one line, since a line feed would be shown escaped.
 type severally []error
 
-// several leaves out those that are nil; nil if none is left.
+// several joins the errors that are not nil; nil if there are none.
 func several(errs []error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if len(errs) == 0 {
@@ -98,7 +98,7 @@ func (s severally) Error() string {
 // Unwrap returns all of them.
 func (s severally) Unwrap() []error { return s }
 
-// halfOf leaves half of a context's time for what comes behind.
+// halfOf returns a context with half of the remaining time, and leaves the rest for the next step.
 func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(end)/2)
@@ -106,7 +106,7 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// querySentinel returns redis.Nil where it knows no such master.
+// querySentinel returns redis.Nil if the sentinel knows no such master.
 func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, hooks []redis.Hook) (string, error) {
 	o.Addrs, o.DB, o.OnConnect = []string{addr}, 0, nil
 	o.CredentialsProviderContext = nil // the master's; CredentialsProvider is ours

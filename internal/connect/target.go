@@ -44,13 +44,13 @@ type Target struct {
 	// Master is the name that a Sentinel knows the master by.
 	Master string
 	TLS    *TLS
-	// AdminTLS is for AdminServers with https where it is another than TLS; nil: it is not.
+	// AdminTLS is for AdminServers with https if it differs from TLS; otherwise nil.
 	AdminTLS *TLS
-	// Via is a host from which the servers are dialled; nil: this one.
+	// Via is the host from which the servers are dialled; nil means this one.
 	Via *Via
 	// Secrets for these servers; ParseTargets leaves them empty.
 	Secrets Secrets
-	// Renewal has newer ones; nil: they stay as they are.
+	// Renewal has newer secrets; nil if they do not change.
 	Renewal *Renewal
 }
 
@@ -89,7 +89,8 @@ func (t Target) sameBackend(other Target) bool {
 	return t.SameServers(other) && t.Chroot == other.Chroot && t.DB == other.DB
 }
 
-// SameServers reports whether two targets reach the same servers, whatever part of them.
+// SameServers reports whether two targets reach the same servers, even with different paths or
+// patterns.
 func (t Target) SameServers(other Target) bool {
 	return t.Service == other.Service && slices.Equal(t.Servers, other.Servers) && t.Master == other.Master
 }

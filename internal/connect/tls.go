@@ -35,8 +35,8 @@ func (t *TLS) set(option, value string) {
 	}
 }
 
-// Config reads the files and makes a client configuration, TLS 1.2 or newer, the server always verified. nil stays
-// nil: no TLS.
+// Config reads the files and returns a client configuration with TLS 1.2 or newer that always
+// verifies the server. A nil TLS returns nil: no TLS.
 func (t *TLS) Config() (*tls.Config, error) {
 	if t == nil {
 		return nil, nil
@@ -73,9 +73,9 @@ func (t *TLS) Config() (*tls.Config, error) {
 	return c, nil
 }
 
-// WithShown is a configuration that calls shown with each of our certificates that a server
-// receives, before the handshake is over. A client certificate identifies this client only to a
-// server that requests one.
+// WithShown returns a configuration that calls shown with each of our certificates that a server
+// receives, before the handshake ends. A client certificate identifies this client only to a server
+// that requests one.
 func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
 	if len(config.Certificates) == 0 {
 		return config

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// URL is a target that reaches the same servers and gives the backend the same name when it is the only one. Roots,
-// patterns and AdminServers are left out: an action on one lock needs none.
+// URL returns a target that reaches the same servers and gives the backend the same name if it is
+// the only one. It omits roots, patterns and AdminServers, since an action on one lock needs none.
 func (t Target) URL() string {
 	var b strings.Builder
 	b.WriteString(t.scheme() + "://")

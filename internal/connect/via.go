@@ -18,15 +18,15 @@ import (
 	"unicode"
 )
 
-// Via is a host from which servers are dialled: the system's ssh goes there, with its keys, agent and
-// configuration, and asks nothing.
+// Via is a host from which servers are dialled. The system's ssh connects to it with its keys,
+// agent and configuration, and without prompts.
 type Via struct {
 	User, Host, Port string
 	bastion          *bastion
 }
 
-// What ssh takes for a user, and for a host to go to or on to; nothing that its own configuration could take
-// for an option or a shell's.
+// Names of users and hosts that are safe to pass to ssh: neither its configuration nor a shell
+// could take one for an option.
 var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
 	sshHost = regexp.MustCompile(`^[A-Za-z0-9_:][A-Za-z0-9_.:-]*$`)
@@ -49,7 +49,7 @@ func ParseVia(s string) (*Via, error) {
 	return v, nil
 }
 
-// String is the URL.
+// String returns the URL.
 func (v *Via) String() string {
 	u := url.URL{Scheme: "ssh", Host: v.Host}
 	switch {
@@ -76,8 +76,8 @@ func (v *Via) arguments(addr string) []string {
 	return append(args, "--", v.Host)
 }
 
-// DialContext connects to addr from there. ssh connects in its own time: that it cannot is the error of the
-// first Read. It ends with the connection.
+// DialContext connects to addr from the host. ssh connects in the background; a failure is the
+// error of the first Read. ssh ends with the connection.
 func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {
@@ -125,7 +125,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 // sshEndsWithin bounds the wait for an ssh that has closed its output.
 const sshEndsWithin = 2 * time.Second
 
-// viaConn is a connection through a process of ssh.
+// viaConn is a connection through an ssh process.
 type viaConn struct {
 	net.Conn
 	via   *Via
@@ -153,7 +153,7 @@ func (c *viaConn) Write(p []byte) (int, error) {
 	return n, c.explain(err)
 }
 
-// explain replaces the end of a connection on which nothing came by what ssh said.
+// explain replaces the error of a connection that received nothing with ssh's message.
 func (c *viaConn) explain(err error) error {
 	ended := errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 	if !ended || c.heard.Load() {
@@ -170,7 +170,7 @@ func (c *viaConn) explain(err error) error {
 	return err
 }
 
-// why is ssh's message, with advice; empty if it said nothing.
+// why returns ssh's message, with advice; empty if there was none.
 func (c *viaConn) why() string {
 	said := c.said.String()
 	if said == "" {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// socketPair is a connection and its other end, for a program.
+// socketPair returns a connection and its other end, to pass to a program.
 func socketPair() (net.Conn, *os.File, error) {
 	syscall.ForkLock.RLock()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -31,5 +31,6 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, its, nil
 }
 
-// ownGroup keeps a program from the terminal's interrupts: locks are released through it after them.
+// ownGroup keeps a program from the terminal's interrupts: locks are still released through it
+// afterwards.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

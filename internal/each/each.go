@@ -1,9 +1,9 @@
-// Package each has the loops over a list that package slices lacks.
+// Package each has loops over lists that package slices lacks.
 package each
 
 import "iter"
 
-// Of returns what f makes of each element.
+// Of returns the results of f for each element.
 func Of[T, R any](list []T, f func(T) R) []R {
 	made := make([]R, len(list))
 	for i, v := range list {

@@ -1,5 +1,5 @@
-// Package fairness finds overtaking in a queue: one rule for locks that are watched, for drawings of their
-// past, and for contention runs.
+// Package fairness finds overtaking in a queue. The same rule serves watched locks, timelines and
+// contention runs.
 package fairness
 
 // Claim is a contender's claim to a lock.
@@ -10,8 +10,8 @@ type Claim struct {
 	Shared bool
 }
 
-// Overtakes reports whether a grant to c overtakes a waiter: one that came before it, and with which it
-// cannot hold the lock together.
+// Overtakes reports whether a grant to c overtakes a waiter: one that arrived earlier and cannot
+// hold the lock together with it.
 func (c Claim) Overtakes(waiter Claim) bool {
 	return waiter.Place-c.Place < 0 && !(c.Shared && waiter.Shared)
 }

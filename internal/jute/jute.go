@@ -42,7 +42,8 @@ var ErrMalformed = errors.New("malformed record")
 // maxItems bounds the items of a vector: each takes memory before it was read.
 const maxItems = 1 << 20
 
-// Decoder reads a record's fields one after the other. After a field that is not there, all are zero and Err is set.
+// Decoder reads a record's fields in order. After a missing field, all further ones are zero and
+// Err is set.
 type Decoder struct {
 	Rest []byte
 	Err  error // nil or ErrMalformed
@@ -90,8 +91,8 @@ func (d *Decoder) Buffer() []byte {
 	return d.Take(int(n))
 }
 
-// Count reads how many items a vector has, which take least bytes each. A null vector is malformed: clients
-// make room for 2^32 items of it.
+// Count reads the number of a vector's items, which take at least least bytes each. A null vector
+// is malformed: clients would allocate 2^32 items.
 func (d *Decoder) Count(least int) int {
 	n := int(d.Int())
 	if n < 0 || n > min(len(d.Rest)/least, maxItems) {

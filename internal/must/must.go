@@ -1,5 +1,5 @@
-// Package must has the steps and the checks of tests of many packages, a line each. A step that fails ends its test,
-// a check does not.
+// Package must has one-line steps and checks for the tests of many packages. A failed step ends its
+// test, a failed check does not.
 package must
 
 import (
@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// limit of a wait, for a machine with much else to do.
+// limit bounds a wait on a busy machine.
 const limit = time.Minute
 
-// Succeed ends the test when a step that it rests on has failed.
+// Succeed ends the test if a step that it depends on has failed.
 func Succeed(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -24,7 +24,7 @@ func Succeed(t testing.TB, err error) {
 	}
 }
 
-// Have is the value of a step that must succeed: must.Have(os.ReadFile(name))(t).
+// Have returns the value of a step that must succeed: must.Have(os.ReadFile(name))(t).
 func Have[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -33,7 +33,7 @@ func Have[T any](value T, err error) func(testing.TB) T {
 	}
 }
 
-// Become waits for what no event reports: it asks repeatedly, for a minute.
+// Become polls for up to a minute for a condition that no event reports.
 func Become(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !is(); time.Sleep(2 * time.Millisecond) {
@@ -75,7 +75,7 @@ func Contain(t testing.TB, text, part string, note ...any) {
 	}
 }
 
-// True reports what does not hold, in the words of its note; the test goes on.
+// True reports a condition that does not hold, in the words of its note; the test goes on.
 func True(t testing.TB, holds bool, note ...any) {
 	t.Helper()
 	if !holds {

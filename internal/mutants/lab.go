@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// limit on the tests of one mutant; one that hangs is dead.
+// limit bounds the tests of one mutant; one that hangs counts as killed.
 const limit = 2 * time.Minute
 
 // The verdicts on a mutant.
@@ -69,7 +69,8 @@ func (l *lab) unchanged(ctx context.Context, m *mutant) error {
 	return nil
 }
 
-// verdict builds a mutant and runs its tests, for as long as tested; why is the first complaint of those that noticed.
+// verdict builds a mutant, runs its tests and returns how long they took. why is the first
+// complaint of the tests that noticed.
 func (l *lab) verdict(ctx context.Context, m *mutant) (verdict, why string, tested time.Duration, err error) {
 	dir, err := os.MkdirTemp(l.dir, "")
 	if err != nil {

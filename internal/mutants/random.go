@@ -152,7 +152,7 @@ func (f *finder) results(t *ast.FuncType, body *ast.BlockStmt) {
 	})
 }
 
-// mutant is the change as one of the table would be, for all tests of the package.
+// mutant returns the change as a mutant for all tests of the package.
 func (c change) mutant(pkg string, limit time.Duration) (*mutant, error) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {

@@ -2,8 +2,8 @@ package redisreply
 
 import "strings"
 
-// answers are the errors with which a Redis server answers everything, by the beginning of their text, and
-// what to do about each. What ends a script or lets clients in is a person's decision.
+// answers are the errors that a Redis server gives to every request, by the beginning of their
+// text, with advice. Ending a script or admitting clients is the operator's decision.
 var answers = []struct{ text, word, do string }{
 	{"LOADING", "LOADING", "it is loading its data into memory: wait until it has finished"},
 	{"BUSY ", "BUSY", "a script has run on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
@@ -27,8 +27,8 @@ var answers = []struct{ text, word, do string }{
 	},
 }
 
-// Advice returns the word for an error with which a Redis server answers everything, and what to do about it.
-// Both are empty for any other text, such as that of a server that does not answer.
+// Advice returns the word for an error that a Redis server gives to every request, and what to do
+// about it. Both are empty for any other text, such as that of a server that does not answer.
 func Advice(text string) (word, do string) {
 	for _, a := range answers {
 		if strings.HasPrefix(text, a.text) || strings.Contains(text, ": "+a.text) {

@@ -1,5 +1,5 @@
-// Package redisreply classifies the errors with which Redis servers answer. Texts may have the name of a
-// server before them.
+// Package redisreply classifies the error replies of Redis servers. A server's name may precede the
+// text.
 package redisreply
 
 import (
@@ -32,21 +32,22 @@ func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
 // Login reports whether a server demands another login.
 func Login(err error) bool { return Starts(err, "NOAUTH", "WRONGPASS") }
 
-// Ours reports whether a server that refuses everything may do so to us alone: a login, a right, protected mode,
-// or no connection left, while its other clients keep theirs.
+// Ours reports whether a refusal may affect only us, such as a login, a right, protected mode, or
+// no connection left. Its other clients may keep theirs.
 func Ours(err error) bool {
 	return Login(err) || Denied(err) || Starts(err, "DENIED", "ERR max number of clients")
 }
 
-// UnknownCommand reports whether a command was renamed or taken away (rename-command), or the server is no
-// Redis or too old.
+// UnknownCommand reports whether a command was renamed or removed (rename-command), or the server
+// is no Redis or too old.
 func UnknownCommand(err error) bool { return Starts(err, "ERR unknown command") }
 
-// transient are replies of servers that will do what they refuse now: the request was not executed (redis.io,
+// transient matches temporary refusals: the request was not executed, but will be later (redis.io,
 // "Errors" of the protocol; Cluster specification).
 var transient = regexp.MustCompile(`^(LOADING|READONLY|BUSY|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)( |$)`)
 
-// Transient reports whether a reply is about the state that the server is in, so that it is worth asking again.
+// Transient reports whether a reply is about a temporary state of the server, so that it is worth
+// asking again.
 func Transient(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
 	if !ok {

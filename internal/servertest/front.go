@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// StartBalancer starts one address for several servers; pick says which of them the nth connection to it reaches.
+// StartBalancer starts one address for several servers; pick chooses the server for the nth
+// connection.
 func StartBalancer(t testing.TB, pick func(n int) string) string {
 	t.Helper()
 	return startLiar(t, pick, func(int, []byte, io.Writer) bool { return false }, passOn).Addr
@@ -32,7 +33,7 @@ func StartTwemproxy(t testing.TB, addr string) string {
 	}).Addr
 }
 
-// StartFakeSentinel starts a sentinel that names one master, whatever it is asked.
+// StartFakeSentinel starts a sentinel that answers every question with one master.
 func StartFakeSentinel(t testing.TB, master string) string {
 	t.Helper()
 	host, port, err := net.SplitHostPort(master)

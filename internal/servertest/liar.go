@@ -18,8 +18,8 @@ type Liar struct {
 	all   sync.WaitGroup
 }
 
-// Relay writes to the client what the server said, as it came in one piece, the nth of a connection; an error
-// ends the connection.
+// Relay forwards the nth piece of a connection's replies to the client; an error ends the
+// connection.
 type Relay func(n int, said []byte, client io.Writer) error
 
 // StartRelay starts a proxy for the server at addr that passes all of its answers through relay. It
@@ -29,8 +29,7 @@ func StartRelay(t testing.TB, addr string, relay Relay) string {
 	return startLiar(t, func(int) string { return addr }, func(int, []byte, io.Writer) bool { return false }, relay).Addr
 }
 
-// Answer may write the answer to some requests, as they came in one piece, the nth of a connection; false:
-// the server is to answer.
+// Answer may answer the nth piece of a connection's requests; false leaves it to the server.
 type Answer func(n int, requests []byte, client io.Writer) bool
 
 // StartLiar starts one before the server at addr.
@@ -45,7 +44,7 @@ func passOn(_ int, said []byte, client io.Writer) error {
 	return err
 }
 
-// startLiar starts one before several servers; pick says which of them the nth connection reaches.
+// startLiar starts one before several servers; pick chooses the server for the nth connection.
 func startLiar(t testing.TB, pick func(n int) string, answer Answer, relay Relay) *Liar {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +72,7 @@ func startLiar(t testing.TB, pick func(n int) string, answer Answer, relay Relay
 	return l
 }
 
-// keep makes a connection end with the liar.
+// keep makes a connection end together with the liar.
 func (l *Liar) keep(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -43,8 +43,8 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// StartCommand starts a program and calls ended with what Wait returned once it has ended. The program dies with this
-// process where the system can arrange that (Linux), stopped or not, however this process ends.
+// StartCommand starts a program and calls ended with the result of Wait. On Linux the program dies
+// with this process, stopped or not, however this process ends.
 func StartCommand(cmd *exec.Cmd, ended func(error)) error {
 	cmd.SysProcAttr = dieWithParent()
 	started := make(chan error)
@@ -61,8 +61,8 @@ func StartCommand(cmd *exec.Cmd, ended func(error)) error {
 	return <-started
 }
 
-// awaitReady polls until ready returns nil; it fails when the process ends before, or takes too long, and
-// then it is killed.
+// awaitReady polls until ready returns nil. It fails when the process ends first or takes too long;
+// then it kills the process.
 func (p *process) awaitReady(ready func() error) error {
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -102,13 +102,13 @@ func Signal(p *os.Process, sig syscall.Signal) error {
 	return nil
 }
 
-// kill ends the process without a word to it, paused or not, and waits until it is gone.
+// kill kills the process without warning, paused or not, and waits for its end.
 func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.done
 }
 
-// stop asks the process to end, then insists.
+// stop asks the process to end, and kills it if it does not.
 func (p *process) stop() {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	p.cmd.Process.Signal(syscall.SIGCONT)
@@ -142,7 +142,7 @@ func freePort() (int, error) {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// tail keeps the end of a program's output, for messages.
+// tail keeps the last part of a program's output for messages.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

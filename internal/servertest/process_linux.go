@@ -28,7 +28,7 @@ func reserve(port int) bool {
 // reserved are the sockets that keep ports, by port.
 var reserved sync.Map
 
-// standsStill reports whether no thread of a process runs any more, since it was stopped or has ended (proc(5), stat).
+// standsStill reports whether all threads of a process are stopped or have ended (proc(5), stat).
 func standsStill(pid int) bool {
 	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat")) // the pattern is right
 	for _, thread := range threads {
@@ -36,7 +36,7 @@ func standsStill(pid int) bool {
 		if err != nil {
 			continue // it has ended
 		}
-		// The name before the state may have anything in it, also parentheses.
+		// The name before the state may contain anything, including parentheses.
 		if i := bytes.LastIndexByte(stat, ')'); i < 0 || i+2 >= len(stat) ||
 			bytes.IndexByte([]byte("TtZX"), stat[i+2]) < 0 {
 			return false

@@ -46,8 +46,8 @@ func EachRedis(t *testing.T, n int, f func(t *testing.T, masters []*Redis)) {
 	})
 }
 
-// StartRedis starts a real server for one test, which may do to it what it likes; args are added to its command line
-// (it must keep a plain TCP port on loopback). It is stopped when the test ends.
+// StartRedis starts a real server for one test, which may break it. args are added to its command
+// line, which must keep a plain TCP port on loopback. It stops when the test ends.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	r, err := startRealRedis(args)

@@ -151,7 +151,7 @@ func startSentinel(t testing.TB, host, port string, quorum int, lines ...string)
 	return s
 }
 
-// await polls until ok says so.
+// await polls until ok returns true.
 func (r *Redis) await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(startTimeout); !ok(); time.Sleep(pollEvery) {

@@ -52,8 +52,8 @@ func (s *server) Restart(t testing.TB) {
 	s.proc = proc
 }
 
-// Pause stops a real server's process (SIGSTOP): connections stay open, new ones are accepted by the system,
-// nothing answers.
+// Pause stops a real server's process (SIGSTOP). Connections stay open and the system accepts new
+// ones, but nothing answers.
 func (s *server) Pause(t testing.TB) {
 	t.Helper()
 	s.signal(t, "Pause", syscall.SIGSTOP)
@@ -110,7 +110,7 @@ type pool[S interface {
 	failed error // why one could not start: said again, not tried again
 }
 
-// first returns n servers, and starts those that are not there yet.
+// first returns n servers, and starts missing ones.
 func (p *pool[S]) first(n int, start func() (S, error)) ([]S, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -59,7 +59,8 @@ type sharedServers struct {
 	classes string // of Locks.java, in dir
 }
 
-// Dir is a directory for what all tests of the process share, such as a program that they run. Main removes it.
+// Dir returns a directory shared by all tests of the process, such as for a compiled program. Main
+// removes it.
 func Dir() (string, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
@@ -88,7 +89,7 @@ func (s *sharedServers) stop() {
 // useReal reports whether tests may start real servers and other libraries' clients.
 func useReal() bool { return os.Getenv("LOCKSCOPE_REAL") != "" }
 
-// errEmbeddedOnly is the reason why a real server was not even looked for.
+// errEmbeddedOnly explains why no real server was looked for.
 var errEmbeddedOnly = errors.New("real servers are off; LOCKSCOPE_REAL=installed or `make test-all` uses them")
 
 // RequireReal skips the test unless real servers may be used.
@@ -115,8 +116,8 @@ func Slow(t testing.TB) {
 	}
 }
 
-// Effort returns usual, or thorough when LOCKSCOPE_LONG is set: how many steps or seeds a test takes, or how
-// wide they are.
+// Effort returns usual, or thorough if LOCKSCOPE_LONG is set. Use it for the number or size of a
+// test's steps or seeds.
 func Effort(t testing.TB, usual, thorough int) int {
 	t.Helper()
 	if os.Getenv("LOCKSCOPE_LONG") != "" {

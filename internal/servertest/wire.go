@@ -76,7 +76,7 @@ func (w *Wire) Stop(directions ...Direction) {
 	}
 }
 
-// Refuse ends all connections with a reset, and so it does with new ones.
+// Refuse resets all connections, including new ones.
 func (w *Wire) Refuse() {
 	w.mu.Lock()
 	w.refuses = true
@@ -84,14 +84,14 @@ func (w *Wire) Refuse() {
 	w.Reset()
 }
 
-// Delay lets every piece that passes, in either direction, wait so long.
+// Delay delays every piece of data, in either direction.
 func (w *Wire) Delay(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.delay = d
 }
 
-// Open counts the connections of clients that are passed on to the server.
+// Open counts the client connections that are forwarded to the server.
 func (w *Wire) Open() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +106,7 @@ func (w *Wire) Heal() {
 	w.changed.Broadcast()
 }
 
-// Pass lets pass again what goes in one direction.
+// Pass lets data in one direction pass again.
 func (w *Wire) Pass(d Direction) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *Wire) Pass(d Direction) {
 	w.changed.Broadcast()
 }
 
-// Held counts the bytes that are held back in a direction; there may be more behind them.
+// Held counts the bytes held back in a direction; more may be queued behind them.
 func (w *Wire) Held(d Direction) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,8 +128,8 @@ func (w *Wire) stops() bool {
 	return w.stopped != [2]bool{} || w.refuses || w.delay > 0
 }
 
-// Retarget leads to another server from now on, as a name or an address does that a failover moves. All
-// connections end.
+// Retarget switches to another server, as a name or address that a failover moves. It ends all
+// connections.
 func (w *Wire) Retarget(target string) {
 	w.mu.Lock()
 	w.target = target
@@ -137,7 +137,7 @@ func (w *Wire) Retarget(target string) {
 	w.Reset()
 }
 
-// Reset ends all connections with a reset. New ones are as the directions allow.
+// Reset resets all connections. New ones follow the state of the directions.
 func (w *Wire) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *Wire) accept() {
 	}
 }
 
-// connect passes on what two ends say until one of them has ended.
+// connect forwards data between two ends until one of them has ended.
 func (w *Wire) connect(client net.Conn) {
 	defer w.forget(client)
 	if !w.remember(client) || !w.pass(ToServer, 0) {

@@ -18,7 +18,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// tick is the tick time of all ZooKeeper servers here, and longest the longest timeout of a session: from 1 s to 40 s.
+// tick is the tick time of all ZooKeeper servers here, and longest the longest session timeout.
+// Timeouts range from 1 s to 40 s.
 const (
 	tick    = 500 * time.Millisecond
 	longest = 40 * time.Second
@@ -74,7 +75,8 @@ func StartEmbeddedZooKeeper(t testing.TB, cfg zkserver.Config) *ZooKeeper {
 	return zk
 }
 
-// ProcessorTime is the processor time that a real server's process has used since its start; known on Linux.
+// ProcessorTime returns the processor time that a real server's process has used since its start;
+// Linux only.
 func (z *ZooKeeper) ProcessorTime(t testing.TB) time.Duration {
 	t.Helper()
 	used, err := processorTime(z.ownReal(t, "ProcessorTime").cmd.Process.Pid)

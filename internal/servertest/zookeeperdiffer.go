@@ -83,7 +83,7 @@ func always(n map[string]int, looks int) []string {
 	return slices.Sorted(maps.Keys(n))
 }
 
-// zxid is the newest transaction of a member.
+// zxid returns the newest transaction of a member.
 func (e *Ensemble) zxid(member int) uint64 {
 	n, _ := strconv.ParseUint(strings.TrimPrefix(after(query(e.Members[member].Addr, "srvr"), "Zxid: "), "0x"), 16, 64)
 	return n

@@ -26,8 +26,8 @@ type EnsembleConfig struct {
 	Members int
 	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
 	Tick time.Duration
-	// SyncLimit is for how many ticks a member that is cut off from its leader, and a leader cut off from the
-	// others, continues as if nothing had happened.
+	// SyncLimit is the number of ticks that a member cut off from its leader, or a leader cut off
+	// from the others, continues as usual.
 	SyncLimit int
 }
 
@@ -219,7 +219,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// Mend mends all wires. Where bytes were held back, which are from another time, the connections end.
+// Mend mends all wires. Connections with held-back bytes end, since those bytes are outdated.
 func (e *Ensemble) Mend() {
 	for _, wires := range e.wires {
 		for _, w := range wires {
@@ -260,7 +260,7 @@ func (e *Ensemble) Whole() bool {
 	return whole
 }
 
-// leads is the index of the member that leads, and whether all others follow.
+// leads returns the index of the leading member, and whether all others follow.
 func (e *Ensemble) leads() (leader int, whole bool) {
 	leader, followers := -1, 0
 	for i, zk := range e.Members {
@@ -274,7 +274,7 @@ func (e *Ensemble) leads() (leader int, whole bool) {
 	return leader, leader >= 0 && followers == len(e.Members)-1
 }
 
-// mode of a server by its own report; empty if it does not serve.
+// mode returns a server's mode by its own report; empty if it does not serve.
 func mode(addr string) string { return after(query(addr, "srvr"), "Mode: ") }
 
 // query returns a server's answer to a four-letter word; empty if no answer came.

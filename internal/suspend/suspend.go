@@ -9,8 +9,8 @@ import (
 
 var machine = counter{ahead: aheadSince(time.Now()), count: counted}
 
-// Total is how long the machine has been suspended since it started; always 0 if the system does
-// not count it.
+// Total returns how long the machine has been suspended since it started; always 0 if the system
+// does not count it.
 func Total() time.Duration { return machine.total() }
 
 // counter asks the system only if the wall clock and the monotonic one have moved apart since it

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counted is the time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
+// counted returns the time that CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
 func counted() time.Duration {
 	var boot, running unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil ||

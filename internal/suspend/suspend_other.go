@@ -4,6 +4,6 @@ package suspend
 
 import "time"
 
-// counted is nothing on this system: a lock that is held here and outlasts a suspension is reported late, and
-// the wall clock looks as if it had been set.
+// counted returns 0 on this system. A hold lost during a suspension is reported late, and the wall
+// clock looks as if it had been set.
 func counted() time.Duration { return 0 }

@@ -41,7 +41,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// printable reports whether a rune shows itself and nothing else.
+// printable reports whether a rune is visible and has no side effects on the terminal.
 func printable(r rune) bool {
 	return unicode.IsGraphic(r) &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
@@ -91,8 +91,8 @@ func unescapeOne(s string) (text string, size int) {
 	return "", 0
 }
 
-// Printable makes text safe to print that is already escaped or our own: backslashes stay, everything else is escaped
-// as Escape does.
+// Printable makes text safe to print that is already escaped or our own. It keeps backslashes and
+// escapes everything else as Escape does.
 func Printable(text string) string {
 	if !strings.Contains(text, `\`) {
 		return Escape(text)

@@ -20,7 +20,7 @@ func Middle(text string, cells int, tail string) string {
 	return ansi.Truncate(text, cells-1-end, "") + tail + ansi.Cut(text, w-end, w)
 }
 
-// portOf is the length of the port, with its colon, after the name of a host; 0 without one.
+// portOf returns the length of a host's port with its colon; 0 without one.
 func portOf(text string) int {
 	at := strings.LastIndexByte(text, ':')
 	digits := func(s string) bool { return strings.Trim(s, "0123456789.") == "" }
@@ -33,7 +33,7 @@ func portOf(text string) int {
 	return len(text) - at
 }
 
-// WithoutDomain leaves a domain, such as .example.com, out of the names of hosts in a text.
+// WithoutDomain removes a domain, such as .example.com, from the host names in a text.
 func WithoutDomain(text, domain string) string {
 	if domain == "" {
 		return text

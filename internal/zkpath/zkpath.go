@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// Check returns why no znode can have a path, by the rules of the servers (ZooKeeper, PathUtils.validatePath); nil
-// where one can. The error's text is escaped.
+// Check returns why no znode can have a path, by the servers' rules (ZooKeeper,
+// PathUtils.validatePath), or nil. The error's text is escaped.
 func Check(path string) error {
 	switch {
 	case !strings.HasPrefix(path, "/"):

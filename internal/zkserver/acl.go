@@ -76,11 +76,12 @@ func resolve(list []acl, who []identity) ([]acl, errCode) {
 	return kept, codeOK
 }
 
-// validDigest wants a name and a digest, as Java's split sees them: empty parts at the end are none.
+// validDigest reports whether an id has a name and a digest. Like Java's split, it drops empty
+// parts at the end.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
-// digest is the identity of scheme "digest" for credentials of the form user:password: the name and, in
-// base64, the SHA-1 of both.
+// digest returns the identity of scheme "digest" for credentials of the form user:password: the
+// name and, in base64, the SHA-1 of both.
 func digest(credentials []byte) identity {
 	user, _, _ := strings.Cut(string(credentials), ":")
 	sum := sha1.Sum(credentials)
@@ -98,7 +99,7 @@ func masked(list []acl) []acl {
 	return list
 }
 
-// authenticate adds what an authentication proves. Callers hold srv.mu.
+// authenticate adds the identity that an authentication proves. Callers hold srv.mu.
 func (c *conn) authenticate(scheme string, credentials []byte) errCode {
 	if scheme != "digest" {
 		return codeAuthFailed

@@ -62,7 +62,8 @@ func (c *conn) serve() {
 	c.nc.Close()
 }
 
-// read takes packets until the client or the server has had enough. Broken packets end this connection only.
+// read handles packets until the client or the server ends the connection. Malformed packets end
+// only this connection.
 func (c *conn) read(br *bufio.Reader) {
 	c.nc.SetReadDeadline(time.Now().Add(sessionlessTimeout))
 	head, err := br.Peek(4)

@@ -42,7 +42,7 @@ func (s *Server) wordSrvr(b *strings.Builder) {
 		s.tree.count())
 }
 
-// line is one connection as cons shows it.
+// line returns one connection as cons shows it.
 func (i connInfo) line() string {
 	if n := i.sessionInfo; n != nil {
 		return fmt.Sprintf(" /%s[%d](sid=%s,est=%d,to=%d,lresp=%d)\n", i.Remote, i.InterestOps, hex(n.Session),

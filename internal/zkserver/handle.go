@@ -96,7 +96,7 @@ func (c *conn) runAuth(xid int32, d *decoder) bool {
 	return code == codeOK
 }
 
-// node is one on which the client needs one of these rights.
+// node finds a node and checks that the client has one of these rights.
 func (r request) node(path string, perms int32) (*node, errCode) {
 	n := r.srv.tree.get(path)
 	if n == nil {

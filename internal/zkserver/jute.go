@@ -15,7 +15,7 @@ func newDecoder(packet []byte) *decoder { return &decoder{jute.Decoder{Rest: pac
 // buffer returns a copy, or nil for the null buffer.
 func (d *decoder) buffer() []byte { return bytes.Clone(d.Buffer()) }
 
-// count is Count that takes a null vector of a client for an empty one.
+// count is Count, but treats a client's null vector as empty.
 func (d *decoder) count(least int) int {
 	if rest, null := bytes.CutPrefix(d.Rest, []byte{0xff, 0xff, 0xff, 0xff}); null {
 		d.Rest = rest

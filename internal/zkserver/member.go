@@ -23,8 +23,8 @@ type member struct {
 	down                 bool               // serves no client
 }
 
-// propose has a change committed and executed on this member, and returns its answer; false if this member
-// has stopped to serve before, and then it may be executed or not.
+// propose gets a change committed and executed on this member, and returns its answer. It returns
+// false if the member stopped serving first; then the change may have been executed or not.
 func (m *member) propose(session int64, who []identity, op int32, body []byte) (outcome, bool) {
 	gone := false
 	ok := m.await(func() (bool, time.Duration) {
@@ -131,7 +131,7 @@ func (m *member) dropAll() {
 	}
 }
 
-// touch notes a sign of life of a session. The leader knows it at once.
+// touch records a sign of life of a session. On the leader it counts at once.
 func (m *member) touch(id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,8 +189,8 @@ func (m *member) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// session makes a session, or asks the leader whether one lives; 0 if it does not. False when the leader is
-// out of reach.
+// session makes a session, or asks the leader whether one lives; 0 if it does not. It returns false
+// when the leader is unreachable.
 func (m *member) session(r connectRequest, timeout time.Duration) (id int64, secret [16]byte, ok bool) {
 	if r.session == 0 {
 		rand.Read(secret[:])

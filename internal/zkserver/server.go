@@ -23,8 +23,8 @@ type Config struct {
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
-	// Started is since when the server claims to run; default now. Its clients cannot be on their way back from a restart
-	// that was longer ago than their session timeout.
+	// Started is the claimed start time of the server; default now. If it is longer ago than a
+	// session timeout, no client can still be returning from a restart.
 	Started time.Time
 	// ReapInterval of removing empty containers, default 60 s as in the real server.
 	ReapInterval time.Duration
@@ -128,11 +128,11 @@ func newServer(cfg Config, listener net.Listener) *Server {
 	return s
 }
 
-// SetClock steps the server's wall clock, which dates its transactions, its connections and the AdminServer's
-// answers, to so much ahead of this machine's. Sessions do not depend on it.
+// SetClock sets the server's wall clock ahead of this machine's. It dates transactions, connections
+// and the AdminServer's answers. Sessions do not depend on it.
 func (s *Server) SetClock(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 
-// wall is the time by its wall clock.
+// wall returns the time on its wall clock.
 func (s *Server) wall() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // Addr is the host:port that clients connect to.

@@ -111,7 +111,7 @@ func (s *Server) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// detach disables a connection: its watches go and further requests are ignored.
+// detach disables a connection: its watches are dropped and further requests ignored.
 func (s *Server) detach(c *conn) {
 	c.closed = true
 	s.watches.drop(c)

@@ -16,8 +16,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// tapConn is a connection that is read along. Its state is guarded by the tap's mutex. It has many fields: both
-// directions, and the time of each thing that can be late.
+// tapConn is a connection whose traffic the tap observes. The tap's mutex guards its state. It has
+// many fields: both directions, and the time of each thing that can be late.
 type tapConn struct {
 	net.Conn
 	tap    *Tap
@@ -138,10 +138,11 @@ func (c *tapConn) fill() {
 	c.gather(idle)
 }
 
-// manyFast leaves alone what one change brings: several events, each with answers to questions about it.
+// manyFast is the least number of fast events to gather. A single change may cause fewer: several
+// events, each with replies to questions about it.
 const manyFast = 16
 
-// gather lets events gather. idle: no request is unanswered.
+// gather waits for more events. idle means that no request is unanswered.
 func (c *tapConn) gather(idle bool) {
 	right := idle && c.heard.Sub(c.before) < 2*c.tap.Gather
 	c.before = c.heard
@@ -152,8 +153,8 @@ func (c *tapConn) gather(idle bool) {
 	}
 }
 
-// findMisfit looks for the reason when the connection has ended before the connect response, or because of
-// what the server said.
+// findMisfit looks for the reason why the connection ended before the connect response, or because
+// of the server's bytes.
 func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
@@ -194,7 +195,7 @@ func (c *tapConn) applyDeadline() error {
 	return c.Conn.SetReadDeadline(deadline)
 }
 
-// Close also records in the tap that it has no server now, and ends the waits for replies.
+// Close also records in the tap that it now has no server, and ends the waits for replies.
 func (c *tapConn) Close() error {
 	t := c.tap
 	t.mu.Lock()
@@ -260,12 +261,12 @@ func (c *tapConn) recordRequest(f *frames) error {
 // distant for the timeout, so that this can be reported.
 const leastGreetingLimit = time.Second
 
-// setLimit is how long a server may leave a request unanswered while it sends nothing at all: a third of
-// the session timeout, a sixth while a session is being resumed, so that there is time for another server. 0
-// is forever.
+// setLimit sets how long a server may leave a request unanswered while it sends nothing at all.
+// That is a third of the session timeout, or a sixth while a session is being resumed, to leave
+// time for another server. 0 means forever.
 func (c *tapConn) setLimit(limit time.Duration) { c.limit = max(limit, 0) }
 
-// takeFrame looks at one reply, and passes it on where it is for go-zookeeper.
+// takeFrame handles one reply, and forwards it if it is for go-zookeeper.
 func (c *tapConn) takeFrame(f *frames) error {
 	own := c.own(f)
 	if err := c.recordReply(f); err != nil {
@@ -402,7 +403,7 @@ func (c *tapConn) committed(request sent) {
 	}
 }
 
-// ordered counts a request that was answered behind all changes before it.
+// ordered counts a request that was answered after all previous changes.
 func (c *tapConn) ordered(request sent) {
 	if t := c.tap; t.current == c && request.at.After(t.ordered) {
 		t.ordered = request.at

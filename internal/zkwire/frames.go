@@ -26,7 +26,7 @@ type frames struct {
 // firstRoom limits the bytes allocated for a frame before it arrives.
 const firstRoom = 1 << 20
 
-// feed takes the next bytes and calls note for every frame that they complete.
+// feed reads the next bytes and calls note for every frame that they complete.
 func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 	for len(p) > 0 {
 		if f.have < len(f.length) {
@@ -77,7 +77,7 @@ func (f *frames) until(patience time.Duration) time.Time {
 	return f.begun.Add(patience + time.Duration(float64(patience)*float64(f.size)/(1<<20)))
 }
 
-// handOver gives the current frame away. The next one uses new memory.
+// handOver returns the current frame to keep. The next one uses new memory.
 func (f *frames) handOver() []byte {
 	head := f.head
 	f.head = nil

@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/internal/jute"
 )
 
-// MaxLag is the longest time before now at which the newest answered Sync was sent on a connection on which
-// one is sent every second and all is well, slow machines included.
+// MaxLag is the normal maximum age of the newest answered Sync on a connection with a Sync every
+// second, even on slow machines.
 const MaxLag = 2500 * time.Millisecond
 
 // interval is a time between two instants of our clock.
@@ -44,9 +44,9 @@ func (c *tapConn) cameLate(since time.Time) {
 	t.late.until = c.heard
 }
 
-// Sync has the leader answer, unless it was asked to within the last every. Call it from time to time: what
-// had happened before has come by then. It changes nothing, needs no right, and does nothing without a
-// connection.
+// Sync asks the leader for an answer, unless that was done within the last every. Call it from time
+// to time: earlier events have arrived by the time of the answer. It changes nothing, needs no
+// right, and does nothing without a connection.
 func (t *Tap) Sync(every time.Duration) {
 	t.mu.Lock()
 	c, session := t.current, t.session
@@ -61,8 +61,9 @@ func (t *Tap) Sync(every time.Duration) {
 	_ = c.send(&t.beats, session, func(int, Reply) {}, []Request{{Op: opSync, Body: jute.AppendString(nil, "/")}})
 }
 
-// Ordered is the send time of the newest change or Sync that was answered, or of the connection's begin: all
-// that had happened by then is known. It has a monotonic reading; zero without a session.
+// Ordered returns the send time of the newest answered change or Sync, or the start of the
+// connection. Everything that happened by then is known. It has a monotonic reading; zero without a
+// session.
 func (t *Tap) Ordered() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// mark is a request that a server has answered: it has heard of the session since sent, and before answered.
+// mark is a request that a server has answered: the server has heard of the session after sent and
+// before answered.
 type mark struct {
 	sent     time.Time
 	answered time.Time // zero: the leader has heard of it, too

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Session timeouts that are taken for such. go-zookeeper pings three times in one, and takes none for an interval.
+// Accepted session timeouts. go-zookeeper pings three times in one, and rejects a zero interval.
 const (
 	leastSession = 10 * time.Millisecond
 	mostSession  = 24 * time.Hour
@@ -76,7 +76,7 @@ func checkEvent(body []byte) error {
 	return nil
 }
 
-// skipItems goes over the results of several operations in one, until the last or one that is not known.
+// skipItems skips the results of several operations, up to the last or an unknown one.
 func (d *Decoder) skipItems() {
 	for d.Err == nil {
 		op, done, _ := d.multiHeader()

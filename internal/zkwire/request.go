@@ -41,7 +41,7 @@ const (
 	opCreateTTL       = 21
 )
 
-// opSync has the leader answer behind all changes before it.
+// opSync makes the leader answer after all previous changes.
 const opSync = 9
 
 // The other operations whose replies go-zookeeper decodes.
@@ -69,7 +69,7 @@ const (
 )
 
 const (
-	// maxOwnReply is the longest reply that is taken to a request of our own.
+	// maxOwnReply is the longest accepted reply to a request of our own.
 	maxOwnReply = 4 << 20
 	// keptPacket: the memory of a longer one is not kept for the next.
 	keptPacket = 64 << 10
@@ -170,7 +170,8 @@ func (c *tapConn) add(packet []byte, r Request, s sent) []byte {
 	return append(packet, r.Body...)
 }
 
-// own reports whether a frame is the reply to a request of our own: go-zookeeper logs such as unknown.
+// own reports whether a frame is the reply to a request of our own, which go-zookeeper would log as
+// unknown.
 func (c *tapConn) own(f *frames) bool {
 	return c.greeted && len(f.head) >= replyHeader && int32(binary.BigEndian.Uint32(f.head)) <= firstXid
 }
@@ -249,7 +250,7 @@ func (c *tapConn) withZxid(p []byte) []byte {
 	return p
 }
 
-// replyError is package zk's error of a reply's code (KeeperException.Code).
+// replyError returns package zk's error for a reply's code (KeeperException.Code).
 func replyError(code int32) error {
 	if code == 0 {
 		return nil

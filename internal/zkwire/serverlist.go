@@ -46,8 +46,8 @@ func (l *ServerList) Len() int {
 	return len(l.servers)
 }
 
-// Next is the server to try; pause asks go-zookeeper to wait a second first: all have been tried without success, or
-// connections break as soon as they are made.
+// Next returns the server to try. pause asks go-zookeeper to wait a second first, because all
+// servers have failed or connections break as soon as they are made.
 func (l *ServerList) Next() (server string, pause bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -157,15 +157,15 @@ func (t *Tap) Session() (id int64, timeout time.Duration) {
 	return t.session, t.timeout
 }
 
-// Server is the address of the server that the session is connected to now, "" when it is connected to none.
+// Server returns the address of the server that the session is connected to now; "" if none.
 func (t *Tap) Server() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.server
 }
 
-// Connection is the number of the connection that has the session now, as in Reply.Conn; 0 if none
-// has. Watches and other state of one connection end when this number changes.
+// Connection returns the number of the connection that has the session now, as in Reply.Conn; 0 if
+// none. Watches and other state of a connection end when this number changes.
 func (t *Tap) Connection() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,8 +215,8 @@ func (t *Tap) Requests() uint64 {
 	return t.requests
 }
 
-// DialError of the newest attempt to connect that failed, also when a server accepted and then never
-// answered; nil once there is a session. go-zookeeper only logs it.
+// DialError returns the error of the newest failed attempt to connect, including a server that
+// accepted and then never answered; nil once there is a session. go-zookeeper only logs it.
 func (t *Tap) DialError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +230,7 @@ func (t *Tap) Latency() time.Duration {
 	return t.latency
 }
 
-// Limits of reading along.
+// Limits for observing the traffic.
 const (
 	maxConnectReply = 4 << 10
 	maxRequest      = 1 << 10 // kept bytes of one: longer authentications are not repeated
