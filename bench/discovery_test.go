@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// The masters that are searched have so many keys each, some of them locks.
+// Each searched master has this many keys, some of them locks.
 const searchedMasters, searchedKeys, searchedLocks = 3, 200_000, 1000
 
 // BenchmarkRedisDiscovery finds all locks of three masters without pauses, and compares the time with that of a client

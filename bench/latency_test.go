@@ -126,7 +126,7 @@ func (e *expectations) set(id inspect.ID, holder inspect.Untrusted, since time.T
 	e.holders[id], e.since[id] = holder, since
 }
 
-// check compares a snapshot; a holder of "" means that no client holds it.
+// check compares a snapshot; a holder of "" means that there is none.
 func (e *expectations) check(s *inspect.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -161,7 +161,7 @@ func (e *expectations) watch(b *testing.B, source inspect.Source) {
 	b.Cleanup(func() { cancel(); group.Wait() })
 }
 
-// measureChanges makes every lock's changes in turn, so that they are spread evenly.
+// measureChanges changes the locks in turn, so that the changes are spread evenly.
 func measureChanges(b *testing.B, source inspect.Source, newLock func(inspect.ID) func() inspect.Untrusted) {
 	e := newExpectations()
 	ids := make([]inspect.ID, locks)
@@ -194,7 +194,7 @@ func measureChanges(b *testing.B, source inspect.Source, newLock func(inspect.ID
 	report(b, "shown", e.times)
 }
 
-// measureExpiries lets keys run out and reports the time from that to a snapshot without them.
+// measureExpiries lets keys expire and reports the time until a snapshot without them.
 func measureExpiries(b *testing.B) {
 	server := servertest.StartRedis(b)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})

@@ -62,7 +62,7 @@ func BenchmarkNeighbour(b *testing.B) {
 	}
 }
 
-// feel reports what another program feels of a look, in rounds.
+// feel reports the effect of a look on another program, in rounds.
 func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) {
 	b.Helper()
 	const rounds, d = 4, 5 * time.Second
@@ -83,7 +83,7 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 		took = append(took, looking[len(looking)-1].to.Sub(looking[len(looking)-1].from))
 		if end != nil {
 			time.Sleep(d) // the rules have seen all, and what a first pass leaves to do is done
-			// another span that is measured
+			// another measured span
 			during(&watching, func() { time.Sleep(d) })
 			end()
 		}
@@ -114,7 +114,7 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 
 type span struct{ from, to time.Time }
 
-// yielding has a command step back for all others, as if it had its own machine.
+// yielding makes a command yield to all others, as if it had its own machine.
 func yielding(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Stderr = os.Stderr
 	by := strings.Fields(*yieldBy)
@@ -123,8 +123,8 @@ func yielding(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// startScreen has its own process watch all locks by the default budget, with the rules. It returns once
-// all were looked at.
+// startScreen starts a process that watches all locks by the default budget, with the rules. It
+// returns once all have been read.
 func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()
 	cmd := yielding(exec.Command(os.Args[0]))

@@ -27,7 +27,7 @@ type realLock struct {
 	join         func(t *testing.T, m *servertest.Redis) (take func(ctx context.Context) error)
 }
 
-// lasting is longer than the test: only the release makes way.
+// lasting is longer than the test, so that only the release can free the lock.
 const lasting = time.Hour
 
 func realLocks() []realLock {

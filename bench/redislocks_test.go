@@ -34,7 +34,7 @@ if n then redis.call('SET', KEYS[1], n, 'PX', 10000) redis.call('PUBLISH', n, ''
 	handNumber atomic.Int64
 )
 
-// processor is the processor time of this process so far.
+// processor returns the processor time of this process so far.
 func processor() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
@@ -103,7 +103,8 @@ func alone(b *testing.B, masters []*servertest.Redis, peers []peer) {
 
 const warmUp = 100
 
-// cycles acquires and releases for a while: how long each took, in order of length, and what each allocated.
+// cycles acquires and releases for a while. It returns the sorted durations and the allocations of
+// each.
 func cycles(b *testing.B, name string, c contender) (sorted []time.Duration, allocs float64) {
 	one := func() time.Duration {
 		start := time.Now()

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// contender takes a lock repeatedly: it returns how to give it back.
+// contender takes a lock repeatedly; taking it returns the function that releases it.
 type contender interface {
 	acquire(ctx context.Context) (release func() error, err error)
 	close()

@@ -77,8 +77,8 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 	must.Succeed(b, err)
 }
 
-// perSecond runs a source through its first pass and reports how fast a server's counter grows afterwards, without
-// our reading of it, the source's heartbeats, and others requests a second.
+// perSecond runs a source through its first pass and then reports the growth rate of a server's
+// counter. It leaves out our reads, the source's heartbeats, and others requests a second.
 func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)

@@ -54,7 +54,7 @@ func (t tree) plant(b testing.TB, clients ...*zk.Conn) {
 	}
 }
 
-// name is the contender's path of a client in a lock, the number that the server gives it left out.
+// name returns a client's contender path in a lock, without the number that the server adds.
 func (t tree) name(directory, lock, client int) string {
 	return fmt.Sprintf("%s/_c_%08x-0000-4000-8000-%012x-lock-", t.path(directory, lock), directory*t.locks+lock, client)
 }
@@ -63,7 +63,7 @@ func (t tree) path(directory, lock int) string {
 	return fmt.Sprintf("/locks/team-%02d/job-%04d", directory, lock)
 }
 
-// watch has each contender but the first of a lock watch the one before it, as Curator does.
+// watch makes each contender but the first of a lock watch the one before it, as Curator does.
 func (t tree) watch(b testing.TB, clients []*zk.Conn) {
 	b.Helper()
 	for c := 1; c < len(clients); c++ {
@@ -202,7 +202,7 @@ func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 	return w
 }
 
-// heap is the bytes in use after garbage was collected twice: a sync.Pool outlives the first.
+// heap returns the bytes in use after two collections: a sync.Pool survives the first.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

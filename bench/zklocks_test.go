@@ -229,7 +229,7 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 	return zkRound{changed / took.Seconds(), packets / changed, each(used), each(served)}
 }
 
-// alternate has one member take the lock and give it back until ctx ends.
+// alternate makes one member take and release the lock until ctx ends.
 func (c *zkCrowd) alternate(ctx context.Context, b *testing.B, i int) {
 	for ctx.Err() == nil {
 		release, err := c.members[i].acquire(ctx)

@@ -46,7 +46,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 	return must.Have(kind.New(s, c.name, opts...))(t)
 }
 
-// occupy lets another session hold the lock so that no lock of the kind gets it.
+// occupy makes another session hold the lock, so that no lock of the kind is granted.
 func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 	t.Helper()
 	kind := c.kind

@@ -108,7 +108,7 @@ func beginClose(s *RedisSession) {
 	s.leases.loseAll()
 }
 
-// TestAnEndedWaitAsksForNothing: no request is sent for a context or a session that has ended.
+// TestAnEndedWaitAsksForNothing: an ended context or session sends no requests.
 func TestAnEndedWaitAsksForNothing(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())

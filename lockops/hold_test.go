@@ -55,7 +55,7 @@ func TestReentryIsAsked(t *testing.T) {
 	})
 }
 
-// TestTimedOutSaysHeld: of every kind, whether the wait was on the servers or in the session.
+// TestTimedOutSaysHeld for every kind, whether the wait was on the servers or in the session.
 func TestTimedOutSaysHeld(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {

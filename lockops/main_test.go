@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// within gives a context for what a test does: long enough for a busy machine, short enough to see a hang.
+// within returns a context for a test's calls: long enough for a busy machine, short enough to
+// detect a hang.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -2,5 +2,5 @@
 
 package lockops_test
 
-// underRaceDetector lets tests skip what makes go-zookeeper race.
+// underRaceDetector lets tests skip code in which go-zookeeper races.
 const underRaceDetector = false

@@ -50,7 +50,8 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 	}
 }
 
-// TestASilentMasterOrdersNobody, and its vote counts only if it may vote, when it gives one after all.
+// TestASilentMasterOrdersNobody: a silent master orders no waiters. If it does vote after all, its
+// vote counts only if it may vote.
 func TestASilentMasterOrdersNobody(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -67,7 +68,7 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "a master that was restarted may vote")
 }
 
-// TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next time on.
+// TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next renewal on.
 func TestAMissingVoteIsAskedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

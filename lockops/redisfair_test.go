@@ -104,8 +104,8 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 	}
 }
 
-// TestFairWaitersKeepTheirPlace: who waits for longer than two heartbeats goes before who came later, and the
-// queue outlives all its waiters.
+// TestFairWaitersKeepTheirPlace: a waiter of more than two heartbeats stays ahead of later ones,
+// and the queue outlives all its waiters.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

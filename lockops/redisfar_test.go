@@ -145,7 +145,8 @@ func (f *farCase) fails(what string, err error) bool {
 	return err != nil
 }
 
-// excused is an error that a short TTL excuses: the hold was lost or refused, and said so.
+// excused returns nil for an error that a short TTL excuses: the hold was reported as lost or
+// refused.
 func (f *farCase) excused(err error) error {
 	for _, lost := range []error{lockops.ErrLost, lockops.ErrUnknownRelease, lockops.ErrNoQuorum} {
 		if f.ttl <= time.Second && errors.Is(err, lost) {

@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// foreign are replies that no script of ours gives, and how they are shown.
+// foreign are replies that none of our scripts gives, and how they are shown.
 var foreign = map[string]string{
 	":7\r\n": `"7"`, "$0\r\n\r\n": `""`, "+OK\r\n": `"OK"`, "$-1\r\n": `""`, "+\x1b[2J\r\n": `"\x1b[2J"`,
 	"$60\r\n" + strings.Repeat("x", 60) + "\r\n": `"` + strings.Repeat("x", 40) + `"`,
 }
 
-// behind is a session with a master behind a cutter, and with others.
+// behind makes a session with a master behind a cutter, and with others.
 func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	masters := []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}
@@ -72,7 +72,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 	})
 }
 
-// Nor does such a reply say that a lock was not taken: what may have been is taken back.
+// Such a reply does not mean that a lock was not taken, either: a possible key is removed.
 func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {

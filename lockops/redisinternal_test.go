@@ -48,8 +48,8 @@ func TestTransientReplies(t *testing.T) {
 	}
 }
 
-// TestLateRequestIsNotForgotten: by a refusal we have nothing on the server, unless a request before it is
-// still on its way.
+// TestLateRequestIsNotForgotten: a refusal means that we have nothing on the server, unless an
+// earlier request is still on its way.
 func TestLateRequestIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	unanswered := func(life time.Duration) verdict {
@@ -242,7 +242,8 @@ func electionOf(votes string) *election {
 	return e
 }
 
-// TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL is over, and otherwise ever more seldom.
+// TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL ends, and otherwise less and
+// less often.
 func TestPollsEndWithTheTTL(t *testing.T) {
 	t.Parallel()
 	for range 100 {

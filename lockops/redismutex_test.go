@@ -31,7 +31,7 @@ func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSess
 	return s
 }
 
-// redisClient is its own client, as another program would be.
+// redisClient returns a separate client, as another program would use.
 func redisClient(t testing.TB, m *servertest.Redis) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ReadTimeout: time.Minute})

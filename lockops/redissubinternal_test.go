@@ -30,7 +30,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	return s, func(d time.Duration) { by.Add(int64(d)) }
 }
 
-// heard is the number of channels of locks that a server's clients have subscribed to.
+// heard returns the number of lock channels that a server's clients have subscribed to.
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
 	channels := must.Have(s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result())(t)
@@ -61,7 +61,8 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 	speaker.Wait()
 }
 
-// TestALockIsHeardOfBehindItsPruning: who listens to a lock just before its channel is given up hears of it.
+// TestALockIsHeardOfBehindItsPruning: a listener that comes just before its channel is pruned gets
+// the messages.
 func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)

@@ -35,7 +35,7 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 	}
 }
 
-// messagesOf are all that were published until now.
+// messagesOf returns all messages published so far.
 func messagesOf(t *testing.T, p *redis.PubSub) string {
 	t.Helper()
 	must.Succeed(t, p.Ping(within(t), "until now"))

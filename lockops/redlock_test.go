@@ -178,8 +178,8 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 	})
 }
 
-// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: who else had the key in between is not known, so that such a
-// vote is none of the majority that an extension needs.
+// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: another client may have had the key in between, so
+// such a vote does not count for the extension's majority.
 func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {

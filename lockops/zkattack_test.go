@@ -171,7 +171,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 	p.cut()
 }
 
-// TestExtendReturnsWhenTheHoldIsLost, though no server answers and its context goes on.
+// TestExtendReturnsWhenTheHoldIsLost, even if no server answers and its context continues.
 func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})

@@ -39,7 +39,7 @@ func deleteTree(t testing.TB, look *zk.Conn, root string) {
 	}
 }
 
-// treeOf lists a node and all below it, those below first; nothing if there is none.
+// treeOf lists a node and all below it, the lowest first; nothing if it does not exist.
 func treeOf(look *zk.Conn, root string) ([]string, error) {
 	names, _, err := look.Children(root)
 	if errors.Is(err, zk.ErrNoNode) {

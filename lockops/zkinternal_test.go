@@ -140,7 +140,7 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch.
+// TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch, but looks again.
 func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)

@@ -32,7 +32,7 @@ type proxy struct {
 	ops   []int32 // types of the requests that came, pings left out
 }
 
-// asked are the types of the requests that came since the last call.
+// asked returns the types of the requests since the last call.
 func (p *proxy) asked() []int32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

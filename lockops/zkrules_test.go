@@ -203,7 +203,7 @@ func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
 	if !okA || !okB || a >= b {
 		t.Errorf("tokens %d, %d", a, b)
 	}
-	// Its loss has not been reported yet: the release itself has to see whose node there is.
+	// Its loss has not been reported yet: the release itself has to check whose node it is.
 	must.Be(t, first.Release(within(t)), lockops.ErrLost, "release of the first")
 	must.Be(t, second.Extend(within(t)), nil, "extend of the second")
 	release(t, second)

@@ -150,7 +150,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	})
 }
 
-// inUse counts a lock's holders.
+// inUse counts the holders of a lock.
 type inUse struct{ readers, writers atomic.Int32 }
 
 func (u *inUse) enter(t testing.TB, mode byte) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// rwRecipes are the recipes that a read-write lock can be written by.
+// rwRecipes returns the recipes that have a read-write lock.
 func rwRecipes() []string { return []string{"curator", "kazoo", "madelson", "sequential"} }
 
 // eachRW runs a test on every kind of server with every recipe.

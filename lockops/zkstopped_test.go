@@ -129,7 +129,7 @@ func (h *holderProcess) signal(t *testing.T, s syscall.Signal) {
 	must.Succeed(t, servertest.Signal(h.cmd.Process, s))
 }
 
-// line reads the next line of its output.
+// line reads the next line of the process's output.
 func (h *holderProcess) line(t *testing.T) string {
 	t.Helper()
 	said := make(chan string, 1)

@@ -22,7 +22,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// plain is its own client that looks at what a test left on the server.
+// plain returns a separate client to look at a test's leftovers on the server.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
 	conn, closed := connect(t, addr)
@@ -54,7 +54,7 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	return names
 }
 
-// emptied waits until a directory has no children: what a cancelled Acquire leaves is removed behind its back.
+// emptied waits until a directory has no children: a cancelled Acquire cleans up in the background.
 func emptied(t testing.TB, look *zk.Conn, path string) {
 	t.Helper()
 	limit := time.After(time.Minute)
@@ -95,7 +95,7 @@ func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session st
 	}
 }
 
-// watchedBy are the paths that a session watches.
+// watchedBy returns the paths that a session watches.
 func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession) (paths []string) {
 	t.Helper()
 	return watchedBySession(t, server, s.Conn().SessionID())

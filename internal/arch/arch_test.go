@@ -201,7 +201,7 @@ func TestActionsReadOneServer(t *testing.T) {
 	}
 }
 
-// The words know no colour: they are printed by the command line and the screens alike.
+// Package describe knows no colour: the command line and the screens both print its words.
 func TestDescribeKnowsNoColour(t *testing.T) {
 	for _, p := range imports(t)["inspect/describe"] {
 		if strings.Contains(p, "lipgloss") || strings.Contains(p, "bubble") || p == module+"theme" {

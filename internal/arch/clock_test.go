@@ -64,7 +64,7 @@ var clocks = map[string]struct {
 	"tui/options.go":                       {"Now", "the default clock"},
 }
 
-// uses lists what a file has of package time's own clock.
+// uses lists a file's uses of package time's own clock.
 func uses(t *testing.T, name string) string {
 	t.Helper()
 	f := must.Have(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)

@@ -95,8 +95,9 @@ func TestFilesAndFunctionsAreOfAReadableSize(t *testing.T) {
 	})
 }
 
-// A test that sleeps has a reason: the time itself is what is tried or measured, or nothing reports what it
-// waits for. In a loop sleep is the pause of a poll; and by the clock of testing/synctest it takes no time.
+// A test that sleeps states its reason: it tests or measures time itself, or no event reports what
+// it waits for. In a loop, a sleep is the pause of a poll. On testing/synctest's clock it takes no
+// time.
 func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
 	looked := 0
 	sources(t, func(name string, fset *token.FileSet, f *ast.File) {

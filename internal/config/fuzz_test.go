@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Whatever is in a configuration, reading it ends with one that can be used or with a line that says why not.
+// Any configuration either loads into a usable one or fails with a line that says why.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(Example))
 	for _, text := range []string{"", "{", "default: a", "profiles: {a: {targets: [redis://x, {url: zk://y, username: u, password: p}]}}", "a: &a [*a]", "x: !!binary aGk=", "columns: !00000000000\n  0: 0\n080:"} {

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// What the external tests, which may use zkwire, need of the package's own.
+// Exports for the external tests, which may use zkwire.
 var Listen = listen
 
 // PlainDialer dials without secrets that may change.

@@ -46,7 +46,8 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 	}
 }
 
-// What a server says to whom it does not let in is its first sentence; that it speaks TLS is found out.
+// The error contains the first sentence of a server that refuses a client. A server that expects
+// TLS is recognized.
 func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// takeInPieces is the end of a stream that comes in pieces of one size.
+// takeInPieces returns the final error of a stream that arrives in pieces of one size.
 func takeInPieces(stream []byte, piece int) error {
 	var r respBounds
 	for len(stream) > 0 {

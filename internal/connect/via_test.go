@@ -188,7 +188,7 @@ func TestAViaIsANameAndNothingElse(t *testing.T) {
 	}
 }
 
-// A host that locks out who fails too often is asked once where it refuses us, and ever more seldom where it fails.
+// A host that refuses us is asked once, and one that fails is asked less and less often.
 func TestABastionThatFailsIsSpared(t *testing.T) {
 	calls := fakeSSH(t)
 	for _, tt := range []struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder is a test that records its failures.
+// recorder is a testing.TB that records its failures.
 type recorder struct {
 	testing.TB
 	said []string

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// reply is an error that a server replied.
+// reply is an error reply of a server.
 type reply string
 
 func (r reply) Error() string { return string(r) }

@@ -32,7 +32,7 @@ func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 	want(slept, 4)
 }
 
-// A suspension while the system is asked is found the next time.
+// A suspension that happens while the system is asked is found the next time.
 func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 	var ahead, slept time.Duration
 	c := counter{ahead: func() time.Duration { return ahead }}

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// busy is a server in a state that no admin command answers empty.
+// busy is a server whose state gives every admin command a non-empty answer.
 type busy struct {
 	zk *servertest.ZooKeeper
 	w  *world

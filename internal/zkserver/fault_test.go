@@ -109,7 +109,7 @@ func TestContainersAreReaped(t *testing.T) {
 	}
 }
 
-// TestNoiseHarmsNobodyElse: whatever a client sends, others are served on.
+// TestNoiseHarmsNobodyElse: whatever a client sends, the server continues to serve others.
 func TestNoiseHarmsNobodyElse(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -152,7 +152,7 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// TestCloseEndsEverything: Close returns although clients are connected, and twice.
+// TestCloseEndsEverything: Close returns although clients are connected, and can be called twice.
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)

@@ -27,7 +27,7 @@ func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 	}
 }
 
-// TestRollbackLeavesNoTrace: everything a transaction did, in any order, is taken back.
+// TestRollbackLeavesNoTrace: a rollback undoes all changes of a transaction, in any order.
 func TestRollbackLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	tree := newTree()

@@ -92,7 +92,7 @@ func createReq(path string, data []byte, flags int32) *packet {
 	return req().str(path).buf(data).open().int(flags)
 }
 
-// result reads replies.
+// result reads replies from the wire.
 type result struct {
 	b  []byte
 	ok bool

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Where events come fast the connection is read once in a while, and else at once: who waits for an answer,
-// or for one event, does not wait for others.
+// Fast events are read in batches, slow ones at once. A caller waiting for an answer, or for one
+// event, does not wait for others.
 func TestEventsGather(t *testing.T) {
 	t.Parallel()
 	const events = 4 * manyFast

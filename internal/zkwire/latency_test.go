@@ -53,7 +53,7 @@ func framed(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// sent is the next frame that the server gets.
+// sent returns the next frame that the server gets.
 func (w *wired) sent() []byte {
 	var size [4]byte
 	if _, err := io.ReadFull(w.server, size[:]); err != nil {
@@ -74,7 +74,7 @@ func (w *wired) say(body []byte) {
 	synctest.Wait()
 }
 
-// answer is a reply without a body, or an event without a path.
+// answer sends a reply without a body, or an event without a path.
 func (w *wired) answer(xid int32) {
 	w.say(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 24)...))
 }

@@ -118,7 +118,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	}
 }
 
-// A watch that a request of our own has set is heard of, by its path.
+// A watch set by one of our own requests is reported with its path.
 func TestTapHearsEvents(t *testing.T) {
 	t.Parallel()
 	s := server(t)

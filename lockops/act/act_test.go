@@ -27,7 +27,7 @@ func openAudit(t *testing.T) (*Audit, string) {
 	return a, path
 }
 
-// onOneMaster is its own master, a client of it, and a Releaser of its locks.
+// onOneMaster starts a separate master and returns it with a client and a Releaser of its locks.
 func onOneMaster(t *testing.T) (*servertest.Redis, *redis.Client, *Redis) {
 	t.Helper()
 	server := servertest.StartRedis(t)
@@ -40,14 +40,14 @@ func onMaster(t *testing.T, client redis.UniversalClient, addr string) *Redis {
 	return onMasters(t, []redis.UniversalClient{client}, []string{addr})
 }
 
-// onMasters is a Releaser of the locks on these masters.
+// onMasters returns a Releaser of the locks on these masters.
 func onMasters(t *testing.T, clients []redis.UniversalClient, addrs []string) *Redis {
 	t.Helper()
 	audit, _ := openAudit(t)
 	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 }
 
-// onEnsemble is a Releaser of the locks that a connection reaches.
+// onEnsemble returns a Releaser of the locks that a connection reaches.
 func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
 	t.Helper()
 	audit, _ := openAudit(t)
@@ -56,7 +56,7 @@ func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
 	return releaser
 }
 
-// confirmed previews what is not refused.
+// confirmed previews a request that must not be refused.
 func confirmed(t *testing.T, r Releaser, request Request) Preview {
 	t.Helper()
 	p, err := r.Preview(t.Context(), request)
@@ -289,7 +289,7 @@ func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
 	})
 }
 
-// A lock is never freed for one who did not hold it: of many releases of one holder exactly one succeeds.
+// Only the holder's lock is freed: of many concurrent releases of one holder exactly one succeeds.
 func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

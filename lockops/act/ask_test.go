@@ -53,7 +53,7 @@ func (a *asking) request(dir, owner string) Request {
 	return Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(owner), Ask: true, Wait: time.Millisecond}
 }
 
-// node is the name of a contender by its place: 0 is the holder's.
+// node returns the name of a contender by its place: 0 is the holder's.
 func (a *asking) node(t *testing.T, dir string, at int) string {
 	t.Helper()
 	d := must.Have(a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}}))(t)

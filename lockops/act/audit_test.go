@@ -47,7 +47,7 @@ func TestAuditFile(t *testing.T) {
 	}
 }
 
-// The lines have the backend's name, its chroot or its database.
+// The lines contain the backend's name, and its chroot or database.
 func TestAuditSaysWhere(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -94,7 +94,7 @@ func TestAuditNamesWhoUsedSudo(t *testing.T) {
 	}
 }
 
-// A user whom the system has no name for is in the audit by number: a line without a user is useless.
+// A user without a name on the system is recorded by number: a line without a user is useless.
 func TestAUserWithoutANameHasANumber(t *testing.T) {
 	unknown := func() (*user.User, error) { return nil, user.UnknownUserIdError(65532) }
 	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// writeLines has an audit file write so many lines.
+// writeLines writes that many lines to an audit file.
 func writeLines(t *testing.T, a *Audit, n int) {
 	t.Helper()
 	for i := range n {
@@ -33,7 +33,7 @@ func readWhole(t *testing.T, path string) Trail {
 	return must.Have(ReadTrail(path))(t)
 }
 
-// Whatever is done to any line but the end of the file is seen, at that line or the next.
+// A change to any line but the last is detected, at that line or the next.
 func TestChangedTrailsAreSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	writeLines(t, openTest(t, path, "a"), 4)

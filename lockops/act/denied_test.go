@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A user who may not read part of a lock sees the missing right, not that its holder is gone or
-// another, nor that no client waits.
+// A user without a right to read part of a lock sees the missing right. It is not reported that the
+// holder is gone or different, or that there are no waiters.
 func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -74,8 +74,8 @@ func TestReplicaIsNamedByARelease(t *testing.T) {
 	}
 }
 
-// A contender that is not where we could look is not there only if we could look everywhere: else a release
-// would be reported as not needed.
+// A contender that was not found is gone only if everything was readable. Otherwise the release
+// would be reported as unnecessary.
 func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
 	for aspect, known := range map[inspect.Aspect]bool{
 		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
@@ -92,7 +92,8 @@ func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
 	}
 }
 
-// Which waiters have been silent for too long is not known without the server's clock: the first may be gone.
+// Without the server's clock it is unknown which waiters have been silent for too long: the first
+// may be gone.
 func TestWhoIsNextIsUnknownWithoutTheServersClock(t *testing.T) {
 	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
 	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}

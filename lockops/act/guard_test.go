@@ -114,7 +114,7 @@ func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
 	})
 }
 
-// When the caller's time ends before the delete is sent, it is never sent.
+// If the caller's context ends before the delete is sent, it is never sent.
 func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
@@ -133,8 +133,8 @@ func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
 	})
 }
 
-// When it ends while the delete is on its way, the outcome is unknown; Late delivers it, and the audit file
-// has it, when it is known.
+// If it ends while the delete is on its way, the outcome is unknown. Once known, it is delivered by
+// Late and written to the audit file.
 func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
@@ -159,7 +159,8 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	})
 }
 
-// A lost answer is not an outcome: the servers are asked again. Who removed a node that is gone they do not tell.
+// After a lost answer the servers are asked again. They do not reveal who removed a node that is
+// gone.
 func TestLostAnswerOfADelete(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{true, false} {
@@ -223,8 +224,8 @@ func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
 	})
 }
 
-// A master that was stopped when the removal was sent does not do it later, after the operator has read that
-// it did not.
+// A stopped master does not execute the removal later, after the operator has read that it did not
+// happen.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// saidNo is an error that a server has answered with.
+// saidNo is an error reply of a server.
 type saidNo string
 
 func (r saidNo) Error() string { return string(r) }

@@ -30,7 +30,7 @@ func TestReleaseSyncsBeforeItLooks(t *testing.T) {
 	})
 }
 
-// ordered notes the order of requests.
+// ordered records the order of requests.
 type ordered struct {
 	*hooked
 	order *[]string
@@ -83,7 +83,7 @@ func TestReleaseThatLeavesAQuorum(t *testing.T) {
 	}
 }
 
-// unwilling is a master that does nothing if it is asked to delete.
+// unwilling is a master that ignores requests to delete.
 type unwilling struct{ redis.UniversalClient }
 
 func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *redis.Cmd {

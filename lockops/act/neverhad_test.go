@@ -79,7 +79,7 @@ func (f *faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// faultyMasters has the contender v of lock:a on those that are to have it.
+// faultyMasters returns a Releaser on masters; those that should have it have the contender v of lock:a.
 func faultyMasters(t *testing.T, all []faulty) *Redis {
 	t.Helper()
 	servers := servertest.StartEmbeddedMasters(t, len(all))
@@ -135,7 +135,8 @@ func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
 	}
 }
 
-// What a master shows in part only may be the contender: it is not counted among those that lack it.
+// A value that a master shows only in part may be the contender: the master is not counted among
+// those that lack it.
 func TestAMasterThatHidesTheContenderMayHaveIt(t *testing.T) {
 	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
 	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}

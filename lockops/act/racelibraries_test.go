@@ -67,7 +67,7 @@ type libraryRaces struct {
 	ours     int
 }
 
-// all are the keys that may name the holder.
+// all returns the keys that may name the holder.
 func (r *libraryRaces) all() []string { return append([]string{r.key}, r.keys...) }
 
 func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
@@ -78,7 +78,7 @@ func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
 	return n
 }
 
-// next asks for the lock as a waiter does.
+// next requests the lock as a waiter does.
 func (r *libraryRaces) next() int {
 	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
 }
@@ -103,7 +103,8 @@ func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (resu
 	return result, true
 }
 
-// untouched checks that who took the lock has it, and no permit more is free.
+// untouched checks that the client that took the lock still has it, and that no more permits are
+// free.
 func (r *libraryRaces) untouched(what string, result Result) {
 	r.Helper()
 	if r.ask(inIt, r.me) != 1 || r.try == takePermit && r.client.Get(r.Context(), r.key).Val() != "0" {
@@ -188,16 +189,16 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 }
 
-// turn is of a waiter in a queue that its library keeps: passes has the holder let go and the waiter take the
-// lock, and reports whether it was still in the queue.
+// turn is the turn of a waiter in its library's queue: passes makes the holder let go and the
+// waiter take the lock, and reports whether the waiter was still queued.
 type turn struct {
 	name, write, key, waiter, passes, becomes string
 	keys                                      []string
 	hears                                     string // a channel, without which a waiter looks dead
 }
 
-// A waiter is taken out of a queue in Redis while its turn comes: it holds the lock then and keeps it, or it
-// was taken out before that.
+// A waiter is removed from a queue in Redis while its turn comes. It either holds the lock and
+// keeps it, or was removed before.
 func TestRedisWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

@@ -110,7 +110,7 @@ type trial struct {
 	releaser *Redis
 }
 
-// write has the server hold what the library leaves there, and nothing else.
+// write fills the server with exactly what the library leaves there.
 func (x trial) write(t *testing.T) {
 	t.Helper()
 	x.client.FlushAll(t.Context())
@@ -167,7 +167,7 @@ func (x trial) ofTheEnd(t *testing.T) {
 	}
 }
 
-// withoutTTL does what no-ttl advises until it is silent.
+// withoutTTL follows the advice of no-ttl until the finding is gone.
 func (x trial) withoutTTL(t *testing.T) {
 	x.write(t)
 	for _, key := range x.client.Keys(t.Context(), "*").Val() {
@@ -193,7 +193,7 @@ func (x trial) withoutTTL(t *testing.T) {
 	must.True(t, f == nil, "what is advised was done, and it says", f)
 }
 
-// act carries a request out, or demands that it is refused with the sentence.
+// act executes a request, or demands that it is refused with the sentence.
 func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	t.Helper()
 	p := must.Have(r.Preview(t.Context(), request))(t)
@@ -235,7 +235,7 @@ func lockOf(t *testing.T, addr, key string) *inspect.Lock {
 	return seenOnce(t, addr, key)
 }
 
-// noTTLOf is the finding no-ttl that advises something.
+// noTTLOf returns the finding no-ttl that has advice.
 func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
 	t.Helper()
 	l := seenOnce(t, addr, key)
@@ -250,7 +250,8 @@ func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
 	return nil
 }
 
-// zookeeperActions: each queue has a holder and one that waits behind it; a lock of one znode its holder.
+// zookeeperActions are the actions in ZooKeeper. Each queue has a holder and a waiter behind it; a
+// lock of one znode has only a holder.
 func zookeeperActions() []actions {
 	const uuid, hex = "e3b0c442-98fc-4c14-9afb-f4c8996fb924", "e3b0c44298fc4c149afbf4c8996fb924"
 	const mute = "only Curator's locks have a way to ask the holder"

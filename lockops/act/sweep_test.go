@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// sweeping is a root with directories that locks left, and who sweeps them.
+// sweeping is a root with directories that locks left, and their Sweeper.
 type sweeping struct {
 	*testing.T
 	conn    *zk.Conn
@@ -122,7 +122,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// A directory that may not be listed is named, with the right; a root that is not there is an error.
+// An unreadable directory is named with the missing right; a missing root is an error.
 func TestSweepSaysWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A TTL of which an answer was lost is unknown where it depends on that whether the lock ends with it; that
-// the key is gone after it proves that it was not set.
+// If an answer was lost, the TTL is unknown if the outcome depends on that answer. A key that is
+// gone afterwards proves that it was not set.
 func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 	t.Parallel()
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}

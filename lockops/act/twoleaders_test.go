@@ -13,7 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// A leader that never looks at its node again is forced out only by who knows that two will lead.
+// A leader that never checks its node again is forced out only by a caller who knows that two will
+// lead.
 func TestUnnoticedReleasesAreRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -156,7 +156,7 @@ func stringWaits() []waits {
 		{library: "node-redlock, redlock-universal, @sesamecare-oss/redlock", holder: "node-redlock", try: allFree, until: polls},
 		{library: spring, how: "a lock that listens", holder: "spring-integration", try: renewOrSet, until: until{channel: "my-lock-channel:*", messages: []string{"my-lock:a"}}},
 	}
-	// another value of the same form, for whom waits
+	// another value of the same form, for the waiter
 	another := strings.NewReplacer("0c4f1b2e", "0c4f1b2f", "5f0c1d4e", "5f0c1d4f", "YWFh", "YmJi", "Y2Nj", "ZGRk", "4711", "4712", "worker", "another", "aB3d", "bB3d")
 	for i := range all {
 		w := &all[i]
@@ -278,8 +278,8 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 	}
 }
 
-// A permit that its holder gave back is gone, even if a client listens for one: a number does not say then
-// who has the others.
+// A released permit is gone, even if a client listens for one: the number does not show the other
+// holders.
 func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
@@ -300,7 +300,7 @@ func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
 	}
 }
 
-// A recipe of the configuration says how waiters of its locks are woken.
+// A configured recipe says how its locks' waiters are woken.
 func TestACustomRecipeWakesItsWaiters(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	client := server.Client(t)

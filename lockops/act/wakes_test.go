@@ -297,7 +297,7 @@ func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
 	must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "nobody holds it any more")
 }
 
-// beforeEval is a client before whose scripts something happens.
+// beforeEval is a client that runs a function before each script.
 type beforeEval struct {
 	redis.UniversalClient
 	happens func()

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// cutOff is a connection that is lost with each delete, before that is sent.
+// cutOff is a connection that is lost before each delete is sent.
 type cutOff struct {
 	*zk.Conn
 	meanwhile func()

@@ -186,7 +186,7 @@ func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
 	}
 }
 
-// takeNode makes the one ephemeral node that is the lock, once it is not there.
+// takeNode creates the single ephemeral node that is the lock, once it is missing.
 func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, waits chan<- struct{}) error {
 	for reported := false; ; reported = true {
 		_, err := c.Create(node, []byte(data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))

@@ -11,10 +11,11 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// ms is a time of these histories.
+// ms returns a time in these histories.
 func ms(n int64) int64 { return n * int64(time.Millisecond) }
 
-// held is a worker's hold from one time to another, with a token, that was released or lost.
+// held returns the records of a worker's hold from one time to another, with a token, that was
+// released or lost.
 func held(worker int, from, to int64, token uint64, lost bool) []Record {
 	r := Record{Worker: worker, Lock: "l", Kind: "mutex", Hold: from + 1, Token: token, Name: "n"}
 	with := func(at int64, op Op, err string) Record {
@@ -28,7 +29,7 @@ func held(worker int, from, to int64, token uint64, lost bool) []Record {
 	return []Record{with(from, OpAcquire, ""), with(from+1, OpGranted, ""), with(to, OpRelease, ""), with(to+1, OpReleased, "")}
 }
 
-// The checks find the faults planted in made-up histories, and nothing else.
+// The checks find exactly the faults planted in made-up histories.
 func TestChecksFindWhatIsWrong(t *testing.T) {
 	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
 	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}

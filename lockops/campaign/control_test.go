@@ -51,15 +51,15 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 	t.Errorf("no %s was found in %v: this campaign sees nothing", want, controlLimit)
 }
 
-// oneRedisConfig is a campaign's on one Redis behind an address.
+// oneRedisConfig returns the configuration of a campaign on one Redis at an address.
 func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
 	return func(round int) Config {
 		return Config{Redis: [][]string{{addr}}, TTL: lockTTL, Mean: mean, Locks: oneRedis(round)[:1]}
 	}
 }
 
-// onlyInASoak leaves out what takes minutes on a busy machine. That the checkers find what they look for is
-// tested without servers, too.
+// onlyInASoak skips tests that take minutes on a busy machine. The checkers are tested without
+// servers, too.
 func onlyInASoak(t *testing.T) {
 	t.Helper()
 	if *campaignFor == 0 {
@@ -67,7 +67,7 @@ func onlyInASoak(t *testing.T) {
 	}
 }
 
-// Holders who do not hear that their lease is over.
+// Holders that ignore the end of their lease.
 func TestControlDeafHolders(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
@@ -84,7 +84,7 @@ func TestControlDeafHolders(t *testing.T) {
 	})
 }
 
-// Processes that are stopped while they hold, and a store that looks at no token.
+// Processes are stopped during a hold, and the store checks no token.
 func TestControlTokensNotChecked(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)

@@ -39,7 +39,8 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	must.Be(t, h.Release(t.Context()), nil)
 }
 
-// A worker stopped at a failpoint when a round ends goes on and is waited for, so that none writes to a closed report.
+// A worker stopped at a failpoint when a round ends is resumed and awaited, so that none writes to
+// a closed report.
 func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report := must.Have(OpenReport(path, 0, func(err error) { t.Error(err) }))(t)

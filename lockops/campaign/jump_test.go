@@ -154,7 +154,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 	}
 }
 
-// A waiter whose connection broke looks again as soon as it has another: its watch has gone with the old one.
+// A waiter looks again as soon as it is reconnected: its watch ended with the old connection.
 func TestAWatchGoesWithItsConnection(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
 		first, second := session(member1), session(member2)

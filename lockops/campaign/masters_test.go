@@ -42,7 +42,7 @@ func redisTarget(t *testing.T, name string, n int, locks func(round int) []Lock)
 	}
 }
 
-// each does a thing to some of the masters.
+// each applies do to some of the masters.
 func (m *masters) each(do func(t *testing.T, i int) func()) func(*testing.T, *rand.Rand) func() {
 	return func(t *testing.T, r *rand.Rand) func() {
 		n := len(m.servers)
@@ -64,7 +64,7 @@ func (m *masters) send(t *testing.T, i int, words ...any) {
 	sendCommand(t, m.servers[i].Addr, words...)
 }
 
-// say has some of the masters execute a command, and another one to mend it, if any.
+// say makes some of the masters execute a command, and later another to undo it, if any.
 func (m *masters) say(command, mend []any) func(*testing.T, *rand.Rand) func() {
 	return m.each(func(t *testing.T, i int) func() {
 		m.send(t, i, command...)
@@ -100,7 +100,7 @@ func (m *masters) networkFaults() []fault {
 	}
 }
 
-// stateFaults have masters refuse or delay what they are asked.
+// stateFaults make masters refuse or delay requests.
 func (m *masters) stateFaults() []fault {
 	return []fault{
 		{name: "CLIENT PAUSE", do: m.say([]any{"CLIENT", "PAUSE", 700}, nil)},

@@ -90,7 +90,7 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return client, nil
 }
 
-// hold keeps back what goes to and from a listener, or lets it go on.
+// hold holds back data to and from a listener, or lets it pass.
 func (n *network) hold(addr string, held bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

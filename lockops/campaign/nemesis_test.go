@@ -25,7 +25,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// fault breaks something; what it returns mends it, nil if it mends itself.
+// fault breaks something and returns the function to mend it; nil if it mends itself.
 type fault struct {
 	name string
 	do   func(t *testing.T, r *rand.Rand) func()
@@ -89,7 +89,7 @@ func forcedOnZooKeeper(servers []string) []fault {
 	}
 }
 
-// dirsOf are the directories of a lock's contenders, those of the holders first.
+// dirsOf returns the directories of a lock's contenders, the holders' first.
 func dirsOf(lock Lock) []string {
 	switch {
 	case !strings.HasPrefix(lock.Kinds[0], "semaphore"):
@@ -233,10 +233,10 @@ func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
 	}
 }
 
-// wait lets a fault be for a random time up to longest.
+// wait sleeps for a random time up to longest.
 func wait(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(longest)))) }
 
-// strike does one thing, to the servers or to a worker.
+// strike causes one fault, of the servers or of a worker.
 func (n *nemesis) strike(t *testing.T, cfg Config) (mend func()) {
 	n.faults++
 	i := n.random.IntN(len(n.target.faults) + len(workerFaults))

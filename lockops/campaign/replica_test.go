@@ -107,7 +107,8 @@ func infoField(info, name string) string {
 	return value
 }
 
-// failover has the replica take over when it has all that the master acknowledged, or nothing happens.
+// failover makes the replica take over once it has everything that the master acknowledged.
+// Otherwise nothing happens.
 func (p *replicated) failover(t *testing.T) {
 	from := p.servers[p.master].Addr
 	if role(t, from) != "master" { // it is stopped: it would do it later

@@ -78,9 +78,8 @@ func (s *sim) force(random *rand.Rand) {
 	}
 }
 
-// toRemove begins the deletion of a node; nil while one has no answer yet, or has been answered that it
-// deleted the node. Another would find nothing, and that answer must not take the place of the one that
-// excuses.
+// toRemove begins the deletion of a node. It returns nil while an earlier one is unanswered or
+// succeeded: another would find nothing, and must not replace the answer that excuses.
 func (s *sim) toRemove(name string) *removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ type ensemble struct {
 
 func (e *ensemble) any(r *rand.Rand) int { return r.IntN(len(e.Members)) }
 
-// leader is that, or any member while another fault leaves none.
+// leader returns the leader, or any member while a fault leaves none.
 func (e *ensemble) leader() int {
 	i, _ := e.LeaderNow()
 	return i
@@ -234,10 +234,10 @@ func dialAdmin(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 }
 
-// reload has a master load its data again: to others it says LOADING meanwhile. One that loads its append-only
-// file is still left to it: Redis runs DEBUG also then, and takes the end of the inner load for the end of
-// all loading. Scripts would then find half of the data, and the rest of the file would bring back what they
-// found missing.
+// reload makes a master load its data again; it answers LOADING meanwhile. A master that still
+// loads its append-only file is left alone. Redis would run DEBUG then, and take the end of the
+// inner load for the end of all loading. Scripts would find half of the data, and the rest of the
+// file would restore keys that they found missing.
 func reload(t *testing.T, addr string) {
 	if strings.Contains(sendCommand(t, addr, "INFO", "persistence"), "\nloading:0\r") {
 		sendCommand(t, addr, "DEBUG", "RELOAD")

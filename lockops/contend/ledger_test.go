@@ -27,7 +27,7 @@ func (s *story) tick() time.Time {
 	return s.now
 }
 
-// comes: a contender asks for the lock and gets a place in the queue.
+// comes makes a contender ask for the lock and get a place in the queue.
 func (s *story) comes(i int, place int64) {
 	s.queue(i, s.tick())
 	s.arrive(i, place)
@@ -205,7 +205,7 @@ func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
 	}
 }
 
-// Every figure of a run that is known step by step.
+// Every figure of a run whose steps are known.
 func TestFiguresFollowFromTheSteps(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false)

@@ -168,7 +168,7 @@ func fight(t *testing.T, target Target, cfg Config) Report {
 	return report
 }
 
-// fought is fight, with the run.
+// fought is fight, and also returns the run.
 func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	run := must.Have(Start(t.Context(), target, cfg))(t)

@@ -35,7 +35,7 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 	return r
 }
 
-// plainZK is a look at a server that is independent of the tested code.
+// plainZK returns a connection to a server that is independent of the tested code.
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
 	return servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
@@ -176,7 +176,7 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 	})
 }
 
-// However a run is cut short, nothing of it is left.
+// A run that is cut short leaves nothing behind.
 func TestCancelledRunsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	cut := func(t *testing.T, target Target) {
@@ -285,7 +285,7 @@ func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	})
 }
 
-// A lock that an operator takes away is lost by its holder; the run goes on.
+// When an operator takes a lock away, its holder loses it; the run continues.
 func TestATakenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

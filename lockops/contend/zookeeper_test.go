@@ -28,7 +28,7 @@ func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 	})
 }
 
-// What contenders leave is listed, with the directory that it is in; what others made is not.
+// Leftovers of contenders are listed with their directory; other nodes are not.
 func TestWhatContendersLeaveIsListed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
