@@ -77,8 +77,8 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 // watchFor is the time for late findings, after everything was looked at.
 const watchFor = 1500 * time.Millisecond
 
-// judge demands that nothing in a program's data is called wrong, that nothing but its locks is taken for one, and that
-// these are listed.
+// judge checks that nothing in a program's data is reported as wrong, that only its locks are
+// listed as locks, and that all of them are.
 func judge(t *testing.T, p program, how string, s *inspect.Snapshot) {
 	t.Helper()
 	for _, c := range complaints(p, s) {
@@ -128,7 +128,7 @@ func sure(c recipe.Confidence) bool { return c == recipe.Certain || c == recipe.
 
 func worse(f inspect.Finding) bool { return f.Severity != inspect.Info }
 
-// advisesAction reports whether an advice is to change something on the servers.
+// advisesAction reports whether an advice recommends a change on the servers.
 func advisesAction(advice string) bool {
 	return slices.ContainsFunc([]string{"lockscope release", "lockscope ttl", "delete", " DEL ", "PEXPIRE", "UNLINK", "CLIENT KILL", "deleteall"}, func(verb string) bool {
 		return strings.Contains(advice, verb)

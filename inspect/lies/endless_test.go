@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// blindBecause reports whether a backend that goes on says why it does not show all.
+// blindBecause reports whether a running backend explains why it does not show everything.
 func blindBecause(words string) func(*inspect.Backend) bool {
 	return func(b *inspect.Backend) bool {
 		text := b.Error
@@ -27,7 +27,8 @@ func blindBecause(words string) func(*inspect.Backend) bool {
 	}
 }
 
-// A SCAN that always names other keys and never ends costs a bounded amount of memory, and the backend says so.
+// An endless SCAN with ever new keys costs a bounded amount of memory, and the backend reports
+// it.
 func TestEndlessScanIsCutShort(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
@@ -54,7 +55,7 @@ func TestEndlessScanIsCutShort(t *testing.T) {
 		good.redisSource(true), good.zkSource(true))
 }
 
-// In a tree without end each node has as many children as the one above it.
+// In an endless tree, each node has as many children as its parent.
 func TestEndlessTreeIsCutShort(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
@@ -87,7 +88,7 @@ func TestEndlessTreeIsCutShort(t *testing.T) {
 		good.redisSource(true), good.zkSource(true))
 }
 
-// manyLists answers a request for many reads.
+// manyLists answers a multi-read request.
 func manyLists(request, stat, names []byte) (reply []byte) {
 	for len(request) > 9 {
 		op, done := int32(binary.BigEndian.Uint32(request)), request[4] != 0

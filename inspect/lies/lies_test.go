@@ -24,10 +24,10 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// mostMemory is what a liar may cost this process at any time, its own side included.
+// mostMemory limits this process's memory at any time, the lying server included.
 const mostMemory = 600 << 20
 
-// watchMemory fails a test that takes more memory than mostMemory at some time.
+// watchMemory fails a test whose memory ever exceeds mostMemory.
 func watchMemory(t *testing.T) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -54,7 +54,7 @@ func watchMemory(t *testing.T) {
 	})
 }
 
-// masters are the options of a target that is one server.
+// masters returns the options of a target with one server.
 func masters(addr string) []*redis.UniversalOptions {
 	return connect.Target{Service: connect.RedisMasters, Servers: []string{addr}}.RedisOptions(nil)
 }
@@ -67,7 +67,7 @@ func zkSource(name, addr string, once bool) inspect.Source {
 	return zksource.New(zksource.Config{Backend: name, Servers: []string{addr}, Once: once, Timeout: 3 * time.Second})
 }
 
-// honest are one server of each kind, with a lock that is held.
+// honest holds one server of each kind, with a held lock.
 type honest struct{ redis, zk string }
 
 func startHonest(t *testing.T) honest {

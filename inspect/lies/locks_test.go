@@ -44,7 +44,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// One of three masters that lies costs its vote, before the lock is acquired and while it is held.
+// A lying master out of three loses its vote, before the lock is acquired and while it is held.
 func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 	t.Parallel()
 	for name, lie := range redisLies {
@@ -75,7 +75,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 	}
 }
 
-// A session of one server that lies has errors, and no more.
+// A session with a single lying server only gets errors.
 func TestLockOfALiarHasErrors(t *testing.T) {
 	t.Parallel()
 	for name, lie := range redisLies {
@@ -98,7 +98,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 	}
 }
 
-// A ZooKeeper that lies gives no session, or one whose locks have errors.
+// A lying ZooKeeper grants no session, or one whose locks fail with errors.
 func TestZooKeeperLockOfALiarHasErrors(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)

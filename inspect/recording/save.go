@@ -26,7 +26,7 @@ func Save(w io.Writer, updates iter.Seq2[time.Time, inspect.Update]) error {
 	return nil
 }
 
-// Updates let an Observer see a past again, moment by moment.
+// Updates replays a past moment by moment, so that an Observer can see it again.
 func Updates(p *inspect.Past) iter.Seq2[time.Time, inspect.Update] {
 	return func(yield func(time.Time, inspect.Update) bool) {
 		var before *inspect.Snapshot

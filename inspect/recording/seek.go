@@ -52,10 +52,10 @@ func NewFinder(path string) (*Finder, error) {
 	return &Finder{name: path, file: file, pack: err == nil && isPacked(magic)}, nil
 }
 
-// Close ends the use of the file.
+// Close closes the file.
 func (f *Finder) Close() error { return f.file.Close() }
 
-// End is the instant of the last update.
+// End returns the time of the last update.
 func (f *Finder) End(ctx context.Context) (time.Time, error) {
 	m, err := f.Moment(ctx, forever)
 	if err != nil {
@@ -119,7 +119,7 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 	return nil, ctx.Err()
 }
 
-// text is the recording from a part on.
+// text returns the recording from a part on.
 func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
 	file := io.NewSectionReader(f.file, offset, 1<<62)
 	if !f.pack {
@@ -135,7 +135,7 @@ func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
 // bisectTo is the length, in bytes, from which on a file is searched part by part.
 const bisectTo = 64 << 10
 
-// partBefore is the last part that begins at an instant or before, else the first one.
+// partBefore returns the last part that begins at or before an instant, or the first part.
 func (f *Finder) partBefore(at time.Time) (part, error) {
 	best, err := f.firstPart()
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *Finder) partBefore(at time.Time) (part, error) {
 	return best, nil
 }
 
-// firstPart is the beginning of the recording.
+// firstPart returns the beginning of the recording.
 func (f *Finder) firstPart() (part, error) {
 	text, end, err := f.text(0)
 	if err != nil {
@@ -179,7 +179,7 @@ func (f *Finder) firstPart() (part, error) {
 	return part{0, first.began}, nil
 }
 
-// partIn is the first part that begins between two offsets.
+// partIn returns the first part that begins between two offsets.
 func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
 	begin, skip := []byte("\n"+wholeBegin), int64(1)
 	if f.pack {
@@ -207,7 +207,7 @@ func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
 	return part{}, false, nil
 }
 
-// partAt is when the part at an offset begins; false if no part does.
+// partAt returns when the part at an offset begins; false if no part begins there.
 func (f *Finder) partAt(offset int64) (time.Time, bool) {
 	text, end, err := f.text(offset)
 	if err != nil {
@@ -234,7 +234,7 @@ type Moment struct {
 	to    time.Time
 }
 
-// Run emits all of it without pauses, and leaves the clock at the instant.
+// Run emits all updates without pauses, and sets the clock to the instant.
 func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	in := newLines(m.name, bytes.NewReader(bytes.Join(m.lines, nil)))
 	in.decoding = decoding(0)

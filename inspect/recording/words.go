@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// ourWords reads the words that a source of ours writes, such as kinds and states, and refuses those that would steer a
-// terminal: they are shown as they are.
+// ourWords parses the words that our sources write, such as kinds and states. It rejects words
+// that could steer a terminal, since they are displayed unescaped.
 var ourWords = json.JoinUnmarshalers(
 	word[inspect.Kind](), word[inspect.State](), word[recipe.Confidence](),
 	word[inspect.Aspect](), word[inspect.Severity](),
@@ -35,7 +35,7 @@ func checkWord(word string) error {
 	return nil
 }
 
-// checkNames refuses names of our own (backends, recipes, rules) for the same reason.
+// checkNames rejects unsafe names of backends, recipes and rules for the same reason.
 func checkNames(u *inspect.Update) (err error) {
 	check := func(name string) {
 		if err == nil {

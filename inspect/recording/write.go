@@ -11,11 +11,11 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// wholeEvery is the minimum time between two whole snapshots; there is as much text between them as
-// one takes, too, so that they are at most half of a recording.
+// wholeEvery is the minimum time between two whole snapshots. They are also at least a snapshot's
+// length apart, so that they are at most half of a recording.
 const wholeEvery = time.Minute
 
-// keptTables is the most watch tables of parts of a backend that a whole snapshot has.
+// keptTables limits the watch tables, for parts of a backend, in a whole snapshot.
 const keptTables = 32
 
 // writer writes a recording, one line per call, and remembers the whole snapshot.
@@ -79,7 +79,7 @@ func (w *writer) line(text []byte) error {
 	return nil
 }
 
-// keep remembers what an update says.
+// keep remembers the contents of an update.
 func (w *writer) keep(u inspect.Update) {
 	for _, l := range u.Put {
 		w.of(l.ID.Backend).locks[l.ID] = l
@@ -113,7 +113,7 @@ func (w *writer) of(backend string) *newest {
 	return b
 }
 
-// snapshot writes all that is so, as updates of a first look.
+// snapshot writes the whole current state as updates of a first look.
 func (w *writer) snapshot() error {
 	w.since = 0
 	whole := wholeFirst

@@ -51,7 +51,7 @@ func (c *client) run(seed uint64) {
 	}()
 }
 
-// end has the client release what it has and waits for it.
+// end makes the client release what it holds, and waits for it.
 func (c *client) end() {
 	c.mu.Lock()
 	stop, done := c.stop, c.done

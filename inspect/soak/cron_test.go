@@ -30,7 +30,7 @@ type cron struct {
 	wrong []run
 }
 
-// run is one that seems wrong until all faults of its time are noted.
+// run is a run that looks wrong until all faults of its time are noted.
 type run struct {
 	code     int
 	out      []byte
@@ -78,7 +78,7 @@ func (c *cron) once(ctx context.Context) {
 	}
 }
 
-// verdict fails the test for the runs that were wrong; all faults are noted.
+// verdict fails the test for wrong runs, once all faults are noted.
 func (c *cron) verdict() {
 	for _, r := range c.wrong {
 		if what := c.judge(r.code, r.out, r.from, r.to); what != "" {
@@ -87,7 +87,7 @@ func (c *cron) verdict() {
 	}
 }
 
-// judge returns what is wrong with a run; empty: nothing.
+// judge returns what is wrong with a run, or an empty string.
 func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 	switch code {
 	case 0:

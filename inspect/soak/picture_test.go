@@ -24,7 +24,7 @@ import (
 // picture is all locks that a client holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".
 type picture map[string]string
 
-// pictured is a snapshot's.
+// pictured returns the picture of a snapshot.
 func pictured(s *inspect.Snapshot) picture {
 	p := picture{}
 	names := func(list []inspect.Contender) []string {
@@ -172,7 +172,7 @@ func keysOfMaster(ctx context.Context, p picture, backend, addr string) error {
 	return err
 }
 
-// lockKeys are the strings under the keys of locks on a server; the client is closed.
+// lockKeys returns the strings under a server's lock keys; it closes the client.
 func lockKeys(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	defer c.Close()
 	keys, err := c.Keys(ctx, "lock:*").Result()
@@ -193,7 +193,8 @@ func lockKeys(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	return values, nil
 }
 
-// same waits until an observer's picture is the servers', and fails the test when it does not become so.
+// same waits until an observer's picture matches the servers'. It fails the test if it never
+// does.
 func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
 	t.Helper()
 	var seen, held picture
@@ -210,7 +211,7 @@ func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
 	return held
 }
 
-// differences are those between the view and the servers, a line per lock.
+// differences lists the differences between the view and the servers, one line per lock.
 func differences(seen, held picture) (lines []string) {
 	all := picture{}
 	maps.Copy(all, seen)

@@ -116,7 +116,7 @@ func TestSoak(t *testing.T) {
 	w.leftAlone(t)
 }
 
-// plant makes what has to be there before anybody looks.
+// plant creates what must exist before any observer starts.
 func plant(t *testing.T, w *world) {
 	t.Helper()
 	c, _, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
@@ -164,7 +164,7 @@ func about(e observed) string {
 	return ""
 }
 
-// noFindings demands that nothing is called wrong when all is quiet.
+// noFindings checks that nothing is reported as wrong when all is quiet.
 func noFindings(t *testing.T, e *eye) {
 	s := e.snapshot()
 	for _, b := range s.Backends {
@@ -179,7 +179,7 @@ func noFindings(t *testing.T, e *eye) {
 	}
 }
 
-// load demands that what the observer keeps on the servers and in itself did not grow.
+// load checks that what the observer keeps on the servers and in itself did not grow.
 func load(t *testing.T, e *eye) {
 	for _, b := range e.snapshot().Backends {
 		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
@@ -193,7 +193,7 @@ func load(t *testing.T, e *eye) {
 	}
 }
 
-// leftAlone demands that no connection of the observer stays.
+// leftAlone checks that no connection of the observer remains.
 func (w *world) leftAlone(t *testing.T) {
 	open := func() (n int) {
 		for _, p := range append(slices.Clone(w.zkLook), w.look...) {

@@ -10,8 +10,9 @@ import (
 // slowBeat for reports of figures that hardly change.
 const slowBeat = 10 * time.Second
 
-// Reporter times the reports of a backend's state: at once when it or a server came or went, at most once a second when
-// figures changed noticeably, and otherwise at a slow beat.
+// Reporter times the reports of a backend's state. It reports at once when the backend or a
+// server comes or goes. It reports at most once a second when figures change noticeably, and
+// otherwise at a slow pace.
 type Reporter struct {
 	// Last is the last report; nil before. It must not be changed.
 	Last   *inspect.Backend
@@ -89,7 +90,7 @@ func same(a, b *inspect.Backend) bool {
 		slices.EqualFunc(a.Servers, b.Servers, sameServer)
 }
 
-// sameServer compares all but the figures that change with every answer.
+// sameServer compares everything except figures that change with every answer.
 func sameServer(a, b inspect.Server) bool {
 	if !near(a.ClockOffset, b.ClockOffset) || !a.StartedAt.Equal(b.StartedAt) {
 		return false

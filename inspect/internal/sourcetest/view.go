@@ -1,4 +1,4 @@
-// Package sourcetest helps to test sources: it keeps their updates, and waits for expected ones.
+// Package sourcetest helps to test sources: it keeps their updates and waits for expected ones.
 package sourcetest
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Limit of a test's wait for what should happen soon; generous, for a busy machine.
+// Limit is how long a test waits for something that should happen soon. It is generous, for busy
+// machines.
 const Limit = 60 * time.Second
 
 // View keeps what a source emitted. Its fields may be read in the functions given to Await and Peek, and when
@@ -40,12 +41,12 @@ func (v *View) Peek(read func()) {
 	read()
 }
 
-// NewView makes an empty view.
+// NewView returns an empty view.
 func NewView(t testing.TB) *View {
 	return &View{t: t, changed: make(chan struct{}), Locks: map[string]*inspect.Lock{}, At: map[string]time.Time{}}
 }
 
-// Emit takes an update. It fails the test when it is called concurrently, which a source must not do.
+// Emit records an update. It fails the test on concurrent calls, which a source must not make.
 func (v *View) Emit(u inspect.Update) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -82,7 +83,7 @@ func (v *View) Emit(u inspect.Update) {
 	v.changed = make(chan struct{})
 }
 
-// Await waits until ok says so.
+// Await waits until ok returns true.
 func (v *View) Await(what string, ok func() bool) {
 	v.t.Helper()
 	timeout := time.After(Limit)
@@ -103,7 +104,7 @@ func (v *View) Await(what string, ok func() bool) {
 	}
 }
 
-// Describe is a line for each lock.
+// Describe returns a line for each lock.
 func (v *View) Describe() []string {
 	var lines []string
 	for p, l := range v.Locks {
