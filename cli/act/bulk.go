@@ -140,7 +140,8 @@ func (b *bulk) choose(s *inspect.Snapshot) {
 // confirm implements guarded. The operator agrees to a number of locks.
 func (b *bulk) confirm() (how string, err error) {
 	n := len(b.items)
-	how, err = b.agree(strconv.Itoa(n), fmt.Sprintf("release these %d locks, one after the other", n), &b.reason, b.show)
+	does := fmt.Sprintf("release these %d locks, one after the other", n)
+	how, err = b.agree(strconv.Itoa(n), does, &b.reason, b.show)
 	for _, item := range b.items {
 		item.Preview.Request.Why = b.reason
 	}

@@ -196,7 +196,7 @@ func TestEvidence(t *testing.T) {
 		{"ahead", []string{"-1.2s"}},
 		{"waiters behind it", []string{"2"}},
 		{"every", []string{"650ms"}},
-		{"expires at", []string{"in 7s (12:00:07)"}},
+		{"expires", []string{"in 7s (12:00:07)"}},
 		{"late", []string{"10ms"}},
 		{"libraries", []string{"curator 2, kazoo 1"}},
 		{"never expires", []string{"yes"}},

@@ -56,6 +56,10 @@ func factName(name string) string {
 		return "entered"
 	case "blocked_below":
 		return "waiters behind it"
+	case "expires_at":
+		return "expires"
+	case "instead":
+		return "watches instead"
 	}
 	return Printable(strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " "))
 }
