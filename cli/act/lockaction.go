@@ -146,7 +146,7 @@ func (r *action) showOwner(to io.Writer, p *act.Preview) {
 
 // showNext names the waiter that would get the lock.
 func showNext(to io.Writer, p *act.Preview) {
-	next := cmp.Or(p.NextUnknown, "no visible waiters")
+	next := p.NoNext()
 	if p.Next != nil {
 		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
 	}

@@ -81,6 +81,9 @@ type Preview struct {
 	// NextUnknown is the reason why Next is not known, escaped for printing. It is empty if Next is
 	// known, or there are no waiters.
 	NextUnknown string
+	// StillHolding counts the other holders of a lock that waiters get only when all have released
+	// it, such as readers before a writer.
+	StillHolding int
 	// Refused is the reason why the action is not possible; empty if it is. Detail adds to it, such
 	// as the missing right.
 	Refused Reason
@@ -205,6 +208,32 @@ func happened(r Result) string {
 	default:
 		return "nothing was done"
 	}
+}
+
+// NoNext says why Next is nil.
+func (p *Preview) NoNext() string {
+	switch {
+	case p.NextUnknown != "":
+		return p.NextUnknown
+	case p.StillHolding == 1:
+		return "none while 1 other holds the lock"
+	case p.StillHolding > 1:
+		return fmt.Sprintf("none while %d others hold the lock", p.StillHolding)
+	default:
+		return "no visible waiters"
+	}
+}
+
+// otherHolders counts the holders without the seen contender; see Preview.StillHolding.
+func otherHolders(l *inspect.Lock, seen *inspect.Contender) int {
+	if l.Kind == inspect.KindSemaphore {
+		return 0
+	}
+	n := len(l.Holders)
+	if seen != nil && seen.State == inspect.Holding {
+		n--
+	}
+	return max(0, n)
 }
 
 // refusal compares the request with the server's present state. seen is the contender of that name,

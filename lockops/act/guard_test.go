@@ -295,3 +295,19 @@ func TestUnknownLibraryIsRefused(t *testing.T) {
 		t.Errorf("removed by %+v; %s", way, unsupported(l))
 	}
 }
+
+func TestNoNextNamesHoldersThatStay(t *testing.T) {
+	holding := inspect.Contender{State: inspect.Holding}
+	readers := &inspect.Lock{Kind: inspect.KindRW, Holders: []inspect.Contender{holding, holding, holding}}
+	semaphore := &inspect.Lock{Kind: inspect.KindSemaphore, Holders: readers.Holders}
+	for want, p := range map[string]Preview{
+		"none while 2 others hold the lock": {StillHolding: otherHolders(readers, &holding)},
+		"none while 1 other holds the lock": {StillHolding: otherHolders(&inspect.Lock{Holders: readers.Holders[:1]}, &inspect.Contender{})},
+		"unknown: no right":                 {StillHolding: 2, NextUnknown: "unknown: no right"},
+		"no visible waiters":                {StillHolding: otherHolders(semaphore, &holding)},
+	} {
+		if got := p.NoNext(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 	if err := errors.Join(rd.errs...); err != nil && rd.lock.State == inspect.StateUnknown {
 		return p, fmt.Errorf("%w: too few answered to tell who holds it: %w", ErrUnreachable, err)
 	}
-	p.Refused = refusal(req, p.Seen)
+	p.Refused, p.StillHolding = refusal(req, p.Seen), otherHolders(rd.lock, p.Seen)
 	if req.Ask {
 		p.Refused, p.Detail = Unsupported,
 			"holders of Redis locks cannot be asked to release; only Curator's holders in ZooKeeper can"

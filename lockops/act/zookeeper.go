@@ -63,7 +63,7 @@ func (z *ZooKeeper) Preview(ctx context.Context, r Request) (Preview, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Seen = seen
+	p.Seen, p.StillHolding = seen, otherHolders(l, seen)
 	if p.Refused = refusal(r, seen); seen == nil {
 		p.Refused, p.Detail = d.missing(r.Owner)
 		p.Alike = alike(l, r.Owner)

@@ -287,7 +287,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 		}
 		return lines
 	}
-	who, next, style := "no holder", cmp.Or(item.Preview.NextUnknown, "no visible waiters"), t.Holding
+	who, next, style := "no holder", item.Preview.NoNext(), t.Holding
 	if seen := item.Preview.Seen; seen != nil {
 		if who = describe.Owner(seen); seen.State != inspect.Holding {
 			next, style = "does not hold the lock", t.Waiting

@@ -130,7 +130,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	if d.request.TTL > 0 {
 		lines = append(lines, d.expiryLines()...)
 	} else {
-		lines = append(lines, d.person("Next", next, cmp.Or(p.NextUnknown, "no visible waiters"), width)...)
+		lines = append(lines, d.person("Next", next, p.NoNext(), width)...)
 	}
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
