@@ -37,6 +37,7 @@ type Screen struct {
 	input      screen.FilterInput
 	chainPane  *chain.Pane
 	needs      needs
+	measured   int      // the value of settles at the last measurement
 	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
 	// marks has the locks for the next action, instead of the selected one.
@@ -121,9 +122,14 @@ func (s *Screen) SetSize(width, height int) {
 	s.drawn = s.draw()
 }
 
-// measure computes the room that the visible locks need.
+// measure computes the room that the visible locks need. Columns only grow, but an empty FINDING
+// leaves its room to the names once rows move anyway.
 func (s *Screen) measure() {
 	s.needs.domain = describe.SharedDomain(s.Snapshot())
+	finding := s.needs.finding
+	if s.measured != s.settles {
+		s.measured, s.needs.finding = s.settles, 0
+	}
 	for _, e := range s.Visible() {
 		if e.Row == nil {
 			continue
@@ -135,6 +141,9 @@ func (s *Screen) measure() {
 			}
 			s.needs.grow(of)
 		}
+	}
+	if s.needs.finding > 0 {
+		s.needs.finding = max(finding, s.needs.finding)
 	}
 }
 

@@ -357,6 +357,23 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel moves nothing")
 }
 
+// Once no row has a finding, the room of the FINDING column goes to the names.
+func TestAnEmptyFindingColumnIsDropped(t *testing.T) {
+	long := fixture.Orders()
+	long.ID = fixture.Id("zk:/locks/" + strings.Repeat("name-", 12))
+	calm := *long
+	calm.Findings = nil
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{long}), 100, 12)
+	must.True(t, strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
+	p.settledAt = p.now
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&calm}), calm.ID)
+	must.True(t, strings.Contains(p.drawn(100), "FINDING"), "before rows move", p.drawn(100))
+	p.now = p.now.Add(2 * lineKept)
+	p.Screen.Update(screen.TickMsg{})
+	p.SetSize(100, 12)
+	must.True(t, !strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
+}
+
 func (p *page) ScrollAt() string {
 	at, of, rows := p.ScrollPosition()
 	return fmt.Sprintf("%d of %d in %d", at, of, rows)

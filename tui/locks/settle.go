@@ -36,11 +36,16 @@ func (x *Index) settled() bool {
 }
 
 // settle moves every row and group to its place. It removes lines of locks that have been gone
-// for a while or that the filter hides.
+// for a while or that the filter hides. The pinned row is left for later, so that it does not jump
+// when the cursor leaves it.
 func (x *Index) settle(now time.Time) {
+	pinned := x.pinned
 	x.unpin()
 	for id := range x.unsettled {
 		r := x.at(id)
+		if r == pinned {
+			continue
+		}
 		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < lineKept {
 			continue
 		}

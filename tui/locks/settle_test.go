@@ -92,13 +92,30 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.put("a", gone)
 	a.expect("pinned and back", "c", "a", "d", "b")
 	must.Equal(t, a.rows.Shown, 4, "shown")
+	a.rows.unpin()
 	a.rows.settle(fixture.Noon)
-	a.expect("let go", "c", "d", "a", "b")
+	a.expect("unpinned", "c", "d", "a", "b")
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
 	a.put("b", nil)
 	a.expect("gone at the top", "b", "c", "d", "a")
+	a.rows.unpin()
 	a.rows.settle(fixture.In(lineKept))
-	a.expect("let go for good", "c", "d", "a")
+	a.expect("unpinned and gone for good", "c", "d", "a")
+}
+
+// A row that changed under the cursor does not jump when the cursor leaves it.
+func TestARowStaysWhenTheCursorLeaves(t *testing.T) {
+	a := newArranged(t)
+	calm := a.locks["b"]
+	a.warn("b")
+	a.rows.settle(fixture.Noon)
+	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
+	a.put("b", calm)
+	a.rows.settle(fixture.In(lineKept))
+	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
+	a.expect("the cursor has left", "b", "a", "c", "d")
+	a.rows.settle(fixture.In(lineKept))
+	a.expect("settled", "a", "b", "c", "d")
 }
 
 // A lock that comes and goes keeps its line for a while.
@@ -162,6 +179,7 @@ func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a.rows.pin(inspect.ID{Backend: "zk", Path: "d"}, 3)
 	a.find("d", inspect.Critical)
 	a.expect("the cursor's row is critical", "c", "a", "b", "d")
+	a.rows.unpin()
 	a.rows.settle(fixture.Noon)
 	a.expect("settled", "c", "d", "b", "a")
 }
