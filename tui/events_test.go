@@ -316,7 +316,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	now := fixture.Noon
 	m := withEvents(t, Options{Now: func() time.Time { return now }}, 160, 40, append(allKinds(), handoffs(30)...)...)
 	press(m, "w")
-	wantText(t, m, "72 of 73 events", "last 2m", "w last 10m")
+	wantText(t, m, "72 of 73 events", "last 2m", "w 2m/10m/all")
 	wantNoText(t, m, "lock found")
 	now = now.Add(100 * time.Second)
 	send(m, tickedMsg{m.ticking})
@@ -326,6 +326,11 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
+	wantNoText(t, m, "complete since")
+	m.events.Keep = 10
+	m.events.Add(handoffs(30))
+	press(m, "w")
+	wantText(t, m, "last 2m", "complete since 11:59:57")
 }
 
 // A name runs on where nothing is known of how long it lasted.

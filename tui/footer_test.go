@@ -22,7 +22,7 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 		{screen.Chain, 80, 24, []string{"esc back", "enter client", "y copy", "Y ticket", "@ rewind", "t timeline", "? help"}},
 		{screen.Timeline, 80, 24, []string{"esc back", "Y ticket", "? help"}},
 		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
-		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w last 2m", "p group", "? help"}},
+		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w 2m/10m/all", "p group", "? help"}},
 		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
 		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ -5s", "? help", "q quit"}},
 		{screen.Chain, 120, 36, []string{"@ rewind", "f findings", "e events", "c clients", "L lab"}},

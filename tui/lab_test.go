@@ -123,6 +123,11 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	wantText(t, m, "stopped waiting; nothing is left on servers that answer", "not held")
 	press(m, "r")
 	wantText(t, m, "You hold nothing")
+	mine := fixture.Id("zk:/locks/mine")
+	k = page.Hand.Add(&lab.Take{Order: lab.Order{Lock: mine}, Stop: func() {}})
+	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Err: context.Canceled}})
+	press(m, "r")
+	must.Equal(t, page.Selected().Lock, mine, "the top line does not stay with the lock")
 }
 
 // expire ends the holds, and delivers the messages of their end.

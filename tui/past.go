@@ -134,6 +134,10 @@ func moment(m *Model) (at time.Time, why string) {
 func (m *Model) seekMoment() tea.Cmd {
 	at, _ := moment(m)
 	at = at.Add(inspect.PastStep)
+	if _, event := m.front().(screen.Dated); !event {
+		l, c, _ := acting{m.world}.selected()
+		m.Flash(fmt.Sprintf("when %s acquired %s", describe.Owner(c), l.ID))
+	}
 	if now := m.newest(); !m.filmed() && !at.Before(now) {
 		return m.draw(now, true)
 	}

@@ -236,6 +236,7 @@ func TestThePastIsGoneToByItsTime(t *testing.T) {
 	if want := c.HeldSince.Add(inspect.PastStep); !r.playhead.at.Equal(want) {
 		t.Errorf("at %v, the grant was at %v", r.playhead.at, want)
 	}
+	wantText(t, r.Model, "when worker-12 acquired zk:/locks/orders")
 	if now := r.snapshot.Lock(fixture.Orders().ID).Holders[0]; now.Name != c.Name || !r.inPast() {
 		t.Errorf("then %s held it, want %s", now.Name, c.Name)
 	}

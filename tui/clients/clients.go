@@ -357,11 +357,11 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	unsorted := func() string {
 		if s.graphing {
-			return "the graph has one order: w goes to the clients, which can be sorted"
+			return "this has one order: w goes to the clients, which can be sorted"
 		}
 		return ""
 	}
-	open, graph, sort, toggle := "its locks", "graph", "sort", []string{"w"}
+	open, graph, sort, toggle := "its locks", "deadlocks", "sort", []string{"w"}
 	if s.inEntries || s.graphing {
 		open = "chain"
 	}
@@ -376,7 +376,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		{
 			Keys: toggle, Shown: "w", Hint: graph,
-			Help: "who waits for whom: deadlocks, and chains over several locks",
+			Help: "waits across locks: deadlocks, and holders that wait for another lock",
 			Run:  screen.Do(func() { s.graphing = !s.graphing }),
 		},
 	}

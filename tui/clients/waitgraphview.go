@@ -92,7 +92,7 @@ func (s *Screen) graphView() string {
 	rows, at := s.graphRows()
 	from, to := s.graph.Visible(len(rows), s.graphHeight())
 	lines := make([]widget.Line, 0, to-from+1)
-	title := widget.Line{{" who waits for whom", t.Strong}}
+	title := widget.Line{{" waits across locks", t.Strong}}
 	right := widget.Line(nil)
 	if n := len(rows); n > to || from > 0 {
 		right = widget.Line{{

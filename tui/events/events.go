@@ -72,7 +72,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	default:
 		s.Only = inspect.ID{}
 	}
-	s.from, s.Follow = p.Lock, true
+	s.from, s.Follow, s.window = p.Lock, true, 0
 	s.again()
 	return nil
 }
@@ -297,7 +297,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		only,
 		{
-			Keys: []string{"w"}, Shown: "w", Hint: s.nextWindow().hint,
+			Keys: []string{"w"}, Shown: "w", Hint: "2m/10m/all",
 			Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow),
 		},
 		{
@@ -315,26 +315,16 @@ func (s *Screen) Actions() []screen.Action {
 	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 
-// span is one choice of window length.
-type span struct {
-	length time.Duration
-	hint   string
-}
-
-// nextWindow is the choice after the current one.
-func (s *Screen) nextWindow() span {
+// turnWindow limits the events to 2 minutes, then to 10, then not at all.
+func (s *Screen) turnWindow() {
 	switch s.window {
 	case 0:
-		return span{2 * time.Minute, "last 2m"}
+		s.window = 2 * time.Minute
 	case 2 * time.Minute:
-		return span{10 * time.Minute, "last 10m"}
+		s.window = 10 * time.Minute
 	default:
-		return span{0, "all"}
+		s.window = 0
 	}
-}
-
-func (s *Screen) turnWindow() {
-	s.window = s.nextWindow().length
 	s.again()
 }
 
@@ -412,11 +402,14 @@ func (s *Screen) summary() widget.Line {
 	}
 	if s.window > 0 {
 		left = left.Add(t.Waiting, dot+"last "+describe.Exact(s.window))
+		if from, _ := s.Log().CompleteFrom(s.Only); s.Now().Sub(from) < s.window {
+			left = left.Add(t.Unknown, dot+"complete since "+describe.Clock(from))
+		}
 	}
 	if s.groups != nil {
 		left = left.Add(t.Waiting, dot+"grouped")
 	}
-	if n := s.Log().Dropped; n > 0 {
+	if n := s.Log().Dropped; n > 0 && s.window == 0 {
 		left = left.Add(t.Muted, dot+describe.Thousands(n)+" older not kept")
 	}
 	if n := s.Log().Missed; n > 0 {

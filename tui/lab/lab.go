@@ -57,7 +57,7 @@ func New(host screen.Context, locks Driver, sandbox Faults) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && (p.Lock != s.about.Lock || p.Owner != (inspect.Identity{})) {
-		s.about = p.Subject
+		s.about, s.Hand.last = p.Subject, inspect.ID{}
 		s.Faults.show(p.Subject)
 	}
 	return s.changed()
@@ -156,11 +156,15 @@ func (s *Screen) layout() (rects [3]rect) {
 	return rects
 }
 
-// Selected is the lock of the selected take while its pane has the keys; otherwise the lock that
-// the screen was opened for.
+// Selected is the lock of the selected take, or of the last one, while its pane has the keys;
+// otherwise the lock that the screen was opened for.
 func (s *Screen) Selected() screen.Subject {
-	if k := s.Hand.selected(); k != nil && s.Pane == PaneHand {
-		return screen.Subject{Lock: k.Order.Lock}
+	lock := s.Hand.last
+	if k := s.Hand.selected(); k != nil {
+		lock = k.Order.Lock
+	}
+	if s.Pane == PaneHand && lock != (inspect.ID{}) {
+		return screen.Subject{Lock: lock}
 	}
 	return s.about
 }

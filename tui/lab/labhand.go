@@ -109,6 +109,7 @@ type hand struct {
 	Takes []*Take
 	next  int
 	list  widget.Scroller
+	last  inspect.ID // the lock of the take removed last
 }
 
 func newHand(host screen.Context, lab Driver) *hand { return &hand{Context: host, lab: lab, next: 1} }
@@ -202,7 +203,7 @@ func (h *hand) Add(k *Take) *Take {
 }
 
 func (h *hand) remove(k *Take) {
-	h.Takes = slices.DeleteFunc(h.Takes, func(o *Take) bool { return o == k })
+	h.Takes, h.last = slices.DeleteFunc(h.Takes, func(o *Take) bool { return o == k }), k.Order.Lock
 	h.selected()
 }
 
