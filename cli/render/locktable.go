@@ -39,7 +39,7 @@ type lockColumn struct {
 
 // lockColumns returns the columns of the table, or of the wide one.
 func lockColumns(view describe.View, wide bool) []lockColumn {
-	held := func(l *inspect.Lock, h *inspect.Contender) string { return age(view, l, h) }
+	held := func(l *inspect.Lock, h *inspect.Contender) string { return heldFor(view, l, h) }
 	ttl := func(_ *inspect.Lock, h *inspect.Contender) string {
 		if h.NoExpiry {
 			return "none"
@@ -93,11 +93,13 @@ func worst(l *inspect.Lock) string {
 	return fmt.Sprintf("%s: %s", f.Severity, f.Rule)
 }
 
-func age(view describe.View, l *inspect.Lock, c *inspect.Contender) string {
-	if d, ok := view.Since(l, c); ok {
-		return describe.SignOf(d) + describe.Span(d.Duration)
+// heldFor is how long a contender has held its lock, or a bound.
+func heldFor(view describe.View, l *inspect.Lock, c *inspect.Contender) string {
+	held := view.Held(l, c)
+	if held.Known == describe.Unbounded {
+		return "?"
 	}
-	return "–"
+	return held.Known.Sign() + describe.Age(held.Duration)
 }
 
 // until is the time until an instant; empty if that is unknown.
@@ -121,7 +123,7 @@ func session(_ *inspect.Lock, c *inspect.Contender) string { return inspect.Sess
 // line.
 func longestWait(view describe.View, l *inspect.Lock) string {
 	if d, ok := view.LongestWait(l); ok {
-		return describe.SignOf(d) + describe.Span(d.Duration)
+		return describe.Signed(d)
 	}
 	return ""
 }

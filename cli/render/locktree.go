@@ -53,7 +53,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		{head: "CONTENDER", least: 16},
 		{head: "OWNER", least: 16},
 		{head: "SESSION", worth: 3},
-		{head: "AGE", right: true, worth: 9},
+		{head: "QUEUED", right: true, worth: 9},
 		{head: "BLOCKS", right: true, worth: 1},
 		{head: "WATCHES", worth: 5},
 	}}
@@ -76,9 +76,13 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		if c.Mode == recipe.Shared {
 			state += " (shared)"
 		}
+		queued := ""
+		if d, ok := view.Since(l, c); ok {
+			queued = describe.Signed(d)
+		}
 		row := []string{
 			sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-			age(view, l, c), fmt.Sprint(c.BlockedBelow), watches(c), dash(view.HostName(&c.Owner)),
+			dash(queued), fmt.Sprint(c.BlockedBelow), dash(watches(c)), dash(view.HostName(&c.Owner)),
 		}
 		t.rows = append(t.rows, row[:len(t.columns)])
 	}
