@@ -18,7 +18,7 @@ build: ## build the program as bin/lockscope
 	$(GO) build -o bin/lockscope .
 
 # Most tests wait for servers: more of them run at once than there are processors.
-SIDE_BY_SIDE := -p 4 -parallel 8
+SIDE_BY_SIDE := -p 8 -parallel 8
 # Compiling takes longest, and half as long without what only a debugger reads and without inlining.
 # These few run so often that inlining pays.
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...

@@ -75,10 +75,10 @@ func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRu
 		cmd.Process.Kill()
 		cmd.Wait()
 		tty.Close()
-		<-r.done
-		if c, ok := r.screen.InputPipe().(io.Closer); ok {
+		if c, ok := r.screen.InputPipe().(io.Closer); ok { // else the last answers have no reader
 			c.Close()
 		}
+		<-r.done
 		<-answers
 	})
 	return r
