@@ -18,7 +18,9 @@ build: ## build the program as bin/lockscope
 	$(GO) build -o bin/lockscope .
 
 # Most tests wait for servers: more of them run at once than there are processors.
-SIDE_BY_SIDE := -p 8 -parallel 8
+SIDE_BY_SIDE := -p 16 -parallel 8
+# These are started first, so that none of them is left at the end.
+SLOWEST := ./tui ./cli ./inspect/zksource ./lockops ./inspect/lies ./inspect/redissource ./inspect/finding
 # Compiling takes longest, and half as long without what only a debugger reads and without inlining.
 # These few run so often that inlining pays.
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
@@ -28,7 +30,7 @@ RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
 .PHONY: test
 test: ## the tests on servers inside the program: nothing to install
 	@# Without real servers and long tests there is little to run in these three, and much to compile.
-	@LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
+	@LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $(SLOWEST) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
 	@echo 'Passed with embedded servers only. "make test-all" adds real servers, long tests and the race detector.'
 
 .PHONY: test-all
