@@ -30,7 +30,8 @@ RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
 .PHONY: test
 test: ## the tests on servers inside the program: nothing to install
 	@# Without real servers and long tests there is little to run in these three, and much to compile.
-	@LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $(SLOWEST) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
+	@# Compilers and tests collect garbage less often: this takes up to 3 GB of memory.
+	@GOGC=400 LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $(SLOWEST) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
 	@echo 'Passed with embedded servers only. "make test-all" adds real servers, long tests and the race detector.'
 
 .PHONY: test-all

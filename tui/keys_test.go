@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -39,13 +40,15 @@ func silent(m *Model, do func() tea.Cmd) bool {
 	return do() == nil && m.View().Content == before && m.inFront == front
 }
 
-// windows returns the smallest, the usual, and one with panes. With nothing selected the usual
-// one is enough, since messages then do not depend on the room.
-func windows(selected bool) []struct{ width, height int } {
+// windows returns the usual size and, in long runs, the smallest and one with panes. With nothing
+// selected the usual one is enough, since messages then do not depend on the room.
+func windows(t *testing.T, selected bool) []struct{ width, height int } {
+	t.Helper()
 	if !selected {
 		return sizes[:1]
 	}
-	return []struct{ width, height int }{{minWidth, minHeight}, sizes[0], sizes[1]}
+	list := []struct{ width, height int }{sizes[0], {minWidth, minHeight}, sizes[1]}
+	return list[:servertest.Effort(t, 1, 3)]
 }
 
 // Every key that can be typed does something on every screen, or says why it does not.
@@ -60,7 +63,7 @@ func TestNoKeyIsSilent(t *testing.T) {
 	}
 	for _, e := range screenList() {
 		for _, selected := range []bool{true, false} {
-			for _, size := range windows(selected) {
+			for _, size := range windows(t, selected) {
 				t.Run(fmt.Sprintf("%s %dx%d selected=%v", e.name, size.width, size.height, selected), func(t *testing.T) {
 					t.Parallel()
 					first := onScreen(t, Options{}, e.name, size.width, size.height, selected)
@@ -101,7 +104,7 @@ func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		for _, state := range []struct{ selected, acts bool }{{false, false}, {true, false}, {true, true}} {
-			list := windows(state.selected)
+			list := windows(t, state.selected)
 			if state.acts {
 				list = sizes[2:] // which has room for all that a footer can offer
 			}
