@@ -18,7 +18,7 @@ build: ## build the program as bin/lockscope
 	$(GO) build -o bin/lockscope .
 
 # Most tests wait for servers: more of them run at once than there are processors.
-SIDE_BY_SIDE := -p 16 -parallel 8
+SIDE_BY_SIDE := -p 20 -parallel 8
 # These are started first, so that none of them is left at the end.
 SLOWEST := ./tui ./cli ./inspect/zksource ./lockops ./inspect/lies ./inspect/redissource ./inspect/finding
 # Compiling takes longest, and half as long without what only a debugger reads and without inlining.
