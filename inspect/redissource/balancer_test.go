@@ -21,11 +21,11 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 		pick    func(n int) string
 		several bool
 	}{
-		"in turn":        {func(n int) string { return []string{a.Addr, b.Addr}[n%2] }, true},
-		"two and two":    {func(n int) string { return []string{a.Addr, b.Addr}[n/2%2] }, true},
-		"a failover":     {func(n int) string { return []string{a.Addr, b.Addr}[min(n, 1)] }, false},
-		"a later one":    {func(n int) string { return []string{a.Addr, b.Addr}[min(n/4, 1)] }, false},
-		"only one of it": {func(int) string { return a.Addr }, false},
+		"alternating":      {func(n int) string { return []string{a.Addr, b.Addr}[n%2] }, true},
+		"two each":         {func(n int) string { return []string{a.Addr, b.Addr}[n/2%2] }, true},
+		"a failover":       {func(n int) string { return []string{a.Addr, b.Addr}[min(n, 1)] }, false},
+		"a later failover": {func(n int) string { return []string{a.Addr, b.Addr}[min(n/4, 1)] }, false},
+		"only one server":  {func(int) string { return a.Addr }, false},
 	} {
 		cfg := config([]*servertest.Redis{{Addr: servertest.StartBalancer(t, tt.pick)}})
 		s := diagnosed(t, cfg)
@@ -37,7 +37,7 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 		must.Equal(t, backend.State == inspect.Degraded, tt.several, name, backend.State, backend.Error)
 		const says = "suspect-target: several servers answer at this address"
 		if strings.Contains(found, says) != tt.several || strings.Contains(backend.Error, "several servers") != tt.several {
-			t.Errorf("%s: %s; %s", name, backend.Error, found)
+			t.Errorf("%s: error %q, findings %q", name, backend.Error, found)
 		}
 		for l := range s.Locks() {
 			for _, f := range l.Findings {
@@ -49,7 +49,7 @@ func TestSeveralServersBehindOneAddress(t *testing.T) {
 	}
 }
 
-// A restarted server has a new run id, and keeps it.
+// A restarted server has a new run id. Only ids that alternate mean several servers.
 func TestARestartIsNotAnotherServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -64,12 +64,12 @@ func TestARestartIsNotAnotherServer(t *testing.T) {
 	})
 	peek(v, func() {
 		if v.Backend.Servers[0].Several {
-			t.Error("taken for several servers")
+			t.Error("one restarted server is reported as several")
 		}
 	})
 }
 
-// Independent servers given as one lock's masters: no action is advised.
+// No action is advised on independent servers that were configured as one Redlock.
 func TestServersThatAreNoRedlock(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)
@@ -83,7 +83,7 @@ func TestServersThatAreNoRedlock(t *testing.T) {
 	cfg.Match = []string{"lock:*"}
 	s := diagnosed(t, cfg)
 	if f := s.Backends[0].Findings; len(f) != 1 || f[0].Rule != "suspect-target" {
-		t.Errorf("the backend: %+v", f)
+		t.Errorf("findings of the backend: %+v", f)
 	}
 	for l := range s.Locks() {
 		for _, f := range l.Findings {
@@ -113,7 +113,7 @@ func TestARedlockShortOfAMasterIsNotSuspect(t *testing.T) {
 		return false
 	}
 	masters[0].Restart(t)
-	must.True(t, !suspect(cfg), "one was restarted")
+	must.True(t, !suspect(cfg), "suspect after one master restarted")
 	masters[1].Stop(t)
-	must.True(t, !suspect(cfg), "one was restarted, another is down")
+	must.True(t, !suspect(cfg), "suspect with one master restarted and another down")
 }

@@ -24,7 +24,7 @@ const (
 	manyLocks = 10_000
 )
 
-// manyMasters starts masters that hold 1 000 000 keys each, 10 000 of them locks.
+// manyMasters starts masters with 1,000,000 keys each, 10,000 of which are locks.
 func manyMasters(b *testing.B, n int) []*servertest.Redis {
 	b.Helper()
 	ctx := context.Background()
@@ -46,9 +46,9 @@ func manyMasters(b *testing.B, n int) []*servertest.Redis {
 	return masters
 }
 
-// BenchmarkDuty reports which share of a server's time reading takes with the defaults, while it goes over 1
-// 000 000 keys, and how long 99 of 100 commands of another program take at most: before and after it, and
-// meanwhile; and what that would be if as many keys were looked at at once as one-shot commands look at.
+// BenchmarkDuty reports how much of a server's time we use while scanning 1,000,000 keys, and what
+// that does to the 99th percentile of another program's commands. It compares the default SCAN
+// count with the one that one-shot commands use.
 func BenchmarkDuty(b *testing.B) {
 	m := manyMasters(b, 1)[0]
 	for name, keys := range map[string]int{"defaults": 0, "keys=1000": 1000} {
@@ -60,7 +60,7 @@ func BenchmarkDuty(b *testing.B) {
 	}
 }
 
-// duty looks for 12 s with a budget of so many keys in one SCAN; 0: the default.
+// duty watches for 12 s with that SCAN count; 0 is the default.
 func duty(b *testing.B, m *servertest.Redis, keys int) {
 	b.Helper()
 	c := m.Client(b)
@@ -86,11 +86,11 @@ func duty(b *testing.B, m *servertest.Redis, keys int) {
 	b.ReportMetric(watched, "watched-p99-us")
 }
 
-// The environment of a process that is another program: see foreign.
+// These variables make the test binary run as the other program; see foreign.
 const foreignAddr, foreignTime = "LOCKSCOPE_FOREIGN_ADDR", "LOCKSCOPE_FOREIGN_TIME"
 
-// foreign has another program ask a server 500 times a second, and returns how many microseconds 99 of 100
-// answers took at most.
+// foreign runs another program that asks the server 500 times a second, and returns the 99th
+// percentile of its response times in microseconds.
 func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -100,7 +100,7 @@ func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	return p99
 }
 
-// beForeign is the other program; it prints what foreign returns.
+// beForeign is that other program. It prints the result of foreign.
 func beForeign(addr string, d time.Duration) error {
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
@@ -119,7 +119,7 @@ func beForeign(addr string, d time.Duration) error {
 	return nil
 }
 
-// cpuSeconds is the processor time that a server has used.
+// cpuSeconds is the CPU time that a server has used.
 func cpuSeconds(b *testing.B, c *redis.Client) float64 {
 	b.Helper()
 	info := must.Have(c.Info(context.Background(), "cpu").Result())(b)

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// deniable are the commands whose refusal must only make unknown what rests on them.
+// deniable lists commands whose refusal must make only the dependent facts unknown.
 var deniable = []string{
 	"scan", "type", "exists", "pttl", "getrange", "hscan", "sscan", "zrange", "lrange", "memory|usage",
 	"time", "info", "hello", "client|list", "pubsub|numsub", "pubsub|shardnumsub",
@@ -31,7 +31,7 @@ var (
 	shortScore  = regexp.MustCompile(`\+\d+s\b`)
 )
 
-// writeAll writes the state of every recipe, to last for an hour, each under its own name.
+// writeAll writes a lock of every recipe, each under its own name, with an expiry of an hour.
 func writeAll(t *testing.T, c *redis.Client) {
 	t.Helper()
 	for i, w := range states() {
@@ -40,7 +40,7 @@ func writeAll(t *testing.T, c *redis.Client) {
 	}
 }
 
-// diagnosed is a backend read once, with all findings.
+// diagnosed reads a backend once, with all findings.
 func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	t.Helper()
 	cfg.Once = true
@@ -50,8 +50,7 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// TestWhatIsDeniedIsUnknown denies every command, every two, and most that show the existence of a key, over every
-// recipe.
+// Denies every command, every pair, and three that show whether a key exists, for every recipe.
 func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -61,7 +60,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	cfg.Match = nil
 	all := diagnosed(t, cfg)
 	if n := len(slices.Collect(all.Locks())); n < len(states()) {
-		t.Fatalf("%d locks of %d recipes", n, len(states()))
+		t.Fatalf("%d locks, want at least one for each of %d recipes", n, len(states()))
 	}
 	sets := [][]string{{"exists", "pttl", "type"}}
 	for i, a := range deniable {
@@ -71,7 +70,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 		}
 	}
 	var g errgroup.Group
-	g.SetLimit(12) // most of the time is spent waiting to confirm what looks dead
+	g.SetLimit(12) // most of the time goes to waiting before a death is confirmed
 	for i, denied := range sets {
 		g.Go(func() error {
 			user := fmt.Sprintf("viewer%d", i)
@@ -94,7 +93,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 			}
 			for l := range some.Locks() {
 				if n, err := c.Exists(context.Background(), l.ID.Path).Result(); err != nil || n == 0 && all.Lock(l.ID) == nil {
-					t.Errorf("without %v: %s is there, of which there is no key (%v)", denied, l.ID, err)
+					t.Errorf("without %v: %s is listed but has no key (%v)", denied, l.ID, err)
 				}
 			}
 			return nil
@@ -103,7 +102,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 	must.Succeed(t, g.Wait())
 }
 
-// TestWhatIsRenamedIsUnknown: a command that the server does not know is not one that found nothing.
+// An unknown command does not mean an empty result.
 func TestWhatIsRenamedIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"SCAN", "TYPE", "PTTL", "GETRANGE", "HSCAN", "SSCAN", "ZRANGE", "LRANGE", "MEMORY", "TIME", "INFO", "CLIENT", "PUBSUB", "EXISTS"} {
@@ -124,8 +123,8 @@ func TestWhatIsRenamedIsUnknown(t *testing.T) {
 	}
 }
 
-// lies are certain answers of the second look that contradict the first, which had all rights; and unknown ones without
-// one of the rights that are missing.
+// lies lists the definite facts in some that contradict all, which was read with every right, and
+// the unknowns in some that do not name one of the missing rights.
 func lies(all, some *inspect.Snapshot, rights []string) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -161,7 +160,7 @@ func lies(all, some *inspect.Snapshot, rights []string) []string {
 	}
 	for l := range some.Locks() {
 		if all.Lock(l.ID) == nil && l.State != inspect.StateUnknown {
-			say("%s appeared, and is %s", l.ID, l.State)
+			say("%s appeared as %s", l.ID, l.State)
 		}
 	}
 	return wrong
@@ -208,13 +207,13 @@ func lockLies(was, now *inspect.Lock) []string {
 	}
 	for _, f := range now.Findings {
 		if f.Rule != "blind" && !slices.ContainsFunc(was.Findings, func(g inspect.Finding) bool { return g.Rule == f.Rule }) {
-			say("is reported %s: %s", f.Rule, f.Message)
+			say("has a new finding %s: %s", f.Rule, f.Message)
 		}
 	}
 	return wrong
 }
 
-// TestHelperKeysThatMayNotBeRead: the lock is seen, its waiters are unknown, and the pattern is named.
+// Without the right to a helper key, the waiters are unknown and the right's pattern is reported.
 func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -238,12 +237,11 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 	if fair == nil || !slices.ContainsFunc(fair.Unseen, func(u inspect.Unseen) bool {
 		return u.Aspect == inspect.AspectWaiters && u.Right == "~redisson_lock_queue:{*}" && u.Read == "LRANGE"
 	}) {
-		t.Errorf("%+v", fair)
+		t.Errorf("fair lock: %+v", fair)
 	}
 }
 
-// TestAKeyThatIsOnlyGuessedIsNotMissed: a helper key may belong to x or to {x}. While x is there and {x} is
-// not, the right to read {x} is not needed; if it is there, the right is missing.
+// A helper key may belong to x or to {x}. The right to read {x} is needed only if {x} exists too.
 func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -259,7 +257,7 @@ func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	some := diagnosed(t, cfg)
 	if locks := slices.Collect(some.Locks()); len(locks) != 1 || locks[0].ID.Path != "orders-guessed" || len(locks[0].Waiters) != 3 || len(locks[0].Unseen) > 0 {
-		t.Errorf("%+v", locks)
+		t.Errorf("locks: %+v", locks)
 	}
 	if unseen := some.Backends[0].Unseen; len(unseen) > 0 {
 		t.Errorf("unseen: %+v", unseen)

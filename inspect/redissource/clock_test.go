@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Who waits in a fair lock and was heard of a moment ago, by the clock of a server that is an hour behind, is
-// not gone, whatever tells that clock; and where nothing does, that is said.
+// The server's clock is an hour behind. A waiter of a fair lock with a recent heartbeat by that clock
+// is alive, whether TIME or INFO reports the clock. If neither may be read, TIME is named as missing.
 func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	m, clock := servertest.StartRedisWithClock(t)
 	clock.Step(t, -time.Hour)
@@ -27,7 +27,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 	came := float64(now.Add(-time.Minute).UnixMicro())
 	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
 	c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: came, Member: waiter})
-	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro())) // for as long as this takes
+	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro())) // longer than the test runs
 	for name, denied := range map[string]string{"TIME": "+time", "INFO": "-time", "nothing": "-time -info"} {
 		rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "allkeys", "allchannels", "+@all"}
 		for rule := range strings.FieldsSeq(denied) {
@@ -38,19 +38,19 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
 		viewer.Close()
 		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 || v.Held.Claims[1].Dead {
-			t.Errorf("%s tells the time: %+v, %v", name, v.Held, err)
+			t.Errorf("clock from %s: %+v, %v", name, v.Held, err)
 		}
 		said := slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Read == "TIME" && u.Right == "+time" })
 		if unknown := name == "nothing"; said != unknown {
-			t.Errorf("%s tells the time: unseen %+v", name, v.Unseen)
+			t.Errorf("clock from %s: unseen %+v", name, v.Unseen)
 		} else if v.Held != nil && v.Held.Claims[1].Since.IsZero() != unknown {
-			t.Errorf("%s tells the time: waits since %v", name, v.Held.Claims[1].Since)
+			t.Errorf("clock from %s: waiting since %v", name, v.Held.Claims[1].Since)
 		}
 	}
 }
 
-// An account that names the keys next to a fair lock one by one, and not that of who was heard of, sees that
-// its waiters are unknown, and the right that it lacks is enough.
+// The user may read all helper keys of a fair lock except the heartbeats. The waiters are unknown,
+// and granting the reported right is enough.
 func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
@@ -77,6 +77,6 @@ func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
 	}
 	rules = append(rules, missing[0].Right)
 	if missing := read(); len(missing) > 0 {
-		t.Errorf("with that right: %+v", missing)
+		t.Errorf("still missing with the reported right: %+v", missing)
 	}
 }

@@ -69,12 +69,12 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 		v.Await("pushed by its node", holder(v, key, "x"))
 	}
 	dead.Kill(t)
-	v.Await("its slots are unknown, the backend is degraded", func() bool {
+	v.Await("the dead node's slots unknown, the backend degraded", func() bool {
 		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, dead.Addr) && state(v, theirs, inspect.StateUnknown)()
 	})
 	peek(v, func() {
 		if l := v.Locks[mine]; l.State != inspect.StateHeld || l.Masters[0].Addr != nodes[0].Addr {
-			t.Errorf("a lock of a living node: %+v", l)
+			t.Errorf("a lock on a live node: %+v", l)
 		}
 		for key, l := range v.Locks {
 			if l.State != inspect.StateHeld && l.State != inspect.StateUnknown {
@@ -88,11 +88,11 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 	}
 	cfg.Only = theirs
 	if l := once(t, cfg).Locks[theirs]; l == nil || l.State != inspect.StateUnknown {
-		t.Errorf("a lock of the dead node by its name: %+v", l)
+		t.Errorf("a lock on the dead node, requested by name: %+v", l)
 	}
 }
 
-// A replica has no keys and no vote: only its status is requested, and nothing else depends on it.
+// A replica has no vote: only its status is requested, and nothing else depends on it.
 func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
 	t.Parallel()
 	masters, replicas := servertest.StartRedisClusterWithReplicas(t, 1)
@@ -108,12 +108,12 @@ func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
 		return inspect.Server{}
 	}
 	v, _ := watch(t, cfg)
-	v.Await("asked", func() bool {
+	v.Await("the replica's status", func() bool {
 		s := replica(v)
 		return s.State == inspect.ServerUp && s.Role == "replica" && s.Version != "" && s.RunID != "" && s.Cluster
 	})
 	replicas[0].Kill(t)
-	v.Await("it does not answer", func() bool { return replica(v).State == inspect.ServerDown && replica(v).Error != "" })
+	v.Await("the replica down", func() bool { return replica(v).State == inspect.ServerDown && replica(v).Error != "" })
 	pass := once(t, cfg)
 	if s := replica(pass); s.State != inspect.ServerDown || pass.Backend.State != inspect.Connected {
 		t.Errorf("one pass: %+v, %+v", s, pass.Backend)
@@ -144,7 +144,7 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 			t.Fatalf("%v: %v", step.args, err)
 		}
 	}
-	// It is requested from its old node, which answers ASK.
+	// The old node answers ASK.
 	if l := once(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})).Locks[key]; l == nil || l.State != inspect.StateHeld {
 		t.Errorf("while its slot migrates: %+v", l)
 	}
@@ -157,5 +157,5 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 		must.Succeed(t, n.Do(ctx, "cluster", "setslot", slot, "node", toID).Err())
 	}
 	must.Succeed(t, c.Set(ctx, key, "y", time.Hour).Err())
-	v.Await("at its new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
+	v.Await("held on the new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
 }

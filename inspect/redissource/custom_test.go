@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A custom recipe's keys are found, although no other recipe knows them, and nothing else is that only looks alike.
+// Only a custom recipe knows these keys. Keys that merely look similar are not listed.
 func TestKeysOfACustomRecipeAreFound(t *testing.T) {
 	acme := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`}))(t)
 	elsewhere := must.Have(recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`}))(t)
@@ -34,15 +34,15 @@ func TestKeysOfACustomRecipeAreFound(t *testing.T) {
 		cfg.Match, cfg.Custom = nil, custom
 		must.Same(t, found(cfg), []string{"acme:orders:leader", "lock:a"}, "found")
 		cfg.Match = []string{"lock:*"}
-		must.Same(t, found(cfg), []string{"lock:a"}, "where the patterns are given")
+		must.Same(t, found(cfg), []string{"lock:a"}, "found with Match set")
 		cfg.Match = nil
 		v := sourcetest.Watch(t, inspect.Recognise(redissource.New(cfg), custom))
 		held := func(key string) bool {
 			l := v.Locks[key]
 			return l != nil && l.State == inspect.StateHeld && l.Recipe == "acme" && l.Holders[0].Owner.Host == "web-1" && l.Holders[0].Owner.PID == "42"
 		}
-		v.Await("it is held", func() bool { return held("acme:orders:leader") })
+		v.Await("held", func() bool { return held("acme:orders:leader") })
 		set(t, masters[0], "acme:refunds:leader", "web-1/42", time.Minute)
-		v.Await("one that comes is, too", func() bool { return held("acme:refunds:leader") && v.Locks["acme:7:leader"] == nil })
+		v.Await("a new one held", func() bool { return held("acme:refunds:leader") && v.Locks["acme:7:leader"] == nil })
 	})
 }

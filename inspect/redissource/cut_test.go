@@ -15,8 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// cutting lets through so many bytes of a server's replies, over all connections one after the other, and
-// then cuts them.
+// cutting starts a proxy that closes each connection after that many bytes of replies.
 func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -37,7 +36,7 @@ func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 				server.Close()
 			}()
 			go func() {
-				io.CopyN(client, server, bytes) // each connection ends in the middle of some reply
+				io.CopyN(client, server, bytes)
 				client.Close()
 				server.Close()
 			}()
@@ -46,7 +45,6 @@ func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	return &servertest.Redis{Addr: l.Addr().String(), Real: true}
 }
 
-// TestAnAnswerThatIsCutInTheMiddleMakesNothingUp cuts the connections after ever more bytes of replies.
 func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -89,7 +87,7 @@ func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 			switch {
 			case l.State == inspect.StateUnknown:
 			case was == nil:
-				results = append(results, fmt.Errorf("after %d bytes: %s appeared, and is %s", c.after, l.ID, l.State))
+				results = append(results, fmt.Errorf("after %d bytes: %s appeared as %s", c.after, l.ID, l.State))
 			default:
 				for _, wrong := range lockLies(was, l) {
 					results = append(results, fmt.Errorf("after %d bytes: %s %s", c.after, l.ID, wrong))
@@ -101,6 +99,6 @@ func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
 		t.Error(err)
 	}
 	if partial < 10 || partial == len(cuts) {
-		t.Errorf("%d of %d looks were cut: the test does not cut where it should", partial, len(cuts))
+		t.Errorf("%d of %d reads were cut, want at least 10 but not all", partial, len(cuts))
 	}
 }

@@ -22,8 +22,8 @@ func oneMaster(o redis.UniversalOptions) redissource.Config {
 	return cfg
 }
 
-// A replaced master lives on for a while: it is left once the sentinels are asked again, with an
-// unknown gap.
+// A replaced master keeps answering for a while. The source leaves it once it asks the sentinels
+// again, and reports a gap.
 func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
@@ -34,11 +34,11 @@ func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
 	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer c.Close()
 	must.Become(t, "a failover begins", func() bool { return c.Failover(context.Background(), servertest.SentinelMaster).Err() == nil })
-	v.Await("the other master, and when it was not seen", func() bool {
+	v.Await("the new master, and a gap", func() bool {
 		return v.Backend.Servers[0].Addr == replica.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
 	})
 	set(t, replica, "lock:a", "z", 0)
-	v.Await("what it holds", holder(v, "lock:a", "z"))
+	v.Await("the new master's key", holder(v, "lock:a", "z"))
 }
 
 func TestASocketIsReadByPush(t *testing.T) {
@@ -74,8 +74,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	dead(false)
 }
 
-// A killed waiter of our fair lock stops its heartbeats, but stays in the queue until the next
-// handoff.
+// A killed waiter's heartbeats stop, but it stays in the queue until the next handoff.
 func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

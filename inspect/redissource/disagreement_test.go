@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Masters that do not agree are asked again after a while, three times, and what they all still say is
-// reported with the new instant.
+// Masters that disagree are asked again up to three times. If they still disagree, that is reported
+// as of the new read.
 func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 	const beat = inspect.SettleFor + afterExpiry
 	b := testTable(3)
@@ -39,10 +39,10 @@ func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
 		}
 	}
 	if at := e.askAgain(); !at.IsZero() {
-		t.Errorf("asked once more at %v", at)
+		t.Errorf("asked a fourth time, at %v", at)
 	}
 
-	b.silence(2, errors.New("timed out"), noon.Add(time.Minute)) // another state: the third's vote is unknown
+	b.silence(2, errors.New("timed out"), noon.Add(time.Minute)) // the third's vote is now unknown
 	if l := read(time.Minute, thin[:2]...); l == nil || l.Masters[2].Up || !e.askAgain().IsZero() {
 		t.Errorf("masters that agree are asked again: %+v, %v", l, e.askAgain())
 	}

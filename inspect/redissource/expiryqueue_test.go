@@ -17,7 +17,7 @@ func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 	a.set("a", at(1))
 	a.set("b", at(9))
 	if next, ok := a.next(); !ok || !next.Equal(at(1)) {
-		t.Errorf("next %v %v", next, ok)
+		t.Errorf("next: %v, %v", next, ok)
 	}
 	if got := a.due(at(0)); got != nil {
 		t.Errorf("too early: %v", got)
@@ -44,14 +44,14 @@ func TestLimitLetsABurstThroughAndThenTheRate(t *testing.T) {
 	spent = l.Spend(time.Time{}, noon, 3)
 	at := l.Ready(spent, noon)
 	if wait := at.Sub(noon); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
-		t.Errorf("the next after %v", wait)
+		t.Errorf("the next is ready after %v", wait)
 	}
 	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
 		t.Errorf("slowed %+v", s)
 	}
 }
 
-// Keys that live for a year come under ever new names, and are gone soon; one is to run out ever sooner.
+// Many keys with a TTL of a year disappear. One stays, and its expiry keeps moving closer.
 func TestDeadlinesOfKeysThatAreGoneAreForgotten(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var q expiryQueue

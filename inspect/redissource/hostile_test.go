@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestARedissonLockOfThreeMastersNeedsAQuorum: a master votes for the owner's field.
+// A master votes for the owner in the hash field.
 func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
@@ -39,12 +39,12 @@ func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
 		client(t, masters[1]).Del(t.Context(), key)
 		client(t, masters[1]).SAdd(t.Context(), key, "a set")
 		if l := once(t, cfg).Locks[key]; l == nil || !l.Masters[1].Foreign || l.Masters[1].Value != "set" || l.State != inspect.StateSplit {
-			t.Errorf("a wrong type under a key that others hold: %+v", l)
+			t.Errorf("a wrong type on one master: %+v", l)
 		}
 	})
 }
 
-// plantHostile writes lock-like values that are huge, or have escapes in them, or impossible numbers.
+// plantHostile writes lock-like values that are huge, contain escapes, or have impossible numbers.
 func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
 	t.Helper()
 	ctx := t.Context()
@@ -74,7 +74,7 @@ func plantHostile(t *testing.T, c *redis.Client, key func(string) string) {
 	must.Succeed(t, err)
 }
 
-// TestHostileKeysAreBoundedAndEscaped: nothing that a server holds is read without a bound or printed as it is.
+// Nothing on a server is read without a limit or printed unescaped.
 func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
@@ -104,21 +104,21 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 			t.Errorf("a billion read holds: %+v", l)
 		}
 		if l := listed["fair"]; l == nil || len(l.Waiters) != 1 || l.Waiters[0].Name != uuidB+":2" {
-			t.Errorf("a fair queue with others in it: %+v", l)
+			t.Errorf("a fair queue with hostile entries: %+v", l)
 		}
 		if l := listed["fat"]; l == nil || len(l.Holders) != 1 || masters[0].Real && len(l.Waiters) != 0 {
 			t.Errorf("a fair queue that is too large: %+v", l)
 		}
 		if l := listed["set.writer"]; l == nil || l.Holders[0].Owner.Host != "\x1b[2J" {
-			t.Errorf("a reader with a name of escapes: %+v", l)
+			t.Errorf("a reader with escapes in its name: %+v", l)
 		}
 	})
 }
 
-// symfonyWrite is Symfony's member of exclusive locks.
+// symfonyWrite is the member that Symfony adds for an exclusive lock.
 const symfonyWrite = "__write__"
 
-// TestAStructureIsWatched: helper keys come and go without a change of the key itself.
+// Helper keys come and go without a change of the lock's own key.
 func TestAStructureIsWatched(t *testing.T) {
 	m := servertest.StartRedis(t)
 	for mode, cfg := range map[string]redissource.Config{"poll": config([]*servertest.Redis{m}), "push": pushConfig(m)} {
@@ -133,20 +133,20 @@ func TestAStructureIsWatched(t *testing.T) {
 			c.HSet(ctx, key, uuidA+":1", 1)
 			v.Await("held", state(v, key, inspect.StateHeld))
 			c.RPush(ctx, "redisson_lock_queue:{"+key+"}", uuidB+":2")
-			v.Await("a waiter, and that nobody is behind it", func() bool {
+			v.Await("a dead waiter", func() bool {
 				l := v.Locks[key]
 				return l.State == inspect.StateHeld && len(l.Waiters) == 1 && l.Waiters[0].Dead
 			})
 			c.HIncrBy(ctx, key, uuidA+":1", 1)
-			v.Await("entered again", func() bool { return v.Locks[key].Holders[0].Count == 2 })
+			v.Await("reentered", func() bool { return v.Locks[key].Holders[0].Count == 2 })
 			c.Del(ctx, key, "redisson_lock_queue:{"+key+"}")
 			v.Await("free", func() bool { l := v.Locks[key]; return l.State == inspect.StateFree && len(l.Waiters) == 0 })
 			c.Set(ctx, key, "a string", 0)
-			v.Await("another library's", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe != "redisson" })
+			v.Await("another library's lock", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe != "redisson" })
 			c.Del(ctx, key)
 			c.ZAdd(ctx, key, redis.Z{Score: float64(time.Now().Add(6 * time.Second).UnixMilli()), Member: tokA})
-			v.Await("and a third's", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe == "symfony" })
-			v.Await("which runs out though its key stays", state(v, key, inspect.StateFree))
+			v.Await("Symfony's lock", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe == "symfony" })
+			v.Await("free by its score, though the key stays", state(v, key, inspect.StateFree))
 			c.Del(ctx, key)
 			c.SAdd(ctx, key+".readers", "web_1_"+guid)
 			v.Await("readers", func() bool { l := v.Locks[key+".writer"]; return l != nil && l.State == inspect.StateHeld })
@@ -156,7 +156,7 @@ func TestAStructureIsWatched(t *testing.T) {
 	}
 }
 
-// TestDeniedHelpersBlindOnlyWhatTheyTell: the lock itself is still seen.
+// Without PUBSUB it is unknown whether the waiter is alive. The lock itself is still shown.
 func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
@@ -172,12 +172,11 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	if b := v.Locks["lock:b"]; b == nil || len(b.Unseen) != 0 {
-		t.Errorf("it is blind for what it does not need: %+v", b)
+		t.Errorf("a plain lock has unknowns: %+v", b)
 	}
 }
 
-// TestWithoutInfoWaitersMayBeOnReplicas: who subscribes to nothing here is dead, or on a replica that the
-// server does not tell us of.
+// A waiter without a subscription here is dead, or subscribes on a replica that only INFO would show.
 func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
@@ -199,6 +198,6 @@ func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
 	t.Cleanup(func() { waiter.Close() })
 	must.Have(waiter.Receive(ctx))(t)
 	if l = look(); l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
-		t.Errorf("who subscribes here is seen without INFO: %+v", l)
+		t.Errorf("a subscription here, without INFO: %+v", l)
 	}
 }

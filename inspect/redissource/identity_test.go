@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// namedClient has one connection to a master, under a name; it returns its address.
+// namedClient opens a named connection to a master and returns its local address.
 func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}}
@@ -28,7 +28,7 @@ func namedClient(t *testing.T, m *servertest.Redis, name, local string) string {
 	return conn.LocalAddr().String()
 }
 
-// clientOf is the client of a lock's only holder.
+// clientOf is the client address of a lock's only holder.
 func clientOf(t *testing.T, l *inspect.Lock) string {
 	t.Helper()
 	if l == nil || len(l.Holders) != 1 {
@@ -44,7 +44,7 @@ func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
 		cfg.Only = key
 		set(t, m, key, key, time.Minute)
 		v := once(t, cfg)
-		must.Equal(t, clientOf(t, v.Locks[key]), "", "nobody has its name, and it is at")
+		must.Equal(t, clientOf(t, v.Locks[key]), "", "without a connection of that name")
 		if !m.Real {
 			if len(v.Backend.Unseen) != 0 || v.Backend.State != inspect.Connected {
 				t.Errorf("a server without CLIENT LIST: %+v", v.Backend)
@@ -65,13 +65,13 @@ func TestConnectionsOfTwoHostsAreNobodysForCertain(t *testing.T) {
 		t.Skipf("this system has no second loopback address: %v", err)
 	}
 	socket.Close()
-	m := servertest.StartRedis(t, "--protected-mode", "no") // else only the first one may come
+	m := servertest.StartRedis(t, "--protected-mode", "no") // to accept connections from 127.0.0.2
 	set(t, m, "lock:a", "worker-17", 0)
 	cfg := config([]*servertest.Redis{m})
 	addr := namedClient(t, m, "worker-17", "127.0.0.2")
-	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "one")
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "one host")
 	namedClient(t, m, "worker-17", "127.0.0.1")
-	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), "", "two")
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), "", "two hosts")
 }
 
 func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
@@ -85,7 +85,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	before, _, _ := strings.Cut(list, " name=worker-17 ")
 	_, after, _ := strings.Cut(before[strings.LastIndex(before, "\n")+1:], " addr=")
 	addr, _, _ := strings.Cut(after, " ")
-	v.Await("reported once the list was read again", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
+	v.Await("the client's address", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
 }
 
 func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
@@ -100,26 +100,26 @@ func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
 	v := once(t, cfg)
 	must.Equal(t, clientOf(t, v.Locks["lock:a"]), "")
 	if log := c.Do(ctx, "acl", "log").Val(); !strings.Contains(fmt.Sprint(log), "client|list") {
-		t.Errorf("it was not asked: %v", log)
+		t.Errorf("CLIENT LIST was not tried: %v", log)
 	}
 	if v.Backend.State != inspect.Connected || v.Backend.Error != "" || len(v.Backend.Unseen) != 1 || v.Backend.Unseen[0].Right != "+client|list" {
 		t.Errorf("%+v", v.Backend)
 	}
 }
 
-// TestTheListOfManyClientsIsNotAskedFor: a server makes it in one go.
+// The server blocks while it builds the list.
 func TestTheListOfManyClientsIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	set(t, m, "lock:a", "worker-17", 0)
 	addr := namedClient(t, m, "worker-17", "127.0.0.1")
 	cfg := config([]*servertest.Redis{m})
-	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "few")
+	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "a few clients")
 	before := commands(t, m)["client|list"]
 	for range 1001 {
 		namedClient(t, m, "somebody", "127.0.0.1")
 	}
 	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != "" || commands(t, m)["client|list"] != before {
-		t.Errorf("many: %q", got)
+		t.Errorf("many clients: %q", got)
 	}
 }

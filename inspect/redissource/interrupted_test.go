@@ -16,16 +16,16 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// reply is an error that a server has answered with.
+// reply is an error reply of a server.
 type reply string
 
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// interrupted has some of the commands of a reading answered by an error.
+// interrupted replaces some replies of a read by an error.
 type interrupted struct {
 	by   reply
-	from int // the first of them, by number
+	from int // the first, counted from 1
 	most int // how many
 	seen int
 }
@@ -67,7 +67,7 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func isReply(err error) bool { _, ok := errors.AsType[redis.Error](err); return ok }
 
-// readOfNode reads a key through its cluster node; keys is the client of the cluster.
+// readOfNode reads a key from a cluster node; keys is the cluster's client.
 func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key string) (inspect.Vote, error) {
 	m := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: 30 * time.Second, Now: time.Now, Named: key})
 	defer m.Close()
@@ -79,8 +79,8 @@ func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key strin
 	return votes[0], nil
 }
 
-// While a slot moves, or a node of the cluster has no quorum or loads its data, some of the questions about a
-// lock are answered, and some refused: one, or all that come after it. What they would have said is unknown.
+// While a slot moves, or a node has no quorum or loads its data, it may refuse one command of a read,
+// or all from there on. Only the facts that depend on refused commands become unknown.
 func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -105,10 +105,10 @@ func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 				for _, most := range []int{1, 1000} {
 					now, err := read(&interrupted{by: by, from: from, most: most})
 					if err != nil {
-						continue // nothing of it is known
+						continue // nothing is known
 					}
 					for _, wrong := range lockLies(was, now) {
-						t.Errorf("%s: %s for %d from the %d. of %d: %s", l.ID.Path, by, most, from, whole.seen, wrong)
+						t.Errorf("%s: %s on %d commands from %d of %d: %s", l.ID.Path, by, most, from, whole.seen, wrong)
 					}
 				}
 			}

@@ -57,17 +57,17 @@ func TestARunningDownTTLIsNoChange(t *testing.T) {
 		wobble := time.Duration(i%5-2) * 10 * time.Millisecond
 		b.vote(0, "k", held(0, "a", 10*time.Second-now.Sub(noon)+wobble, now), now)
 		if l, _ := b.judge("k", now); l != nil {
-			t.Fatalf("tick %d: reported again: %+v", i, l.Masters)
+			t.Fatalf("tick %d: reported without a change: %+v", i, l.Masters)
 		}
 	}
 	renewed := noon.Add(5 * time.Second)
 	b.vote(0, "k", held(0, "a", 10*time.Second, renewed), renewed)
 	if l, _ := b.judge("k", renewed); l == nil {
-		t.Error("a renewal is a change")
+		t.Error("a renewal is not reported")
 	}
 }
 
-// A polled lock is reported again as it was, so that no client takes it for old: more often as its end comes near.
+// A polled lock is reported again so that it does not look stale, more often near its expiry.
 func TestAPolledLockIsReportedAgain(t *testing.T) {
 	reported := func(left time.Duration, polled bool) (n int) {
 		b := testTable(1)
@@ -82,31 +82,31 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 		}
 		return n
 	}
-	must.Equal(t, reported(time.Hour, false), 1, "reported … times though its master pushes")
-	must.Equal(t, reported(time.Hour, true), 3, "reported … times in 4 s")
+	must.Equal(t, reported(time.Hour, false), 1, "reports of a pushed lock in 4 s")
+	must.Equal(t, reported(time.Hour, true), 3, "reports of a polled lock in 4 s")
 	if n := reported(4500*time.Millisecond, true); n < 6 {
-		t.Errorf("reported %d times in its last 4 s", n)
+		t.Errorf("reported %d times in its last 4 s, want at least 6", n)
 	}
 }
 
-// Without pushes, after an interruption of them, or if a key moved to another node, a change is reported with the last
-// instant of the state before.
+// A change that no push reported happened after the last read of the previous state, or after
+// pushes were lost.
 func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
-	read := noon.Add(time.Second) // for the last time before the change, unless it was read again
+	read := noon.Add(time.Second) // the last read before the change, unless a case reads again
 	for name, tt := range map[string]struct {
 		before func(b *keyTable)
 		want   time.Time
 	}{
-		"pushed":                                {func(*keyTable) {}, time.Time{}},
-		"polled":                                {func(b *keyTable) { b.polled = true }, read},
-		"moved":                                 {func(b *keyTable) { b.entries["k"].unwatch(0, time.Time{}) }, read},
-		"pushed anew":                           {func(b *keyTable) { b.unwatch(0, read.Add(time.Minute)) }, read.Add(time.Minute)},
-		"pushed anew, after what was read last": {func(b *keyTable) { b.unwatch(0, noon) }, read},
-		"pushed anew, twice": {func(b *keyTable) {
+		"pushed":                    {func(*keyTable) {}, time.Time{}},
+		"polled":                    {func(b *keyTable) { b.polled = true }, read},
+		"moved":                     {func(b *keyTable) { b.entries["k"].unwatch(0, time.Time{}) }, read},
+		"pushes were lost":          {func(b *keyTable) { b.unwatch(0, read.Add(time.Minute)) }, read.Add(time.Minute)},
+		"lost before the last read": {func(b *keyTable) { b.unwatch(0, noon) }, read},
+		"lost twice": {func(b *keyTable) {
 			b.unwatch(0, read.Add(time.Minute))
 			b.unwatch(0, read.Add(2*time.Minute))
 		}, read.Add(time.Minute)},
-		"pushed anew, and read": {func(b *keyTable) {
+		"lost, then read": {func(b *keyTable) {
 			b.unwatch(0, read.Add(time.Minute))
 			b.vote(0, "k", held(0, "a", time.Hour, read.Add(2*time.Minute)), read.Add(2*time.Minute))
 			b.judge("k", read.Add(2*time.Minute))
@@ -126,12 +126,12 @@ func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 		}
 		b.vote(0, "k", held(0, "b", time.Hour, now), now)
 		if l, _ := b.judge("k", now); l == nil || !b.polled && !l.UnseenSince.IsZero() {
-			t.Errorf("%s: what was reported after it has a bound: %+v", name, l)
+			t.Errorf("%s: the next change has a bound too: %+v", name, l)
 		}
 	}
 }
 
-// A key that a pass found without an earlier report is newer than the previous pass.
+// A key that a pass found first is newer than the previous pass.
 func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 	w := newWatchedRun(t)
 	found := func(key string, after time.Duration) *inspect.Lock {
@@ -152,7 +152,7 @@ func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 	if l := found("lock:second", 9*time.Second); l == nil || !l.UnseenSince.Equal(noon.Add(4*time.Second)) {
 		t.Errorf("after a pass of each master: %+v", l)
 	}
-	w.add([]string{"lock:third"}) // as it was pushed
+	w.add([]string{"lock:third"}) // as by a push
 	for i := range w.masters {
 		w.table.vote(i, "lock:third", held(i, "a", time.Hour, w.clock), w.clock)
 	}
@@ -161,7 +161,7 @@ func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 	}
 }
 
-// On several masters a verdict lasted as long as a quorum was seen to agree, not as long as the last of them.
+// A verdict lasts until a quorum was last seen to agree, not until the last master was.
 func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
 	b := testTable(5)
 	b.polled = true
@@ -171,7 +171,7 @@ func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
 		b.vote(i, "k", held(i, "a", time.Hour, noon), noon)
 	}
 	b.judge("k", noon)
-	b.vote(4, "k", held(4, "a", time.Hour, noon), after(1)) // one is read in time
+	b.vote(4, "k", held(4, "a", time.Hour, noon), after(1)) // only this master is read again
 	b.judge("k", after(1))
 	for i, change := range []struct {
 		master, seconds int
@@ -194,9 +194,9 @@ func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
 	b.vote(0, "k", held(0, "a", 100*time.Millisecond, noon), noon)
 	b.judge("k", noon)
 	now := noon.Add(110 * time.Millisecond)
-	b.vote(0, "k", held(0, "a", 20*time.Millisecond, now), now) // it still has a little: the first reading took long
+	b.vote(0, "k", held(0, "a", 20*time.Millisecond, now), now) // the first read was slow, so the key still has a little time
 	if l, _ := b.judge("k", now); l == nil || !l.Masters[0].ExpiresAt.Equal(now.Add(20*time.Millisecond)) {
-		t.Errorf("nothing is due when it runs out: %+v", l)
+		t.Errorf("the later expiry is not used: %+v", l)
 	}
 }
 
@@ -222,24 +222,24 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 	b.add("hash", noon)
 	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"}, noon)
 	if l, _ := b.judge("hash", noon); l != nil {
-		t.Errorf("a hash that was never a lock: %+v", l)
+		t.Errorf("a hash is listed: %+v", l)
 	}
 	if b.add("hash", noon.Add(time.Second)) || !b.add("hash", noon.Add(2*time.Minute)) {
-		t.Error("looked at again too early or never")
+		t.Error("read again too early or never")
 	}
 	b.add("short", noon)
 	b.vote(0, "short", absent(0), noon)
 	b.judge("short", noon)
-	must.True(t, b.add("short", noon), "a key that was absent may come back at any time")
+	must.True(t, b.add("short", noon), "an absent key is not read again")
 	b.add("late", noon)
 	b.silence(0, errors.New("no answer"), noon)
 	b.judge("late", noon)
-	must.True(t, b.add("late", noon), "a master that does not answer says nothing of its keys")
+	must.True(t, b.add("late", noon), "a key of a silent master is not read again")
 	b.add("secret", noon)
 	b.vote(0, "secret", inspect.Vote{Addr: "m0", Error: "NOPERM", Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders, Right: "~secret"}}}, noon)
 	b.judge("secret", noon)
 	if b.add("secret", noon.Add(time.Second)) || !b.denied["secret"] {
-		t.Error("a key that may not be read is looked at again too early")
+		t.Error("an unreadable key is read again too early")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	}
 	delete(b.entries, "k3")
 	for range 4 {
-		must.True(t, !slices.Contains(b.choose(3, one, nil), "k3"), "what is gone is read")
+		must.True(t, !slices.Contains(b.choose(3, one, nil), "k3"), "a removed key is read")
 	}
 }
 
@@ -289,9 +289,9 @@ func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
 	b.vote(0, "list", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "list"}, noon)
 	b.judge("list", noon)
 	b.sweep(noon.Add(foreignFor))
-	must.True(t, !b.add("list", noon.Add(foreignFor/2)), "looked at again too early")
+	must.True(t, !b.add("list", noon.Add(foreignFor/2)), "read again too early")
 	b.sweep(noon.Add(foreignFor + 2*rememberPostponed))
-	must.Equal(t, len(b.foreign), 0, "remembered", b.foreign)
+	must.Equal(t, len(b.foreign), 0, "remembered keys", b.foreign)
 }
 
 func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
@@ -299,7 +299,7 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 	now := noon
 	for range 3 { // put off for longer each time
 		if !b.add("k", now) {
-			t.Fatal("not looked at")
+			t.Fatal("not read")
 		}
 		b.vote(0, "k", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "list"}, now)
 		b.judge("k", now)
@@ -313,8 +313,7 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 	}
 }
 
-// A key that was not a lock is not looked at for a while, and no pass adds it meanwhile: it may have become a
-// lock at any time since.
+// A key that was not a lock is left alone for a while. It may have become a lock at any time since.
 func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 	for name, pushed := range map[string]bool{"found by a pass": false, "pushed": true} {
 		w := newWatchedRun(t)
@@ -326,12 +325,12 @@ func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 		if l, _ := w.table.judge("lock:x", w.clock); l != nil {
 			t.Fatalf("%+v", l)
 		}
-		for i := range w.masters { // it was gone over repeatedly
+		for i := range w.masters { // a newer pass does not narrow that down
 			w.pass(passed{master: i, start: noon.Add(foreignFor - 2*time.Second)})
 		}
 		w.clock = noon.Add(foreignFor + time.Second)
 		if pushed {
-			w.add([]string{"lock:x"}) // as its renewal is
+			w.add([]string{"lock:x"}) // as by the push of a renewal
 		} else {
 			w.discover([]string{"lock:x"})
 		}
@@ -339,12 +338,12 @@ func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 			w.table.vote(i, "lock:x", held(i, "a", time.Hour, w.clock), w.clock)
 		}
 		if l, _ := w.table.judge("lock:x", w.clock); l == nil || !l.UnseenSince.Equal(noon) {
-			t.Errorf("%s: unseen since %v after it was seen", name, l.UnseenSince.Sub(noon))
+			t.Errorf("%s: unseen since %v after the last read", name, l.UnseenSince.Sub(noon))
 		}
 	}
 }
 
-// Masters that are down, or were never scanned, do not affect the knowledge from the others' passes.
+// A master that is down or was never scanned does not change what the others' passes prove.
 func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *testing.T) {
 	w := newWatchedRun(t)
 	w.down(w.masters[1], errors.New("connection refused"))
@@ -358,7 +357,7 @@ func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *test
 	}
 }
 
-// A master that was read after everything else may have had its keys all the time.
+// Before a master's first pass, its keys may have existed for any time.
 func TestAKeyOfAMasterThatNobodyHadLookedAtWasNeverSeen(t *testing.T) {
 	w := newWatchedRun(t)
 	w.backend.Last = &inspect.Backend{FirstPass: true}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	must.Succeed(t, err)
 	defer mute.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -40,12 +40,12 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	}
 	r.wake(start.Add(grace))
 	if len(r.asked) != 0 || !p.late {
-		t.Error("news would wait for as long as the master likes")
+		t.Error("updates still wait for the slow master")
 	}
-	p.busy = false // as if it had answered at last
+	p.busy = false // as if it had answered
 	r.add([]string{"lock:b"})
 	r.requestReads(start.Add(grace))
-	must.Equal(t, len(r.asked), 0, "news wait for a master that was late before")
+	must.Equal(t, len(r.asked), 0, "updates wait for a master that was late before")
 }
 
 func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 	r.table.add("lock:a", now)
 	vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(time.Second)}
 	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, answered: now})
-	r.asked["lock:a"] = 1 // the other master takes its time
+	r.asked["lock:a"] = 1 // the other master has not answered
 	r.flush(now)
 	if at, ok := r.expiries.next(); !ok || at.After(vote.ExpiresAt.Add(afterExpiry)) {
 		t.Errorf("due at %v, %v", at, ok)
@@ -85,35 +85,34 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 		clear(r.masters[0].wanted)
 		clock = at
 		r.wake(at)
-		must.True(t, r.masters[0].wanted["lock:a"], "due", want, "from noon, and not read")
+		must.True(t, r.masters[0].wanted["lock:a"], "due", want, "from noon, but not read")
 	}
-	read(10*time.Second + 40*time.Millisecond) // its answer took long
+	read(10*time.Second + 40*time.Millisecond) // a slow answer
 	read(10 * time.Second)
 	if shown := r.table.entries["lock:a"].votes[0].ExpiresAt; !shown.Equal(noon.Add(10*time.Second + 40*time.Millisecond)) {
-		t.Errorf("what is shown jitters: %v", shown.Sub(noon))
+		t.Errorf("the shown expiry jitters: %v", shown.Sub(noon))
 	}
 	due(10*time.Second - beforeExpiry)
 	read(10 * time.Second)
-	r.wake(noon.Add(10*time.Second + 40*time.Millisecond - beforeExpiry)) // it was seen a moment ago
+	r.wake(noon.Add(10*time.Second + 40*time.Millisecond - beforeExpiry)) // read a moment ago
 	if at, _ := r.expiries.next(); at.Sub(noon) > 10*time.Second+afterExpiry {
 		t.Errorf("due %v from noon", at.Sub(noon))
 	}
 	due(10*time.Second + afterExpiry)
 }
 
-// Who prolongs a key is seen while that is pushed. When a server stands still, or this process does, the key
-// seems to run out: whether it was prolonged, and given back since, is known only where it was seen shortly
-// before.
+// A key gone at its expiry may have been renewed and released while the server or this process was
+// paused. Only a read shortly before rules that out.
 func TestAnExpiryThatNobodySawComeIsNone(t *testing.T) {
 	for name, tt := range map[string]struct {
-		seen time.Duration // after noon; the key runs out 10 s after it
+		seen time.Duration // after noon; the key expires 10 s after noon
 		at   time.Duration
 		want bool
 	}{
-		"seen a moment before":  {9900 * time.Millisecond, 10002 * time.Millisecond, false},
-		"seen long before":      {time.Second, 10002 * time.Millisecond, true},
-		"released in its time":  {time.Second, 5 * time.Second, false},
-		"late, but seen before": {9900 * time.Millisecond, 15 * time.Second, false},
+		"seen a moment before":   {9900 * time.Millisecond, 10002 * time.Millisecond, false},
+		"seen long before":       {time.Second, 10002 * time.Millisecond, true},
+		"gone before its expiry": {time.Second, 5 * time.Second, false},
+		"late, but seen before":  {9900 * time.Millisecond, 15 * time.Second, false},
 	} {
 		b := testTable(1)
 		b.add("k", noon)

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// sum counts the commands that a server has executed, but for this question and the replies to our signs of life.
+// sum counts the commands that a server has executed.
 func sum(t *testing.T, m *servertest.Redis) int {
 	t.Helper()
 	n := 0
@@ -21,7 +21,6 @@ func sum(t *testing.T, m *servertest.Redis) int {
 	return n
 }
 
-// TestAThousandIdleLocksArePolledWithinTheBudget judges by what the server counted.
 func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -34,47 +33,46 @@ func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Budget.Duty = 0, 0, 0 // the defaults
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v, s := watch(t, cfg)
-	v.Await("all of them", func() bool { return len(v.Locks) == 1000 && v.Backend != nil && v.Backend.FirstPass })
-	must.True(t, v.Locks["lock:7"].Polled, "it is not said that they are polled")
+	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 && v.Backend != nil && v.Backend.FirstPass })
+	must.True(t, v.Locks["lock:7"].Polled, "the lock is not marked as polled")
 	s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:7"}})
 	before, shown, start := sum(t, m), v.Backend.Cost.Requests, time.Now()
-	v.Await("five seconds by the backend's beat", func() bool { return time.Since(start) >= 5*time.Second })
+	v.Await("five seconds of updates", func() bool { return time.Since(start) >= 5*time.Second })
 	took := time.Since(start).Seconds()
 	rate := float64(sum(t, m)-before-1) / took
 	if rate > 50 || rate < 10 {
-		t.Errorf("%.1f commands a second", rate)
+		t.Errorf("%.1f commands a second, want 10 to 50", rate)
 	}
-	v.Await("they are reported", func() bool { return float64(v.Backend.Cost.Requests-shown) >= rate*took*0.9 })
+	v.Await("the requests in the cost", func() bool { return float64(v.Backend.Cost.Requests-shown) >= rate*took*0.9 })
 	counted := sum(t, m) - before
 	peek(v, func() {
 		cost, server := v.Backend.Cost, v.Backend.Servers[0]
 		if said := cost.Requests - shown; float64(said) > float64(counted)*1.3 {
-			t.Errorf("%d are reported, the server counted %d", said, counted)
+			t.Errorf("reported %d requests, the server counted %d", said, counted)
 		}
 		if server.Requests != cost.Requests || server.PerSecond <= 0 || cost.Limit != 50 {
 			t.Errorf("cost %+v, server %+v", cost, server)
 		}
 		if age := time.Since(v.Locks["lock:7"].ReadAt); age > 12*time.Second {
-			t.Errorf("what is on the screen was read %v ago", age)
+			t.Errorf("the focused lock was read %v ago", age)
 		}
 	})
 	must.Succeed(t, c.Del(ctx, "lock:500", "lock:501").Err())
 	deleted := time.Now()
-	v.Await("a deletion of what nobody looks at", func() bool {
+	v.Await("deletions out of focus", func() bool {
 		return state(v, "lock:500", inspect.StateFree)() && state(v, "lock:501", inspect.StateFree)()
 	})
 	if took := time.Since(deleted); took > 30*time.Second {
-		t.Errorf("it takes %v", took)
+		t.Errorf("deletions out of focus were seen after %v", took)
 	}
 	must.Succeed(t, c.Set(ctx, "lock:7", "y", 0).Err())
 	changed := time.Now()
-	v.Await("what is on the screen comes first", holder(v, "lock:7", "y"))
+	v.Await("a change in focus", holder(v, "lock:7", "y"))
 	if took := time.Since(changed); took > 12*time.Second {
-		t.Errorf("a change of what is on the screen takes %v", took)
+		t.Errorf("a change in focus was seen after %v", took)
 	}
 }
 
-// TestEveryCommandIsCounted: our count equals the server's.
 func TestEveryCommandIsCounted(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -83,6 +81,6 @@ func TestEveryCommandIsCounted(t *testing.T) {
 	cfg.Match = nil
 	before := sum(t, m)
 	b := once(t, cfg).Backend
-	after := sum(t, m) - 2 // the question itself: HELLO and INFO
-	must.Equal(t, uint64(after-before), b.Cost.Requests, "the server counted … reported are")
+	after := sum(t, m) - 2 // without sum's own HELLO and INFO
+	must.Equal(t, uint64(after-before), b.Cost.Requests, "commands counted by the server")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// A clock stays as inexact as its reading was slow, however fast the server answers other questions.
+// A slow clock reading stays inexact, even if the server answers other requests quickly.
 func TestAClockIsAsExactAsItsReading(t *testing.T) {
 	p := &masterState{}
 	p.setStatus(node.Status{Server: inspect.Server{ClockOffset: -1400 * time.Millisecond, ClockKnown: true, ClockWithin: 1400 * time.Millisecond}})
@@ -19,7 +19,7 @@ func TestAClockIsAsExactAsItsReading(t *testing.T) {
 	}
 }
 
-// The backend has the quickest of our last requests to the slowest master.
+// Cost.Quickest is that of a slowed master, or otherwise of the slowest.
 func TestQuickestRequestsAreReported(t *testing.T) {
 	w := newWatchedRun(t)
 	for i, p := range w.masters {
@@ -32,10 +32,10 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 		t.Errorf("%v, at the start %v", c.Quickest, c.StartQuickest)
 	}
 	for range 80 {
-		w.masters[0].pace.Add(20 * time.Millisecond) // four times that of the start
+		w.masters[0].pace.Add(20 * time.Millisecond) // four times as slow as at the start
 	}
 	w.masters[1].pace.Quickest = 40 * time.Millisecond
 	if c := w.describe().Cost; !c.Slowed || c.Quickest != 20*time.Millisecond || c.StartQuickest != 5*time.Millisecond {
-		t.Errorf("of one that is slowed: %v, %v, at the start %v", c.Slowed, c.Quickest, c.StartQuickest)
+		t.Errorf("slowed: %v, %v, at the start %v", c.Slowed, c.Quickest, c.StartQuickest)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// rules of a lock's findings, with their severities.
+// rulesOf maps a lock's findings to their severities.
 func rulesOf(l *inspect.Lock) map[string]inspect.Severity {
 	found := map[string]inspect.Severity{}
 	if l != nil {
@@ -32,7 +32,7 @@ func keysOf(s *inspect.Snapshot) (keys []string) {
 	return keys
 }
 
-// lockAt is the lock of a key; nil if it is not listed.
+// lockAt is the lock of a key, or nil.
 func lockAt(s *inspect.Snapshot, key string) *inspect.Lock {
 	return s.Lock(inspect.ID{Backend: "redis", Path: key})
 }
@@ -62,7 +62,7 @@ func TestOnlyALocksNameMakesAKeyALock(t *testing.T) {
 	}
 }
 
-// What the operator names counts as a lock, whatever its value.
+// A key that the operator names is a lock, whatever its value.
 func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
@@ -73,18 +73,18 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 		change func(*redissource.Config)
 		want   inspect.Severity
 	}{
-		"its pattern":          {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
-		"the key":              {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
-		"one to read":          {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
-		"a recipe":             {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
-		"a pattern of all":     {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
-		"the patterns of none": {func(*redissource.Config) {}, ""},
+		"a pattern":        {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
+		"the key":          {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
+		"only this key":    {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
+		"a recipe":         {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
+		"match everything": {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
+		"no pattern":       {func(*redissource.Config) {}, ""},
 	} {
 		cfg := config([]*servertest.Redis{m})
 		tt.change(&cfg)
 		s := diagnosed(t, cfg)
 		must.Equal(t, rulesOf(lockAt(s, "jobs:report"))["no-ttl"], tt.want, name)
-		if l := lockAt(s, "block:7"); (l != nil) != (name == "a pattern of all") {
+		if l := lockAt(s, "block:7"); (l != nil) != (name == "match everything") {
 			t.Errorf("%s: block:7 is %+v", name, l)
 		}
 	}
@@ -104,7 +104,7 @@ func TestAskingForACounterMakesNoLock(t *testing.T) {
 func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)
-	for i := range 30 { // these are the masters of one lock
+	for i := range 30 { // so that the masters look like one Redlock
 		for _, m := range masters {
 			set(t, m, fmt.Sprintf("lock:%d", i), "c", time.Minute)
 		}
@@ -121,7 +121,7 @@ func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
 		if match != nil {
 			split = inspect.Critical
 		}
-		must.Equal(t, rulesOf(lockAt(s, "lock:split"))["split-quorum"], split, match, "split-quorum is")
-		must.Equal(t, rulesOf(lockAt(s, "lock:left"))["minority-leftover"], severity, match, "minority-leftover is")
+		must.Equal(t, rulesOf(lockAt(s, "lock:split"))["split-quorum"], split, match, "severity of split-quorum")
+		must.Equal(t, rulesOf(lockAt(s, "lock:left"))["minority-leftover"], severity, match, "severity of minority-leftover")
 	}
 }

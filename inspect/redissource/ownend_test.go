@@ -12,17 +12,17 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestOurOwnEndIsNobodysFailure ends a source at a deadline while its reads are under way: the masters did not fail.
+// A source that reaches its deadline during a read does not report its masters as failed.
 func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, m := range masters {
 		set(t, m, "lock:a", "x", 0)
 		if err := client(t, m).Do(t.Context(), "acl", "setuser", "default", "-client|tracking").Err(); err != nil {
-			t.Fatal(err) // polled, so that there is always a read under way
+			t.Fatal(err) // without tracking, there is always a read in progress
 		}
 	}
-	// Longer where the machine is too slow to have read everything by then.
+	// A slow machine gets a longer deadline.
 	for deadline, ended := 400*time.Millisecond, 0; ended < 8; {
 		cfg := config(masters)
 		cfg.Timeout = 10 * time.Second
@@ -31,7 +31,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			err := s.Run(ctx, v.Emit)
-			v.Emit(inspect.Update{}) // wakes who awaits a reading that does not come
+			v.Emit(inspect.Update{}) // wakes Await
 			done <- err
 		}()
 		read := func() bool {
@@ -54,7 +54,7 @@ func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 			m.Resume(t)
 		}
 		if v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
-			t.Errorf("our own end is reported as theirs: %+v, %v", v.Backend, v.Describe())
+			t.Errorf("our own deadline is reported as a failure: %+v, %v", v.Backend, v.Describe())
 		}
 	}
 }

@@ -15,15 +15,15 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 	here := named("token", "10.0.0.2:1")
 	for what, c := range map[string]struct {
 		lists [3]node.Clients
-		down  int // so many do not answer, the last ones
+		down  int // this many, counted from the last, do not answer
 		want  string
 	}{
 		"all":                   {[3]node.Clients{here, named("token", "10.0.0.2:2"), named("token", "10.0.0.2:3")}, 0, "10.0.0.2"},
 		"one is down":           {[3]node.Clients{here, here, nil}, 1, "10.0.0.2"},
 		"two are down":          {[3]node.Clients{here, nil, nil}, 2, ""},
-		"one does not tell":     {[3]node.Clients{here, here, nil}, 0, ""},
+		"one has no list":       {[3]node.Clients{here, here, nil}, 0, ""},
 		"one does not know it":  {[3]node.Clients{here, here, named("other", "10.0.0.2:1")}, 0, ""},
-		"one sees another":      {[3]node.Clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
+		"one sees another host": {[3]node.Clients{here, here, named("token", "10.0.0.3:1")}, 0, ""},
 		"each its own loopback": {[3]node.Clients{named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1"), named("token", "127.0.0.1:1")}, 0, ""},
 	} {
 		b := testTable(3)
@@ -56,28 +56,28 @@ func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
 		}
 	}
 	if put := b.meet(0, named("somebody", "10.0.0.2:1")); put != nil {
-		t.Errorf("reported again, although nobody is known: %v", put)
+		t.Errorf("reported again without a known client: %v", put)
 	}
 	of := named("x", "10.0.0.2:1")
-	of.Add("of k", "10.0.0.2:1") // with a blank, which only a test can have
+	of.Add("of k", "10.0.0.2:1") // real names have no spaces
 	put := b.meet(0, of)
 	if len(put) != 1 || put[0].ID.Path != "k" || put[0].Holders[0].Owner.Client != "10.0.0.2:1" || !put[0].ReadAt.Equal(noon) {
 		t.Fatalf("%+v", put)
 	}
-	must.Equal(t, first.Holders[0].Owner.Client, "", "a lock that was reported is changed")
+	must.Equal(t, first.Holders[0].Owner.Client, "", "a published lock was modified")
 	if put := b.meet(0, maps.Clone(of)); put != nil {
-		t.Errorf("reported again, although nothing changed: %v", put)
+		t.Errorf("reported again without a change: %v", put)
 	}
 	b.vote(0, "k", held(0, "of k", 1, noon), noon)
 	if l, _ := b.judge("k", noon); l == nil || l.Holders[0].Owner.Client != "10.0.0.2:1" {
-		t.Errorf("a new version: %+v", l)
+		t.Errorf("after a renewal: %+v", l)
 	}
 	if put := b.meet(0, nil); len(put) != 1 || put[0].Holders[0].Owner.Client != "" {
-		t.Errorf("known no more: %+v", put)
+		t.Errorf("after the list was lost: %+v", put)
 	}
 }
 
-// named is a master's list of one connection.
+// named is a client list with one connection.
 func named(name, addr string) node.Clients {
 	return node.ParseClients("id=7 addr=" + addr + " name=" + name + "\n")
 }

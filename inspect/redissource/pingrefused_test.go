@@ -15,8 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A master that answers PING by an error and all else as ever pushes over one connection: one whose disk
-// fails, or whose user has no PING.
+// If only PING fails, for a failed disk or a missing right, the master pushes over one connection.
 func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -24,7 +23,7 @@ func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 		said           string
 		user           string
 	}{
-		"its disk fails": {
+		"the disk failed": {
 			prepare: [][]any{{"config", "set", "save", "3600 1"}, {"set", "other", "x"}, {"bgsave"}},
 			write:   [][]any{{"config", "set", "stop-writes-on-bgsave-error", "no"}, {"set", "lock:a", "one"}, {"config", "set", "stop-writes-on-bgsave-error", "yes"}},
 			said:    "MISCONF",
@@ -40,7 +39,7 @@ func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			server := servertest.StartRedis(t, "--dir", dir)
-			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // a snapshot cannot take its place
+			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // makes snapshots fail
 			admin, ctx := client(t, server), context.Background()
 			do := func(lines [][]any) {
 				t.Helper()
@@ -58,7 +57,7 @@ func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
 				asked = redis.NewClient(&redis.Options{Addr: server.Addr, Username: tt.user, Password: "pw"})
 				defer asked.Close()
 			}
-			for err := asked.Ping(ctx).Err(); ; err = asked.Ping(ctx).Err() { // nothing tells of the end of a snapshot
+			for err := asked.Ping(ctx).Err(); ; err = asked.Ping(ctx).Err() { // no event reports the end of a snapshot
 				if err != nil {
 					if !strings.HasPrefix(err.Error(), tt.said) {
 						t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// slowTick makes sure that quick changes were not polled.
+// slowTick is so long that changes are seen by pushes only.
 const slowTick = time.Hour
 
 func pushConfig(masters ...*servertest.Redis) redissource.Config {
@@ -29,7 +29,7 @@ func pushConfig(masters ...*servertest.Redis) redissource.Config {
 	return cfg
 }
 
-// peek reads the view while nothing is emitted.
+// peek reads the view between two updates.
 func peek(v *sourcetest.View, read func()) {
 	v.Await("", func() bool { read(); return true })
 }
@@ -68,12 +68,12 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 		})
 		change("a release", func() error { return c.Del(ctx, key).Err() }, state(v, key, inspect.StateFree))
 	}
-	// Nothing but a push shows it that soon; how soon it does is measured in the benchmarks.
+	// Only a push is that fast. Benchmarks measure how fast.
 	slices.Sort(took)
 	if usual := took[len(took)/2]; usual > time.Second {
-		t.Errorf("half of %d changes take longer than %v", len(took), usual)
+		t.Errorf("the median of %d changes took %v", len(took), usual)
 	}
-	change("the database is flushed", func() error {
+	change("a flush", func() error {
 		c.Set(ctx, "lock:1", "x", 0)
 		v.Await("held", holder(v, "lock:1", "x"))
 		return c.FlushDB(ctx).Err()
@@ -83,7 +83,7 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
-	cfg.Match = nil // the word lock and the like
+	cfg.Match = nil // the default patterns, which have no prefix
 	cfg.Budget.Pushes = 1000
 	v, _ := watch(t, cfg)
 	awaitPush(v)
@@ -102,8 +102,8 @@ func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
 	})
 }
 
-// hammer sets and deletes keys, so many in one flight, every millisecond until it is stopped; it returns how many
-// changes it made.
+// hammer sets and deletes that many keys in one pipeline every millisecond until stopped. The
+// returned function stops it and returns the number of changes.
 func hammer(t *testing.T, m *servertest.Redis, keys int, key func(int) string) (stop func() int) {
 	t.Helper()
 	c := client(t, m)
@@ -144,10 +144,10 @@ func TestAHotKeyCostsABoundedNumberOfReads(t *testing.T) {
 	before := commands(t, m)
 	start := time.Now()
 	stop := hammer(t, m, 5, func(int) string { return "lock:hot" })
-	v.Await("three seconds of it", func() bool { return time.Since(start) > 3*time.Second && v.Updates > 0 })
+	v.Await("three seconds of changes", func() bool { return time.Since(start) > 3*time.Second && v.Updates > 0 })
 	changes := stop()
 	set(t, m, "lock:hot", "last", 0)
-	v.Await("the end state", holder(v, "lock:hot", "last"))
+	v.Await("the last value", holder(v, "lock:hot", "last"))
 	seconds := time.Since(start).Seconds()
 	reads := float64(commands(t, m)["getrange"] - before["getrange"])
 	if most := 20 + 20*seconds + 5; reads > most || float64(changes) < 3*most { // fewer changes would prove nothing
@@ -156,7 +156,7 @@ func TestAHotKeyCostsABoundedNumberOfReads(t *testing.T) {
 	v.Await("still pushed", func() bool { return v.Backend.Mode == inspect.ModePush })
 }
 
-// commands are the server's own counts.
+// commands are the server's counts of each command.
 func commands(t *testing.T, m *servertest.Redis) map[string]int {
 	t.Helper()
 	return commandsSeen(t, client(t, m))
@@ -184,7 +184,7 @@ func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
 	v, _ := watch(t, cfg)
 	awaitPush(v)
 	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 })
-	// The beats of our own pings are the measure of time. A server tells of them by its counts only, which are polled.
+	// Our own pings measure the time. Only the server's counts show them.
 	polls := 0
 	beats := func(n int) map[string]int {
 		from := commandsSeen(t, c)["ping"]
@@ -198,21 +198,20 @@ func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
 		}
 	}
 	before := beats(1)
-	for read := -1; read != before["getrange"]; before = beats(1) { // the last of the first look
+	for read := -1; read != before["getrange"]; before = beats(1) { // until the first reads are done
 		read = before["getrange"]
 	}
 	start := time.Now()
 	polls = 0
-	after, total := beats(6), 0 // nothing happens: that is the point; a benchmark counts for longer
+	after, total := beats(6), 0
 	seconds := time.Since(start).Seconds()
 	for name, n := range after {
 		if name != "ping" && name != "info" {
 			total += n - before[name]
 		}
 	}
-	total += after["info"] - before["info"] - polls - 1 // ours, with that of the beginning
-	// Both slow beats may fall into it; a look at every key does not. Two pings a second are sent, late ones
-	// on a busy machine.
+	total += after["info"] - before["info"] - polls - 1 // the INFOs that this test sent
+	// The slow status reads may fall into this time, but reading every key does not fit.
 	if most := 20 + int(seconds); total > most || seconds < 0.5 {
 		t.Errorf("before %v, after %v", before, after)
 	}
@@ -224,7 +223,7 @@ func TestExpiryIsTimedHere(t *testing.T) {
 		cfg := pushConfig(masters[0])
 		cfg.Match = []string{"lock:" + name + "*"}
 		if !masters[0].Real {
-			cfg.Budget.ScanEvery = 50 * time.Millisecond // finds the new keys; known ones are read by slow ticks only
+			cfg.Budget.ScanEvery = 50 * time.Millisecond // finds new keys; known ones are read at slow ticks only
 		}
 		v, _ := watch(t, cfg)
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
@@ -249,13 +248,12 @@ func TestExpiryIsTimedHere(t *testing.T) {
 		}
 		var late []time.Duration
 		for i, key := range keys {
-			v.Await("run out", state(v, key, inspect.StateFree))
+			v.Await("expired", state(v, key, inspect.StateFree))
 			peek(v, func() { late = append(late, v.At[key].Sub(outs[i])) })
 		}
-		// How soon it is seen on a machine that does nothing else is measured in the benchmarks.
 		slices.Sort(late)
 		if late[0] < -50*time.Millisecond || late[len(late)/2] > 2*time.Second {
-			t.Errorf("seen so long after they ran out: %v", late)
+			t.Errorf("seen this long after expiry: %v", late)
 		}
 	})
 }
@@ -284,14 +282,14 @@ func TestARestartedMasterIsReadAnew(t *testing.T) {
 	})
 	masters[1].Restart(t)
 	set(t, masters[1], "lock:b", "y", 0)
-	v.Await("another run id, and what it holds now", func() bool {
+	v.Await("the new run id, and the new keys", func() bool {
 		now := v.Backend.Servers[1].RunID
 		a, b := v.Locks["lock:a"], v.Locks["lock:b"]
 		return len(now) == 40 && now != was && v.Backend.Mode == inspect.ModePush &&
 			a.Votes() == 2 && a.Masters[1].Up && !a.Masters[1].Present && b.Masters[1].Value == "y"
 	})
 	set(t, masters[1], "lock:a", "x", 0)
-	v.Await("it pushes again", func() bool { return v.Locks["lock:a"].Votes() == 3 })
+	v.Await("pushing again", func() bool { return v.Locks["lock:a"].Votes() == 3 })
 }
 
 func TestAStoppedMasterDelaysNoPush(t *testing.T) {
@@ -316,15 +314,15 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 		})
 		took = append(took, time.Since(start))
 		if i == 0 {
-			v.Await("it is noticed", func() bool { return v.Backend.Servers[2].State == inspect.ServerDown })
+			v.Await("the stopped master down", func() bool { return v.Backend.Servers[2].State == inspect.ServerDown })
 		}
 	}
 	slices.Sort(took)
-	if usual := took[len(took)/2]; usual > cfg.Timeout/2 { // it would be the time limit
-		t.Errorf("half of the changes on the others take longer than %v", usual)
+	if usual := took[len(took)/2]; usual > cfg.Timeout/2 { // waiting for the stopped master takes cfg.Timeout
+		t.Errorf("the median change on the others took %v", usual)
 	}
 	masters[2].Resume(t)
-	v.Await("it is back", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected })
+	v.Await("the master back", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected })
 }
 
 func TestAServerThatCannotPushIsPolled(t *testing.T) {
@@ -354,7 +352,7 @@ func TestAServerThatCannotPushIsPolled(t *testing.T) {
 	})
 }
 
-// A server reports that it has deleted all keys, and none by its name.
+// A server pushes a flush without the names of the keys.
 func TestAFlushIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -383,15 +381,15 @@ func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
 	awaitPush(v)
 	c, ctx := client(t, m), context.Background()
 	for i := range 3 {
-		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // no client listens when the keys are set
+		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // no connection is left when the keys are set
 			p.Do(ctx, "client", "kill", "type", "normal")
 			p.Set(ctx, "lock:a", i, 0)
 			p.Set(ctx, fmt.Sprintf("lock:new:%d", i), i, 0)
 			return nil
 		})
 		must.Succeed(t, err)
-		v.Await("what was missed", holder(v, "lock:a", strconv.Itoa(i)))
-		v.Await("a new key that was missed", state(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
+		v.Await("the missed change", holder(v, "lock:a", strconv.Itoa(i)))
+		v.Await("the missed key", state(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
 		awaitPush(v)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	uuidA = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
@@ -35,14 +35,14 @@ const (
 	tokB  = "YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="
 )
 
-// written is a lock as its library leaves it on the server: one command per line. NAME is the
-// lock's name, DIGEST its MD5, +Ns the time in N seconds, in milliseconds. All live for minutes, in
-// case the test is paused.
+// written is a lock as its library writes it, one command per line. NAME is the lock's name, DIGEST
+// its MD5, and +Ns the Unix time in N seconds, in milliseconds. Expiries are minutes, in case the
+// test is paused.
 type written struct {
 	recipe   string
 	lock     string // its key
 	commands string
-	channels string // subscribed meanwhile
+	channels string // subscribed until the test ends
 	declared bool   // in the catalogue
 }
 
@@ -151,7 +151,7 @@ func digest(name string) string { return fmt.Sprintf("%x", md5.Sum([]byte(name))
 // write runs the state's commands on a master.
 func (w written) write(t *testing.T, c *redis.Client, name string) {
 	t.Helper()
-	now := time.Now() // one for all commands: the permits of one client have one score
+	now := time.Now() // the permits of one client have the same score
 	for line := range strings.Lines(named(w.commands, name)) {
 		var args []any
 		for _, word := range strings.Fields(line) {
@@ -188,7 +188,7 @@ func look(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 
 var moving = regexp.MustCompile(`("(?:ttl_ms|validity_ms|age_ms)": )[0-9]+|("(?:held|seen)_since": )"[^"]*"`)
 
-// golden compares a lock's JSON, without the parts that vary, with the golden file.
+// golden compares a lock's JSON, with its varying parts replaced, to the golden file.
 func golden(t *testing.T, file string, s *inspect.Snapshot, l *inspect.Lock, name string, addrs ...string) {
 	t.Helper()
 	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)
@@ -233,22 +233,22 @@ func TestLocksOfEveryLibrary(t *testing.T) {
 					found = l
 				}
 				if found == nil {
-					t.Fatalf("%s is not listed: no pattern of recipe.RedisPatterns finds its key, or its value is taken for no lock", w.lock)
+					t.Fatalf("%s is not listed: no pattern of recipe.RedisPatterns matches its key, or no recipe recognises its value", w.lock)
 				}
 				if w.declared {
 					if found.Recipe != w.recipe || found.State != inspect.StateHeld {
-						t.Errorf("%s lock of %s, want one of %s that is held", found.State, found.Recipe, w.recipe)
+						t.Errorf("%s lock of %s, want a held lock of %s", found.State, found.Recipe, w.recipe)
 					}
 					return
 				}
 				golden(t, w.recipe, s, found, name, masters[0].Addr)
 
-				cfg.Only = named(w.lock, name) // and by its name alone
+				cfg.Only = named(w.lock, name)
 				alone := look(t, cfg)
 				if l := alone.Lock(found.ID); l == nil {
 					t.Error("not found by its name")
 				} else {
-					if l.Confidence == recipe.Likely { // it was named
+					if l.Confidence == recipe.Likely { // because it was named
 						named := *l
 						named.Confidence = found.Confidence
 						l = &named

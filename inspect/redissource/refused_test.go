@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestARightThatIsGivenBackIsNoticed: no server reports that. Keys of which nothing but the name was known
-// have not appeared, and all that were refused are known again although only a few are tried at once.
+// No server reports a restored right. A key known only by name did not just appear once it is
+// readable. All refused keys become readable, although only a few are tried at a time.
 func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -40,16 +40,16 @@ func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
 	write("first")
 	allow("~lock:open:*")
 	cfg := pushConfig(m)
-	cfg.Tick = 50 * time.Millisecond // the master pushes: nothing is polled
+	cfg.Tick = 50 * time.Millisecond // the master pushes, so nothing is polled
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v, _ := watch(t, cfg)
 	awaitPush(v)
-	v.Await("all but one", func() bool { return len(v.Locks) == many && v.Backend.Unknown(inspect.AspectLocks) })
+	v.Await("all but the secret key", func() bool { return len(v.Locks) == many && v.Backend.Unknown(inspect.AspectLocks) })
 
 	allow("~lock:*")
-	v.Await("the one", func() bool { return holder(v, "lock:secret", "first")() && !v.Backend.Unknown(inspect.AspectLocks) })
+	v.Await("the secret key", func() bool { return holder(v, "lock:secret", "first")() && !v.Backend.Unknown(inspect.AspectLocks) })
 	if since := v.Locks["lock:secret"].UnseenSince; !since.Equal(inspect.NeverSeen) {
-		t.Errorf("the key that was always there came after %v", since)
+		t.Errorf("the secret key is dated after %v", since)
 	}
 
 	allow("~nothing")
@@ -58,7 +58,7 @@ func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
 		return !slices.ContainsFunc(keys, func(key string) bool { return v.Locks[key].State != inspect.StateUnknown })
 	})
 	allow("~lock:*")
-	v.Await("all of them", func() bool {
+	v.Await("all keys", func() bool {
 		return !slices.ContainsFunc(keys, func(key string) bool { return !holder(v, key, "second")() })
 	})
 }

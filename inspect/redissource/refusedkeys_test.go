@@ -9,34 +9,34 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// forbids is the vote of a master that lets us see nothing of a key.
+// forbids is the vote of a master that denies us the key.
 func forbids(master int, key string) inspect.Vote {
 	return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Unseen: []inspect.Unseen{{Aspect: inspect.AspectVotes, Right: "~" + key}}}
 }
 
-// narrowed is the same for one that does not report all of it.
+// narrowed is the vote of a master that denies us the waiters.
 func narrowed(master int) inspect.Vote {
 	v := held(master, "a", time.Hour, noon)
 	v.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWaiters, Right: "~queue"}}
 	return v
 }
 
-// Where masters differ in what they allow, or a lock is released that was seen in part, nobody was given a
-// right: taken for that, all refused keys would be read repeatedly.
+// A key that is gone does not mean that a right was granted, which would make us read all refused
+// keys again.
 func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, now inspect.Vote // of master 0
-		denied      bool         // by name alone, so far
+		denied      bool         // known by name only
 		can         bool
 	}{
 		"seen in part, then whole":          {before: narrowed(0), now: held(0, "a", time.Hour, noon), can: true},
 		"forbidden, then seen":              {before: forbids(0, "k"), now: held(0, "a", time.Hour, noon), can: true},
-		"a name alone, then seen":           {before: absent(0), now: held(0, "a", time.Hour, noon), denied: true, can: true},
+		"known by name, then seen":          {before: absent(0), now: held(0, "a", time.Hour, noon), denied: true, can: true},
 		"seen in part, then released":       {before: narrowed(0), now: absent(0)},
 		"forbidden on another, absent here": {before: absent(0), now: absent(0), denied: true},
 		"forbidden, then silent":            {before: forbids(0, "k"), now: inspect.Vote{Addr: "m0"}},
-		"forbidden as before":               {before: forbids(0, "k"), now: forbids(0, "k"), denied: true},
-		"seen as before":                    {before: held(0, "a", time.Hour, noon), now: held(0, "a", time.Hour, noon)},
+		"still forbidden":                   {before: forbids(0, "k"), now: forbids(0, "k"), denied: true},
+		"still seen":                        {before: held(0, "a", time.Hour, noon), now: held(0, "a", time.Hour, noon)},
 	} {
 		b := testTable(2)
 		b.add("k", noon)
@@ -60,15 +60,15 @@ func TestRefusedKeysAreTriedAFewAtATime(t *testing.T) {
 		t.Errorf("%d of 4, %d of 10", len(some), len(all))
 	}
 	if !b.refusedBy(0, "k0") || b.refusedBy(1, "k0") {
-		t.Error("one master refuses, the other reports all of it")
+		t.Error("want a refusal by master 0 only")
 	}
 	b.vote(0, "k0", held(0, "a", time.Hour, noon), noon)
 	if left := b.refusedKeys(100); len(left) != 9 || len(b.refused) != 9 {
-		t.Errorf("one can be read: %d are left, %d are remembered", len(left), len(b.refused))
+		t.Errorf("one can be read: %d left, %d remembered", len(left), len(b.refused))
 	}
 }
 
-// While no server answers, a key stays known as unreadable: once it can be read, it is not new.
+// A key stays marked as unreadable while no server answers, so that it is not new when readable.
 func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		then inspect.Vote
@@ -83,7 +83,7 @@ func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
 		b.vote(0, "k", forbids(0, "k"), noon)
 		b.judge("k", noon)
 		if !b.denied["k"] {
-			t.Fatal("what may not be read is not known as such")
+			t.Fatal("a forbidden key is not marked as denied")
 		}
 		b.takeDenied(1, noon)
 		b.add("k", noon)

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// deaf is a way to a server; on the tracking connection nothing comes back any more once it is told so, and
-// no connection ends.
+// deaf is a proxy that drops all replies on the tracking connection while silent is set, without
+// closing the connection.
 type deaf struct {
 	*servertest.Redis
 	silent atomic.Bool
@@ -43,7 +43,7 @@ func newDeaf(t *testing.T, m *servertest.Redis) *deaf {
 				defer far.Close()
 				passOn(far, near, func(request []byte) bool {
 					if bytes.Contains(bytes.ToLower(request), []byte("tracking")) {
-						tracking.Store(!d.silent.Load()) // the next one is heard
+						tracking.Store(!d.silent.Load()) // a later tracking connection works
 					}
 					return true
 				})
@@ -57,7 +57,7 @@ func newDeaf(t *testing.T, m *servertest.Redis) *deaf {
 	return d
 }
 
-// passOn writes what it reads and what may pass.
+// passOn forwards the chunks that may pass.
 func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 	buffer := make([]byte, 1<<16)
 	for {
@@ -74,21 +74,21 @@ func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 	}
 }
 
-// A connection that was forgotten on its way, while the server answers on others, is made again; what was
-// missed is found.
+// A network can drop a connection silently while the server answers on others. The source reconnects
+// and finds the missed changes.
 func TestATrackingConnectionThatIsLostWithoutAWordIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	d := newDeaf(t, m)
 	cfg := pushConfig(d.Redis)
-	cfg.Timeout = 5 * time.Second // of its silence
+	cfg.Timeout = 5 * time.Second // of silence
 	v, _ := watch(t, cfg)
 	awaitPush(v)
 	set(t, m, "lock:a", "0", 0)
 	v.Await("pushed", holder(v, "lock:a", "0"))
 	d.silent.Store(true)
 	set(t, m, "lock:a", strconv.Itoa(1), 0)
-	v.Await("what was missed", holder(v, "lock:a", "1"))
+	v.Await("the missed change", holder(v, "lock:a", "1"))
 	set(t, m, "lock:a", "2", 0)
 	v.Await("pushed again", holder(v, "lock:a", "2"))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// movingSlot is a slot of a cluster on its way from one node to another: each has some of its keys.
+// movingSlot is a cluster slot in migration: each node has some of its keys.
 type movingSlot struct {
 	t            *testing.T
 	slot         int64
@@ -42,7 +42,7 @@ func (m *movingSlot) do(c *redis.Client, words ...any) {
 	}
 }
 
-// there does something with a key that is at the new node already.
+// there runs a command on a key that is already on the new node.
 func (m *movingSlot) there(words ...any) {
 	m.t.Helper()
 	ctx := context.Background()
@@ -55,9 +55,8 @@ func (m *movingSlot) there(words ...any) {
 	}
 }
 
-// Who was granted a lock is read where the lock has gone, and its place in the queue where that has not: it
-// waits for itself then, for all that can be seen. It holds, and does not begin to hold again when the
-// queue has come, too.
+// The lock has moved to the new node but its queue has not, so the new holder also shows as a waiter.
+// It must count as the holder only, and must not acquire again when the queue has moved too.
 func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.StartRedisCluster(t, 2)
@@ -68,12 +67,12 @@ func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	must.Succeed(t, c.Set(ctx, key, before, time.Minute).Err())
 	must.Succeed(t, c.ZAdd(ctx, queue, redis.Z{Score: float64(time.Now().UnixMicro()), Member: next}).Err())
 	w := observe(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}), key)
-	w.await("somebody waits", func(l *inspect.Lock) bool { return len(l.Waiters) == 1 && l.State == inspect.StateContended })
+	w.await("a waiter", func(l *inspect.Lock) bool { return len(l.Waiters) == 1 && l.State == inspect.StateContended })
 	m := migrate(t, slot, nodes[0], nodes[1])
 	m.do(m.from, "del", key)
 	m.there("set", key, next, "px", 60_000)
 	w.await("granted", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Name == inspect.Untrusted(next) })
-	w.await("it waits for nobody", func(l *inspect.Lock) bool {
+	w.await("no waiters", func(l *inspect.Lock) bool {
 		return l.State == inspect.StateHeld && len(l.Waiters) == 0 && l.Holders[0].BlockedBelow == 0
 	})
 	m.do(m.from, "zrem", queue, next)
@@ -90,7 +89,7 @@ func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
 	must.True(t, grants == 1, "granted", grants, "times", w.seen)
 }
 
-// watched is a lock that an Observer watches, and its events.
+// watched is a lock watched by an Observer, with its events.
 type watched struct {
 	t   *testing.T
 	id  inspect.ID

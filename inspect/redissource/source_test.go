@@ -37,7 +37,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 func config(masters []*servertest.Redis) redissource.Config {
 	cfg := redissource.Config{
-		Backend: "redis", Tick: 20 * time.Millisecond, Timeout: 30 * time.Second, // for a busy machine
+		Backend: "redis", Tick: 20 * time.Millisecond, Timeout: 30 * time.Second, // the machine may be busy
 		Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond, Duty: 1},
 	}
 	for _, m := range masters {
@@ -60,7 +60,7 @@ func once(t *testing.T, cfg redissource.Config) *sourcetest.View {
 	return sourcetest.Once(t, redissource.New(cfg))
 }
 
-// eachRedis is servertest.EachRedis on servers that are left empty.
+// eachRedis is servertest.EachRedis, and flushes the servers afterwards.
 func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.Redis)) {
 	t.Helper()
 	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) {
@@ -108,7 +108,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 				t.Fatalf("lock %+v", l)
 			}
 			if left := time.Until(l.Holders[0].ExpiresAt); left < 50*time.Second || left > time.Minute {
-				t.Errorf("runs out in %v", left)
+				t.Errorf("expires in %v", left)
 			}
 		}
 		one := once(t, cfg)
@@ -123,13 +123,13 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		for _, m := range masters[:3] {
 			set(t, m, key, "b", time.Minute)
 		}
-		v.Await("the new holder", func() bool { return v.Locks[key].Votes() == 3 && v.Locks[key].Holders[0].Name == "b" })
+		v.Await("a new holder", func() bool { return v.Locks[key].Votes() == 3 && v.Locks[key].Holders[0].Name == "b" })
 		set(t, masters[0], key, "c", time.Minute)
 		v.Await("split", state(v, key, inspect.StateSplit))
 		for _, m := range masters {
 			del(t, m, key)
 		}
-		v.Await("free, and still listed", state(v, key, inspect.StateFree))
+		v.Await("free but listed", state(v, key, inspect.StateFree))
 		for _, m := range masters {
 			set(t, m, key, "d", 6*time.Second)
 		}
@@ -159,7 +159,7 @@ func TestNewKeysAppearAndOthersDoNot(t *testing.T) {
 		for _, key := range []string{name + ":other", "lockscope:fence:{" + name + "}", "lock:hash:" + name} {
 			must.True(t, v.Locks[key] == nil, key, "is listed")
 		}
-		// The known lock becomes something else: that is foreign, not free.
+		// A known lock that becomes a list is foreign, not free.
 		del(t, masters[0], "lock:"+name)
 		c.RPush(ctx, "lock:"+name, "x")
 		v.Await("a wrong type", func() bool {
@@ -215,18 +215,18 @@ func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
 	for _, m := range masters[:3] {
 		set(t, m, "lock:a", "two", 0)
 	}
-	v.Await("a change on the others is seen meanwhile", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
+	v.Await("the change on the others", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
 	if took := time.Since(start); took > cfg.Timeout {
-		t.Errorf("held up for %v", took)
+		t.Errorf("the change was seen after %v", took)
 	}
-	v.Await("the paused one is down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })
+	v.Await("the paused master down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })
 	masters[3].Resume(t)
 	masters[4].Restart(t)
-	v.Await("both are back", func() bool {
+	v.Await("both masters back", func() bool {
 		l := v.Locks["lock:a"]
 		return l.Masters[3].Present && l.Masters[4].Up && !l.Masters[4].Present && v.Backend.State == inspect.Connected
 	})
-	v.Await("the restart is known", func() bool {
+	v.Await("the start time", func() bool {
 		return !v.Backend.Servers[4].StartedAt.IsZero() && time.Since(v.Backend.Servers[4].StartedAt) < sourcetest.Limit+5*time.Second
 	})
 	peek(v, func() {
@@ -261,12 +261,12 @@ func TestCredentials(t *testing.T) {
 		if b.State != inspect.Down || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, `user "default"`) {
 			t.Errorf("%s: %+v", name, b)
 		}
-		must.True(t, !strings.Contains(b.Error, "barley"), name, "the error tells the password", b.Error)
+		must.True(t, !strings.Contains(b.Error, "barley"), name, "the error contains the password", b.Error)
 	}
 	cfg := config([]*servertest.Redis{m})
 	cfg.Masters[0].Password = "sesame"
 	if b := once(t, cfg).Backend; b.State != inspect.Connected {
-		t.Errorf("right: %+v", b)
+		t.Errorf("the right password: %+v", b)
 	}
 }
 
@@ -292,15 +292,15 @@ func TestDeniedCommandsBlindOneFeature(t *testing.T) {
 		t.Errorf("unseen %+v", v.Backend.Unseen)
 	}
 	if s := v.Backend.Servers[0]; s.Role != "master" || s.Version == "" {
-		t.Errorf("HELLO tells it: %+v", s)
+		t.Errorf("role and version should come from HELLO: %+v", s)
 	}
 	cfg.Only = "lock:secret"
 	if l := once(t, cfg).Locks["lock:secret"]; l == nil || l.State != inspect.StateUnknown {
-		t.Errorf("a key that may not be read: %+v", l)
+		t.Errorf("an unreadable key: %+v", l)
 	}
 }
 
-// Who may not look for keys has not seen that there are none; one that is named is read all the same.
+// Without SCAN the list of keys is unknown. A named key is still read.
 func TestWithoutScanABackendIsDegraded(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -313,7 +313,7 @@ func TestWithoutScanABackendIsDegraded(t *testing.T) {
 	}
 	cfg.Only = "lock:a"
 	if v := once(t, cfg); v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
-		t.Errorf("named: %+v, %v", v.Backend, v.Describe())
+		t.Errorf("a named key: %+v, %v", v.Backend, v.Describe())
 	}
 }
 
@@ -332,19 +332,19 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		set(t, masters[0], "lock:"+name, "x", time.Minute)
 		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
-		// A renewal that moves the expiry by less than round trips do is pushed, or seen at a tick, and is not a change;
-		// what comes after them all shows that they were read.
+		// Renewals that move the expiry by less than a round trip are read but are no change. The keys
+		// that follow show when they have been read.
 		for i := range 20 {
 			must.Succeed(t, c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err())
 		}
 		for i := range 5 {
 			other := fmt.Sprintf("lock:%d:%s", i, name)
 			set(t, masters[0], other, "x", time.Minute)
-			v.Await("another", state(v, other, inspect.StateHeld))
+			v.Await("the next key", state(v, other, inspect.StateHeld))
 		}
 		peek(v, func() {
-			if v.Puts < 6 || v.Puts > 6+10 { // a few more on a machine that is busy: these look like renewals
-				t.Errorf("%d locks were put: a TTL that runs down is not a change", v.Puts)
+			if v.Puts < 6 || v.Puts > 6+10 { // on a busy machine, some reads look like renewals
+				t.Errorf("%d locks were put, want 6 to 16", v.Puts)
 			}
 		})
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// watchedRun is a run that watches over its own stalls, by a clock that the test moves, with lock:a read of
-// two masters.
+// watchedRun is a run with a clock that the test moves. It has read lock:a from two masters.
 type watchedRun struct {
 	*run
 	clock   time.Time
@@ -27,7 +26,7 @@ func newWatchedRun(t *testing.T) *watchedRun {
 	})
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	s.stall.Start(ended)() // no beats but those of the run
+	s.stall.Start(ended)() // only the run beats
 	w.run = s.newRun(t.Context(), func(u inspect.Update) { w.emitted = append(w.emitted, u) }, s.masters())
 	w.table.add("lock:a", noon)
 	for i := range w.masters {
@@ -41,7 +40,7 @@ func newWatchedRun(t *testing.T) *watchedRun {
 	return w
 }
 
-// answer of a master to what it was asked, now: that it has the key with a value, or with "" that it does not.
+// answer reports lock:a with that value, or absent for "", as a master's answer at the current time.
 func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted) {
 	vote := held(master, value, time.Hour, noon)
 	if value == "" {
@@ -53,7 +52,7 @@ func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted
 
 func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 	w := newWatchedRun(t)
-	w.clock = noon.Add(18 * time.Second) // it was paused while it waited for these
+	w.clock = noon.Add(18 * time.Second) // paused while waiting for these answers
 	w.answer(0, noon, "y")
 	w.answer(1, noon, "y")
 	w.flush(w.attend())
@@ -62,7 +61,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 		t.Fatalf("emitted %+v, want the gap first", w.emitted)
 	}
 	for _, u := range w.emitted {
-		must.Equal(t, len(u.Put), 0, "it shows the state of before")
+		must.Equal(t, len(u.Put), 0, "locks put from answers before the pause")
 	}
 	for _, p := range w.masters {
 		if !p.wanted["lock:a"] || p.down() {
@@ -80,7 +79,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 	}
 }
 
-// A vote is as old as its answer, however long that waits to be applied.
+// A vote dates from its answer, not from when it is applied.
 func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 	w := newWatchedRun(t)
 	answered := noon.Add(time.Second)
@@ -91,13 +90,12 @@ func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 	}
 }
 
-// What changed on a master while its tracking connection was lost is known to have changed after the last
-// time at which it was alive.
+// A change during a lost tracking connection happened after the last sign of life of that connection.
 func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 	w := newWatchedRun(t)
 	armed := func(after time.Duration, yes bool) {
 		w.clock = noon.Add(after)
-		w.attend() // as its heartbeat does, all the time
+		w.attend() // as the heartbeat does
 		for i := range w.masters {
 			w.push(pushState{master: i, armed: yes})
 		}
@@ -107,7 +105,7 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 	w.answer(1, noon, "x")
 	want := noon.Add(time.Hour - 3*time.Second)
 	for i := range w.masters {
-		w.masters[i].heard = want // when the last ping was sent that was answered
+		w.masters[i].heard = want // when the last answered ping was sent
 	}
 	armed(time.Hour, false)
 	armed(time.Hour+time.Second, true)
@@ -122,16 +120,16 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 	}
 }
 
-// A key that is pushed for the first time after a tracking connection was lost may have come while it was.
+// A key first pushed after a tracking connection was lost may have appeared during the loss.
 func TestAKeyThatCameWhileNothingWasPushedHasABound(t *testing.T) {
 	for name, tt := range map[string]struct {
-		rearmed, again time.Duration // after the begin of the last pass before; again: of one after it
+		rearmed, again time.Duration // after the start of the last pass; again is the start of a later pass
 		want           time.Time
 	}{
 		"lost":                    {rearmed: 20 * time.Second, want: noon},
-		"lost, and gone over":     {rearmed: 20 * time.Second, again: 21 * time.Second},
+		"lost, then scanned":      {rearmed: 20 * time.Second, again: 21 * time.Second},
 		"armed as the pass began": {rearmed: time.Millisecond},
-		"gone over, too early":    {rearmed: 20 * time.Second, again: 10 * time.Second, want: noon.Add(10 * time.Second)},
+		"scanned too early":       {rearmed: 20 * time.Second, again: 10 * time.Second, want: noon.Add(10 * time.Second)},
 	} {
 		w := newWatchedRun(t)
 		for i := range w.masters {

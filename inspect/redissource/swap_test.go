@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A server pushes no key when two of its databases change places. A key that is gone shows it, and all are read again.
+// SWAPDB pushes no keys. A missing key reveals it, and all keys are read again.
 func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -30,18 +30,18 @@ func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
 	cfg.Budget.ScanEvery = 100 * time.Millisecond
 	v, _ := watch(t, cfg)
 	awaitPush(v)
-	v.Await("as it was", func() bool { return holder(v, "lock:both", "first")() && state(v, "lock:gone", inspect.StateHeld)() })
-	set(t, m, "lock:marker", "x", 0) // is read after all that was to be read since it pushes
-	v.Await("nothing is left to read", state(v, "lock:marker", inspect.StateHeld))
+	v.Await("the original keys", func() bool { return holder(v, "lock:both", "first")() && state(v, "lock:gone", inspect.StateHeld)() })
+	set(t, m, "lock:marker", "x", 0) // is read after everything else
+	v.Await("all other reads done", state(v, "lock:marker", inspect.StateHeld))
 	must.Succeed(t, c.Do(ctx, "swapdb", 0, 1).Err())
-	v.Await("what the other database has", func() bool {
+	v.Await("the keys of the other database", func() bool {
 		return holder(v, "lock:both", "second")() && state(v, "lock:gone", inspect.StateFree)()
 	})
-	v.Await("a key that came with it", state(v, "lock:came", inspect.StateHeld))
+	v.Await("a key that only the other database had", state(v, "lock:came", inspect.StateHeld))
 	peek(v, func() {
-		must.True(t, v.Locks["lock:gone"].Masters[0].Unsure, "how it ended is known")
+		must.True(t, v.Locks["lock:gone"].Masters[0].Unsure, "the end of lock:gone is not marked as unsure")
 		if v.Locks["lock:both"].UnseenSince.IsZero() {
-			t.Error("its change is dated as of now")
+			t.Error("the change of lock:both has no bound")
 		}
 	})
 }

@@ -44,10 +44,10 @@ func TestAReplicaHasNoVote(t *testing.T) {
 		v := once(t, config(given))
 		l := v.Locks["lock:a"]
 		if l == nil || l.State != inspect.StateHeld || len(l.Masters) != 1 || l.Masters[0].Addr != m.Addr || l.Quorum != 1 || l.Kind != inspect.KindMutex {
-			t.Errorf("the replica's copy is a vote: %+v", l)
+			t.Errorf("the replica has a vote: %+v", l)
 		}
 		if why := unseenOf(v.Backend.Unseen, inspect.AspectVotes, replica.Addr); !strings.Contains(why, "replica of "+m.Addr) {
-			t.Errorf("it is not said: %+v", v.Backend.Unseen)
+			t.Errorf("the replica is not named: %+v", v.Backend.Unseen)
 		}
 		if len(v.Backend.Servers) != 2 || !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Addr == replica.Addr && s.Role == "replica" }) {
 			t.Errorf("servers %+v", v.Backend.Servers)
@@ -55,7 +55,7 @@ func TestAReplicaHasNoVote(t *testing.T) {
 	}
 	alone := once(t, config([]*servertest.Redis{replica}))
 	if l := alone.Locks["lock:a"]; l == nil || l.State != inspect.StateHeld || unseenOf(l.Unseen, inspect.AspectVotes, replica.Addr) == "" {
-		t.Errorf("a replica alone: %+v", l)
+		t.Errorf("only a replica: %+v", l)
 	}
 	v, _ := watch(t, config([]*servertest.Redis{m, replica}))
 	v.Await("one vote", func() bool {
@@ -63,7 +63,7 @@ func TestAReplicaHasNoVote(t *testing.T) {
 		return l != nil && len(l.Masters) == 1 && l.State == inspect.StateHeld
 	})
 	must.Succeed(t, client(t, replica).ReplicaOf(t.Context(), "no", "one").Err())
-	v.Await("two, once it is a master", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
+	v.Await("two votes after the promotion", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
 }
 
 func TestOneNodeOfAClusterSaysSo(t *testing.T) {
@@ -83,7 +83,7 @@ func TestOneNodeOfAClusterSaysSo(t *testing.T) {
 	mine, theirs := keys[nodes[0].Addr], keys[nodes[1].Addr]
 	v := once(t, config(nodes[:1]))
 	if why := unseenOf(v.Backend.Unseen, inspect.AspectLocks, nodes[0].Addr); !strings.Contains(why, "redis+cluster://"+nodes[0].Addr) {
-		t.Errorf("it is not said: %+v", v.Backend.Unseen)
+		t.Errorf("the cluster is not named: %+v", v.Backend.Unseen)
 	}
 	if !v.Backend.Servers[0].Cluster || v.Locks[mine] == nil || v.Locks[mine].State != inspect.StateHeld || v.Locks[theirs] != nil {
 		t.Errorf("%+v, %v", v.Backend, v.Describe())
@@ -96,7 +96,7 @@ func TestOneNodeOfAClusterSaysSo(t *testing.T) {
 	before := commands(t, nodes[0])
 	once(t, cfg)
 	if after := commands(t, nodes[0]); after["memory|usage"] != before["memory|usage"] || after["type"] != before["type"] {
-		t.Error("a key that is elsewhere is asked about further")
+		t.Error("the key of another node got more requests")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	}
 	cfg.Masters[0].SentinelPassword = ""
 	if b := once(t, cfg).Backend; b.State != inspect.Down || !strings.Contains(b.Error, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") {
-		t.Errorf("without its password: %s", b.Error)
+		t.Errorf("without the sentinel's password: %s", b.Error)
 	}
 	cfg.Masters[0].SentinelPassword, cfg.Masters[0].MasterName = "sesame", "yourmaster"
 	if b := once(t, cfg).Backend; b.State != inspect.Down || !strings.Contains(b.Error, `knows no master named "yourmaster"`) || strings.Contains(b.Error, "nil") {
@@ -124,17 +124,17 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))
 	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
 	master.Kill(t)
-	w.Await("down, by its own name", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
-	w.Await("the other", func() bool {
+	w.Await("down, with the master's address", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
+	w.Await("the promoted replica", func() bool {
 		s, l := w.Backend.Servers[0], w.Locks["lock:a"]
 		return s.Addr == replica.Addr && s.State == inspect.ServerUp && s.Role == "master" && l.State == inspect.StateHeld && l.Masters[0].Addr == replica.Addr
 	})
 	awaitPush(w)
 	set(t, replica, "lock:a", "z", 0)
-	w.Await("what it holds now", holder(w, "lock:a", "z"))
+	w.Await("the new master's key", holder(w, "lock:a", "z"))
 }
 
-// TestAMasterThatLostAKeyIsTellable: by the time when it was last seen there.
+// LastPresent shows which master lost the key.
 func TestAMasterThatLostAKeyIsTellable(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

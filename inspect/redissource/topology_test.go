@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// If a busy node does not answer, the next one is asked.
+// If a node does not answer, the next one is asked.
 func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	must.Succeed(t, err)
@@ -21,6 +21,6 @@ func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
 	busy := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: time.Millisecond, Now: time.Now})
 	defer busy.Close()
 	if _, err := readTopology(t.Context(), []*node.Master{busy, busy}); err == nil || strings.Count(err.Error(), "master "+addr) != 2 {
-		t.Errorf("%v does not name both", err)
+		t.Errorf("%v does not name both nodes", err)
 	}
 }

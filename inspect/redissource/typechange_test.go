@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// before does something before each of a reading's round trips.
+// before is called before each round trip of a read.
 type before func()
 
 func (before) DialHook(next redis.DialHook) redis.DialHook {
@@ -31,8 +31,8 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return func(ctx context.Context, cmds []redis.Cmder) error { b(); return next(ctx, cmds) }
 }
 
-// One lock gives way to another of another type under the same name while it is read, once or again and
-// again: it is never free, nor no lock, and held only by one of the two.
+// While a lock is read, a lock of another type replaces it, once or at each round trip. The key is
+// never free or foreign, and its holder is one of the two.
 func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

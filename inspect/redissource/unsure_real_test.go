@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// evicting is a master whose memory is limited, with a lock, and a view of it by a user that one command is
-// refused to ("" for none).
+// evicting starts a master with limited memory and a lock, watched by a user without the denied
+// command ("" denies none).
 func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...any), held func(key, value string), seen func(key string) inspect.Vote) {
 	t.Helper()
 	m := servertest.StartRedis(t)
@@ -31,10 +31,10 @@ func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...a
 	}
 	set(t, m, "lock:a", "x", time.Hour)
 	cfg := pushConfig(m)
-	cfg.Tick = 20 * time.Millisecond // where it does not push
+	cfg.Tick = 20 * time.Millisecond // for the case that is polled
 	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	v, _ := watch(t, cfg)
-	v.Await("its limit", func() bool {
+	v.Await("the memory limit", func() bool {
 		return v.Backend != nil && len(v.Backend.Servers) == 1 && v.Backend.Servers[0].Evicts() && (v.Backend.Mode == inspect.ModePush) == (denied == "")
 	})
 	held = func(key, value string) {
@@ -56,7 +56,7 @@ func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...a
 	}
 }
 
-// How a key ended is unknown on a master that evicts, or may.
+// How a key ended is unknown on a master that may have evicted it.
 func TestAnEndOnAnEvictingMasterIsUnsure(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A key that another holds by the next reading was handed over, unless its master may have deleted it before.
+// A key with a new holder was handed over, unless the master may have evicted it first.
 func TestARetakenKeyMayBeUnsure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limit int64
@@ -42,12 +42,12 @@ func TestARetakenKeyMayBeUnsure(t *testing.T) {
 		w.answer(0, w.clock, tt.value)
 		w.flush(w.attend())
 		if w.table.entries["lock:a"].votes[0].Unsure {
-			t.Errorf("%s: said again of the new holder", name)
+			t.Errorf("%s: the new holder is unsure too", name)
 		}
 	}
 }
 
-// limited is the status of a master with a limit of memory, which evicts; of one that does not tell: -1.
+// limited is the status of a master that evicts above maxMemory; -1 is one that denies INFO.
 func limited(maxMemory int64) node.Status {
 	if maxMemory < 0 {
 		return node.Status{}
@@ -55,7 +55,7 @@ func limited(maxMemory int64) node.Status {
 	return node.Status{Reported: true, Server: inspect.Server{MaxMemory: maxMemory, EvictionPolicy: "allkeys-lru"}}
 }
 
-// After a flush of any database it is unknown how a key ended, until the key was read again.
+// After a flush of any database it is unknown how a key ended, until the key is read again.
 func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	flush := func(w *watchedRun) { w.masters[0].inbox.addAll(); w.read() }
 	read := func(value inspect.Untrusted) func(*watchedRun) {
@@ -86,16 +86,16 @@ func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	}
 }
 
-// If keys are missing from a count without pushed ends, all are read again; how they ended is unknown.
+// A key missing from a count without a push is read again, and how it ended is unknown.
 func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pushed, read, polled bool
 		want                 bool
 	}{
-		"nobody pushed it":     {want: true},
-		"it was pushed":        {pushed: true},
-		"it was read since":    {read: true},
-		"the master is polled": {polled: true},
+		"not pushed": {want: true},
+		"pushed":     {pushed: true},
+		"read since": {read: true},
+		"polled":     {polled: true},
 	} {
 		w := newWatchedRun(t)
 		p := w.masters[0]
@@ -116,13 +116,13 @@ func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 			w.answer(0, w.clock, "x")
 		}
 		w.counted(counted{gone: []string{"lock:a"}, asked: asked})
-		must.True(t, p.wanted["lock:a"], name, "it is not read again")
+		must.True(t, p.wanted["lock:a"], name, "not read again")
 		w.answer(0, w.clock, "")
 		must.Equal(t, w.table.entries["lock:a"].votes[0].Unsure, tt.want, name, "unsure")
 	}
 }
 
-// Of several holders one may be back after the key was evicted: the others did not give it up.
+// After an eviction, one of several holders may be back. The others did not release the lock.
 func TestAKeyIsReplacedWhereAHolderIsGone(t *testing.T) {
 	claims := func(words string) *inspect.Vote {
 		v := &inspect.Vote{Up: true, Present: true, Held: &recipe.Record{}}
@@ -151,6 +151,6 @@ func TestAKeyIsReplacedWhereAHolderIsGone(t *testing.T) {
 	}
 	x := held(0, "x", time.Hour, noon)
 	if !replaced(&x, claims("x")) || !replaced(claims("x"), &x) || replaced(claims(""), &x) || replaced(&x, &x) {
-		t.Error("a plain key, and another")
+		t.Error("a plain key and a record")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// line is one of a server's list.
+// line is one line of CLIENT LIST.
 func line(addr, name string) string {
 	return fmt.Sprintf("id=7 addr=%s laddr=10.0.0.1:6379 fd=8 name=%s age=3 idle=0 flags=N db=0 cmd=get user=default resp=2\n", addr, name)
 }
@@ -40,12 +40,12 @@ func TestParseClients(t *testing.T) {
 		"a host and a socket":      {line("10.0.0.2:5000", "web-1") + line("/run/redis.sock:0", "web-1"), Clients{"web-1": {}}},
 		"a zone of text":           {line("[fe80::1%\x1b[31m]:5000", "web-1"), Clients{"web-1": {}}},
 		"a name is not an address": {line("web-1", "web-1"), Clients{"web-1": {}}},
-		"a field stands twice":     {line("10.0.0.2:5000", "web-1 addr=10.0.0.9:1"), nil},
-		"a name stands twice":      {line("10.0.0.2:5000", "web-1 name=other"), nil},
-		"a blank in a name":        {line("10.0.0.2:5000", "web 1"), nil},
-		"a line's end in it":       {line("10.0.0.2:5000", "web\n1"), nil},
+		"a field occurs twice":     {line("10.0.0.2:5000", "web-1 addr=10.0.0.9:1"), nil},
+		"a name occurs twice":      {line("10.0.0.2:5000", "web-1 name=other"), nil},
+		"a space in a name":        {line("10.0.0.2:5000", "web 1"), nil},
+		"a newline in a name":      {line("10.0.0.2:5000", "web\n1"), nil},
 		"no address":               {"id=7 name=web-1\n", nil},
-		"no list":                  {"a server that answers something else", nil},
+		"not a list":               {"a server that answers something else", nil},
 		"one bad line of three":    {line("10.0.0.2:5000", "web-1") + "\n" + line("10.0.0.2:5001", "web-1"), nil},
 		"too many":                 {strings.Repeat(line("10.0.0.2:5000", ""), 2*maxClients+1), nil},
 	} {
@@ -70,7 +70,7 @@ func FuzzParseClients(f *testing.F) {
 			host, err := netip.ParseAddr(from.Host)
 			at, err2 := netip.ParseAddrPort(from.Client)
 			if err != nil || from.Client != from.Host && (err2 != nil || at.Addr() != host) {
-				t.Errorf("%q is from %q", name, from)
+				t.Errorf("%q is at %q", name, from)
 			}
 		}
 	})
@@ -83,17 +83,17 @@ func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
 		contender inspect.Contender
 		want      string
 	}{
-		"its value":                {inspect.Contender{Name: "token"}, "10.0.0.2:1"},
-		"its label":                {inspect.Contender{Name: "x", Owner: inspect.Owner{Label: "label"}}, "10.0.0.3:1"},
-		"its library":              {inspect.Contender{Name: uuid + ":1", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid, Thread: "1"}}}, "10.0.0.2:2"},
-		"one name for two":         {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "token"}}, "10.0.0.2:1"},
-		"two names of one host":    {inspect.Contender{Name: "token", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid}}}, "10.0.0.2"},
-		"two names of two hosts":   {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "label"}}, ""},
-		"several connections":      {inspect.Contender{Name: "busy"}, "10.0.0.2"},
-		"nobody":                   {inspect.Contender{Name: "other"}, ""},
-		"no name":                  {inspect.Contender{}, ""},
-		"a part of its value":      {inspect.Contender{Name: "token:1"}, ""},
-		"the beginning of a value": {inspect.Contender{Name: "token", Special: inspect.Special{Digest: "sha256:00"}}, ""},
+		"its value":               {inspect.Contender{Name: "token"}, "10.0.0.2:1"},
+		"its label":               {inspect.Contender{Name: "x", Owner: inspect.Owner{Label: "label"}}, "10.0.0.3:1"},
+		"its library":             {inspect.Contender{Name: uuid + ":1", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid, Thread: "1"}}}, "10.0.0.2:2"},
+		"the same name and label": {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "token"}}, "10.0.0.2:1"},
+		"two names of one host":   {inspect.Contender{Name: "token", Owner: inspect.Owner{Process: inspect.Process{LibraryID: uuid}}}, "10.0.0.2"},
+		"two names of two hosts":  {inspect.Contender{Name: "token", Owner: inspect.Owner{Label: "label"}}, ""},
+		"several connections":     {inspect.Contender{Name: "busy"}, "10.0.0.2"},
+		"nobody":                  {inspect.Contender{Name: "other"}, ""},
+		"no name":                 {inspect.Contender{}, ""},
+		"a name within the value": {inspect.Contender{Name: "token:1"}, ""},
+		"a truncated value":       {inspect.Contender{Name: "token", Special: inspect.Special{Digest: "sha256:00"}}, ""},
 	} {
 		must.Equal(t, list.Of(&c.contender).Client, c.want, what)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A server that tells its clock by neither TIME nor INFO is not asked for it with each reading, which it
-// would log: only with its status, by which a right that was given shows.
+// Servers log refused commands. If both TIME and INFO are refused, only the status asks for the clock
+// again, which also notices a granted right.
 func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ctx, admin := t.Context(), redis.NewClient(&redis.Options{Addr: server.Addr})
@@ -53,10 +53,10 @@ func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
 		must.True(t, m.clock.unknown.Load() != nil, "the clock is known")
 	}
 	if n := refused() - before; n > 0 {
-		t.Errorf("%d more questions were refused", n)
+		t.Errorf("%d more commands were refused", n)
 	}
 	grant("-time")
 	must.Have(m.ReadStatus(ctx))(t)
 	read()
-	must.True(t, m.clock.unknown.Load() == nil, "INFO tells it by now", m.clock.unknown.Load())
+	must.True(t, m.clock.unknown.Load() == nil, "the clock is unknown after INFO was granted", m.clock.unknown.Load())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// clockUser creates a user without a right, if one is denied. The client is the administrator's.
+// clockUser creates a user with all rights except the denied rule. The client is the administrator's.
 func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
 	t.Helper()
 	admin := server.Client(t)
@@ -30,7 +30,7 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
 		must.Succeed(t, admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err())
 	}
-	for infoFieldOf(t, admin, "cluster_state") != "ok" { // nothing tells of it
+	for infoFieldOf(t, admin, "cluster_state") != "ok" { // no event reports it
 		time.Sleep(10 * time.Millisecond)
 	}
 	how := Settings{Timeout: 30 * time.Second, Now: time.Now}
@@ -41,7 +41,7 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 	return m
 }
 
-// datedByScores creates three locks whose contenders the server's clock dates, for an hour more.
+// datedByScores creates three locks with contenders that expire in an hour by the server's clock.
 func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Helper()
 	now := must.Have(admin.Time(t.Context()).Result())(t)
@@ -68,8 +68,7 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	return []string{"lock:a", "fair", "symfony"}
 }
 
-// A server's clock is set back after it reported its time. Contenders heard from since then still
-// wait or hold.
+// The server's clock is set back after we read it. Contenders with newer heartbeats are still alive.
 func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cluster bool
@@ -83,7 +82,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 			}
 			server, clock := servertest.StartRedisWithClock(t, args...)
 			admin, options := clockUser(t, server, "")
-			claims := []int{2, 2, 1} // per key, read alone: each reading needs its own clock
+			claims := []int{2, 2, 1} // by key; a separate Master reads each, so that each must read the clock
 			var readers []*Master
 			for range claims {
 				m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
@@ -91,7 +90,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 				if tt.cluster {
 					m = onlyNode(t, admin, options)
 				}
-				m.typed.patient = true // what looks dead is read again
+				m.typed.patient = true // reads again what looks dead
 				must.Have(m.ReadStatus(t.Context()))(t)
 				readers = append(readers, m)
 			}
@@ -107,7 +106,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 	}
 }
 
-// Servers log refused commands, so TIME is requested with the status only.
+// Servers log refused commands, so only the status asks for TIME.
 func TestARefusedClockIsAskedForNoMore(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, options := clockUser(t, server, "-time")

@@ -28,10 +28,10 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 		for n := range 2 {
 			votes, err := m.Votes(t.Context(), []string{key})
 			if err != nil || !votes[0].Up || !votes[0].Present || votes[0].Foreign || votes[0].Value != "" {
-				t.Errorf("known as %s, reading %d: %+v, %v", kind, n, votes, err)
+				t.Errorf("known as %s, read %d: %+v, %v", kind, n, votes, err)
 			}
 		}
-		must.Equal(t, m.typed.shape(key).kind, recipe.TypeString, "known as … still")
+		must.Equal(t, m.typed.shape(key).kind, recipe.TypeString, "remembered type")
 	}
 	must.Succeed(t, c.Del(t.Context(), key).Err())
 	must.Succeed(t, c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err())
@@ -47,8 +47,8 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 	}
 }
 
-// Another permitted command may tell an empty string from no key; otherwise it is unknown, and the
-// missing right is named.
+// Without EXISTS, TYPE or PTTL may still distinguish an empty string from a missing key. Otherwise
+// the vote is unknown and the missing right is named.
 func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -85,7 +85,7 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 	}
 }
 
-// A client that takes a key between two commands holds it; no client is called "".
+// A key acquired between two commands of a read never gets an empty holder.
 func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -134,7 +134,7 @@ func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
 	}
 }
 
-// endsBetween ends a key between two commands of one read.
+// endsBetween calls end between two commands of one read.
 type endsBetween struct {
 	servertest.Hook
 	end        func()

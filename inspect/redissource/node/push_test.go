@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A master may push as many keys as the burst of the rate lets through, and then as many as the rate.
+// A master may push a burst of keys, and then as many as the rate allows.
 func TestTooManyPushesAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		first, then int // keys, a second apart

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// writes are commands that change something, or tell more than a reader needs.
+// writes are commands that change something or reveal more than a reader needs.
 var writes = [][]any{
 	{"set", "lock:a", "two"},
 	{"SET", "lock:a", "two"},
@@ -81,7 +81,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	}
 	dedicated := client.(*redis.Client).Conn()
 	defer dedicated.Close()
-	must.Be(t, dedicated.Set(ctx, "lock:a", "two", 0).Err(), ErrRefused, "on a connection of its own")
+	must.Be(t, dedicated.Set(ctx, "lock:a", "two", 0).Err(), ErrRefused, "on a dedicated connection")
 }
 
 func TestGlob(t *testing.T) {
@@ -112,7 +112,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// FuzzGlob compares with path.Match where the two languages agree: no classes, no slashes, no escapes.
+// FuzzGlob compares with path.Match, but not on classes, slashes and escapes, where they differ.
 func FuzzGlob(f *testing.F) {
 	f.Add("*lock*", "my:lock")
 	f.Add("*[lL][oO]*", "oLOl")
@@ -121,13 +121,13 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, key string) {
 		got := text.Glob(pattern, key)
 		if NewMatcher([]string{pattern}, nil).Any(key) != got {
-			t.Errorf("a matcher of %q and glob differ on %q", pattern, key)
+			t.Errorf("NewMatcher(%q) and Glob differ on %q", pattern, key)
 		}
 		if strings.ContainsAny(pattern+key, `[]\/`) || strings.ContainsFunc(pattern+key, func(r rune) bool { return r >= 0x80 }) {
 			return
 		}
 		if want, err := path.Match(pattern, key); err == nil && got != want {
-			t.Errorf("glob(%q, %q) = %v", pattern, key, got)
+			t.Errorf("Glob(%q, %q) = %v", pattern, key, got)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/text"
 )
 
-// How many keys one SCAN looks at: the fewest while others are there who wait for it, unless it is said.
+// SCAN uses a small count while other clients may be waiting, unless one is configured.
 func TestCountOfOneScan(t *testing.T) {
 	for name, tt := range map[string]struct {
 		count int
@@ -17,11 +17,11 @@ func TestCountOfOneScan(t *testing.T) {
 		after time.Duration // a pause
 		want  int
 	}{
-		"in the course of watching":            {want: 50},
-		"after a long pause":                   {after: 200 * time.Millisecond, want: 1000},
-		"between long pauses":                  {rests: true, want: 1000},
-		"as many as is said":                   {count: 7, want: 7},
-		"as many as is said, and no more ever": {count: 7, rests: true, want: 7},
+		"while watching":                  {want: 50},
+		"after a long pause":              {after: 200 * time.Millisecond, want: 1000},
+		"between long pauses":             {rests: true, want: 1000},
+		"configured":                      {count: 7, want: 7},
+		"configured, between long pauses": {count: 7, rests: true, want: 7},
 	} {
 		s := NewScanner(nil, nil, Matcher{}, ScanLimits{Count: tt.count}, func() bool { return tt.rests })
 		s.rested = tt.after
@@ -31,7 +31,7 @@ func TestCountOfOneScan(t *testing.T) {
 	}
 }
 
-// A pause counts the time that the server needed for its quickest answer of late, and has a bound.
+// A pause depends on the server's quickest recent answer, and has a maximum.
 func TestPausesBetweenScans(t *testing.T) {
 	const ms = time.Millisecond
 	late := []time.Duration{700 * ms, 800 * ms, 900 * ms, 700 * ms, 1 * ms, 900 * ms, 800 * ms}
@@ -42,16 +42,16 @@ func TestPausesBetweenScans(t *testing.T) {
 		rests  bool
 		want   time.Duration
 	}{
-		"a server nearby":                       {took: []time.Duration{1 * ms}, want: 2090 * time.Microsecond},
-		"a reader that waits for a processor":   {took: late, want: 2090 * time.Microsecond},
-		"a server that needs 10 ms":             {took: []time.Duration{11 * ms, 700 * ms}, want: 190 * ms},
-		"a command":                             {limits: ScanLimits{Duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
-		"a very slow server, the first look":    {took: []time.Duration{800 * ms}, want: time.Second},
-		"a very slow server, later":             {took: []time.Duration{800 * ms}, passes: 1, want: 5 * time.Second},
-		"a very slow server, while it pushes":   {took: []time.Duration{800 * ms}, passes: 1, rests: true, want: 5 * time.Second},
-		"after the first look":                  {took: []time.Duration{1 * ms}, passes: 1, want: 100 * ms},
-		"while the master pushes":               {took: []time.Duration{1 * ms}, passes: 1, rests: true, want: 2500 * ms},
-		"no budget, however slow the server is": {limits: ScanLimits{Unlimited: true}, took: []time.Duration{800 * ms}},
+		"a server nearby":                {took: []time.Duration{1 * ms}, want: 2090 * time.Microsecond},
+		"a reader short of CPU":          {took: late, want: 2090 * time.Microsecond},
+		"a server that needs 10 ms":      {took: []time.Duration{11 * ms, 700 * ms}, want: 190 * ms},
+		"a command":                      {limits: ScanLimits{Duty: 0.25}, took: []time.Duration{11 * ms}, want: 30 * ms},
+		"a very slow server, first pass": {took: []time.Duration{800 * ms}, want: time.Second},
+		"a very slow server, later pass": {took: []time.Duration{800 * ms}, passes: 1, want: 5 * time.Second},
+		"a very slow server that pushes": {took: []time.Duration{800 * ms}, passes: 1, rests: true, want: 5 * time.Second},
+		"after the first pass":           {took: []time.Duration{1 * ms}, passes: 1, want: 100 * ms},
+		"while the master pushes":        {took: []time.Duration{1 * ms}, passes: 1, rests: true, want: 2500 * ms},
+		"a very slow server, unlimited":  {limits: ScanLimits{Unlimited: true}, took: []time.Duration{800 * ms}},
 	} {
 		m := &Master{}
 		m.took(1 * ms)
@@ -88,7 +88,7 @@ func TestPrefixesDoNotOverlap(t *testing.T) {
 	must.Same(t, Prefixes([]string{"*"}), []string{""}, "every key")
 }
 
-// FuzzPrefixes: whatever a pattern matches begins with a prefix.
+// FuzzPrefixes checks that every match of a pattern begins with its prefix.
 func FuzzPrefixes(f *testing.F) {
 	f.Add("lock:*", "lock:a")
 	f.Add(`l\ock[`, "lock[")

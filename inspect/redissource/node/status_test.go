@@ -13,10 +13,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// first is an instant of the tests' clocks.
 var first = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// info is a status of an INFO of some lines.
+// info parses these lines of an INFO reply.
 func info(lines ...string) (st Status) {
 	st.readInfo("# Section\r\n"+strings.Join(lines, "\r\n")+"\r\n", first)
 	return st
@@ -30,17 +29,17 @@ func TestReadInfoTakesWhatItKnows(t *testing.T) {
 	}
 	if st := info("run_id:\x1b[31m", "uptime_in_seconds:-1", "maxmemory:many", "maxmemory_policy:ALL keys", "role:king"); st.RunID != "" ||
 		!st.StartedAt.IsZero() || st.MaxMemory != 0 || st.EvictionPolicy != "" || st.Role != "" || st.Persistence != "" {
-		t.Errorf("text that is not a fact: %+v", st)
+		t.Errorf("invalid values: %+v", st)
 	}
 	for want, lines := range map[string][]string{
-		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far: that says nothing of the next
+		"":    {"aof_enabled:0", "rdb_last_bgsave_time_sec:-1", "rdb_saves:0"}, // none so far, which does not rule out a later one
 		"rdb": {"aof_enabled:0", "rdb_last_bgsave_time_sec:0", "rdb_saves:0"},
 	} {
 		must.Equal(t, info(lines...).Persistence, want, lines)
 	}
 }
 
-// As Valkey 8.1 says it, with the version of Redis that it is compatible with.
+// Valkey 8.1 also reports the Redis version that it is compatible with.
 func TestAValkeyServerIsKnown(t *testing.T) {
 	st := info("redis_version:7.2.4", "server_name:valkey", "valkey_version:8.1.1", "server_mode:cluster", "role:master")
 	if st.Version != "8.1.1" || !st.Cluster || st.Role != "master" {
@@ -56,7 +55,7 @@ func TestABrokenConnectionIsCalledThat(t *testing.T) {
 	}
 }
 
-// INFO has the replicas that are connected, and min_slaves_good_slaves only where min-replicas-to-write is set.
+// INFO has min_slaves_good_slaves only if min-replicas-to-write is set.
 func TestReplicasOfAMaster(t *testing.T) {
 	for _, tt := range []struct {
 		info     string
@@ -79,7 +78,7 @@ func TestReplicasOfAMaster(t *testing.T) {
 func TestStatusTextIsNotTrusted(t *testing.T) {
 	must.Equal(t, roleName("\x1b[31mmaster", "slave"), "replica", "role")
 	if st := info("role:active-replica", "master_host:10.0.0.2", "master_port:6379"); st.Role != RoleActive || st.Master != "10.0.0.2:6379" {
-		t.Errorf("KeyDB's: %+v", st)
+		t.Errorf("KeyDB: %+v", st)
 	}
 	must.Equal(t, infoField("# Server\r\nuptime_in_seconds:12\r\n", "uptime_in_seconds"), "12", "field")
 }
@@ -91,7 +90,7 @@ func TestDatabasesWithKeysAreRead(t *testing.T) {
 	}
 }
 
-// Each letter is the server that a connection reached.
+// Each letter is the server that one connection reached.
 func TestServersThatTakeTurnsAreSeveral(t *testing.T) {
 	for met, several := range map[string]bool{
 		"aa": false, "ab": false, "aaabbb": false, "abc": false, // restarts and failovers

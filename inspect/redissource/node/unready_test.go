@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A server that tells of itself while it refuses every key, as it does while it loads its data or has lost
-// its master, is not up.
+// A server that answers INFO but refuses every key is not up: it may be loading its data, or have
+// lost its master.
 func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
@@ -31,15 +31,15 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 	must.Have(m.ReadStatus(ctx))(t)
 	loseMaster(t, admin)
 	if _, err := m.Votes(ctx, []string{"lock:a"}); !redisreply.Starts(err, "MASTERDOWN") {
-		t.Fatal("it has its master:", err)
+		t.Fatal("keys are not refused:", err)
 	}
 	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
 }
 
-// Redis before 7, and proxies, answer PING while all keys are refused: such a server is down for good, not up
-// and down by turns.
+// Redis before 7 and some proxies answer PING while all keys are refused. The server must stay down
+// instead of flapping.
 func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
@@ -50,18 +50,18 @@ func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
 	must.Have(m.ReadStatus(ctx))(t)
 	loseMaster(t, admin)
 	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
-		t.Fatal("PING is not answered:", err)
+		t.Fatal("PING failed:", err)
 	}
 	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
 	must.Succeed(t, admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err())
 	if st, err := m.ReadStatus(ctx); err != nil || st.Role != RoleReplica {
-		t.Errorf("it shows what it has: %v, %+v", err, st)
+		t.Errorf("serving stale data: %v, %+v", err, st)
 	}
 }
 
-// answeringPing is the address of a proxy before a server, that answers PING on its own where the server does not.
+// answeringPing starts a proxy that answers PING when the server refuses it, and returns its address.
 func answeringPing(t *testing.T, server string) string {
 	t.Helper()
 	listener := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -100,7 +100,7 @@ func answeringPing(t *testing.T, server string) string {
 	return listener.Addr().String()
 }
 
-// forward passes on what it reads, as it is made.
+// forward copies from one connection to another through made.
 func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
 	buffer := make([]byte, 1<<16)
 	for {
@@ -114,8 +114,8 @@ func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
 	}
 }
 
-// It answers CLIENT TRACKING, and ends the connection with the first ping: it pushes nothing, and that is not
-// tried without end.
+// The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report that it
+// pushes, and must wait before it tries again.
 func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -126,17 +126,17 @@ func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
 	p := &Pusher{Master: m, Heard: func(time.Time) {}, Prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.Run(ctx, func(yes bool, _ *inspect.Unseen) {
-		must.True(t, !yes, "it is said to push")
+		must.True(t, !yes, "reported as pushing")
 		if ended++; ended == 3 {
 			cancel()
 		}
 	})
 	if took := time.Since(began); took < 3*RetryEvery/2 {
-		t.Errorf("three connections within %v", took)
+		t.Errorf("three attempts within %v", took)
 	}
 }
 
-// An error to PING alone is a sign of life; an error after which the server answers nothing is not.
+// An error that affects only PING is a sign of life.
 func TestWhatRefusesPingAlone(t *testing.T) {
 	for said, want := range map[string]bool{
 		"MISCONF Errors writing to the AOF file: No space left on device":         true,
@@ -152,18 +152,18 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 		must.Equal(t, refusesPing(proto(said)), want, said)
 	}
 	if refusesPing(nil) || refusesPing(io.EOF) {
-		t.Error("no reply refuses nothing")
+		t.Error("a missing reply counts as a refused PING")
 	}
 	p := &Pusher{Master: &Master{now: time.Now}}
-	must.True(t, !p.answered(), "an answer to no ping")
+	must.True(t, !p.answered(), "an answer without a ping")
 	sent, heard := time.Now(), time.Time{}
 	p.Heard, p.pinged = func(asked time.Time) { heard = asked }, sent
 	if !p.answered() || !heard.Equal(sent) || p.answered() {
-		t.Errorf("the ping was answered, heard %v", heard)
+		t.Errorf("after the answer, heard %v, want the time of the ping, once", heard)
 	}
 }
 
-// loseMaster makes a server the replica of one that is not there, and so refuse all that asks for data.
+// loseMaster makes a server the replica of an address without a server, so that it refuses all keys.
 func loseMaster(t *testing.T, admin *redis.Client) {
 	t.Helper()
 	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -174,8 +174,7 @@ func loseMaster(t *testing.T, admin *redis.Client) {
 	}
 }
 
-// A server that refuses what a connection begins with has answered nothing: not that there is no key, nor
-// what time it is. A user is disabled, or its password changed, while we look.
+// A connection refused at the handshake yields no facts, not even that a key is absent.
 func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 	server := servertest.StartRedis(t, "--databases", "1")
 	ctx := context.Background()
@@ -201,14 +200,15 @@ func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 				t.Errorf("the key was read: %+v", votes)
 			}
 			if st, err := m.ReadStatus(ctx); err == nil {
-				t.Errorf("the server reported of itself: %+v", st)
+				t.Errorf("the status was read: %+v", st)
 			}
-			must.True(t, m.readRole(ctx, &Status{}) != nil, "it reported its role")
+			must.True(t, m.readRole(ctx, &Status{}) != nil, "the role was read")
 		})
 	}
 }
 
-// Requests share a client: the one that finds it broken throws it away, and the others say why, not that it was closed.
+// The request that finds the shared client broken drops it. The others report that cause, not a
+// closed client.
 func TestARequestOnAClientThatWasThrownAwaySaysWhy(t *testing.T) {
 	m := New("a:1", redis.UniversalOptions{Addrs: []string{"a:1"}}, Settings{Timeout: time.Second, Now: time.Now})
 	client := func() *redis.Client { return newClient(m.options, readOnly{&m.sent}) }
@@ -226,7 +226,7 @@ func TestARequestOnAClientThatWasThrownAwaySaysWhy(t *testing.T) {
 	}
 	m.client = second
 	if got := m.drop(second, broken); !errors.Is(got, broken) || m.client != nil {
-		t.Errorf("the next client: %v", got)
+		t.Errorf("a second client: %v", got)
 	}
-	must.Be(t, m.drop(second, closed), broken, "the next client, closed")
+	must.Be(t, m.drop(second, closed), broken, "a second client, closed")
 }

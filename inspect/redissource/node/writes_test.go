@@ -17,42 +17,42 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// The report about writes is true: the writes that locks need were tried on the server.
+// Real writes confirm the reported refusal.
 func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		does []string
 		want inspect.WriteRefusal
-		// Whether SET and DEL are refused.
+		// whether SET and DEL are refused
 		set, del bool
 	}{
-		"nothing is wrong":                    {does: nil},
-		"a snapshot failed":                   {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
-		"failed, and writes go on":            {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
-		"failed, and none is asked for":       {does: []string{"bgsave"}},
-		"no replica":                          {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
-		"no replica, with no limit of lag":    {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
-		"memory is full":                      {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
-		"memory is limited":                   {does: []string{"config set maxmemory 100mb"}},
-		"full, and what can be is evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
-		"a replica, which says so itself":     {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
-		"a replica whose snapshot failed":     {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
-		"a replica that is full as well":      {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
-		"the append-only file has no room":    {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
-		"it had none, and is written no more": {does: []string{"set new a", "config set appendonly no"}},
+		"nothing is wrong":                 {does: nil},
+		"a snapshot failed":                {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
+		"failed, but writes are allowed":   {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
+		"failed, without a save schedule":  {does: []string{"bgsave"}},
+		"no replica":                       {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
+		"no replica, without a lag limit":  {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
+		"memory is full":                   {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"memory is limited":                {does: []string{"config set maxmemory 100mb"}},
+		"full, but keys can be evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
+		"a replica":                        {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
+		"a replica whose snapshot failed":  {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
+		"a full replica":                   {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
+		"the append-only file has no room": {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
+		"turned off after it had no room":  {does: []string{"set new a", "config set appendonly no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			file := filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
 			args := []string{"--dir", dir}
-			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "it had none") {
+			if strings.HasPrefix(name, "the append-only") || strings.HasPrefix(name, "turned off") {
 				args = append(args, "--appendonly", "yes")
 				must.Succeed(t, os.Mkdir(filepath.Dir(file), 0o755))
-				must.Succeed(t, os.Symlink("/dev/full", file)) // where every write finds the disk full
+				must.Succeed(t, os.Symlink("/dev/full", file)) // every write finds the disk full
 			}
 			server := servertest.StartRedis(t, args...)
 			c := server.Client(t)
-			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // a snapshot cannot take its place
+			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // makes snapshots fail
 			c.Set(t.Context(), "old", "a", time.Hour)
 			for _, line := range tt.does {
 				prepare(t, c, line)
@@ -71,7 +71,7 @@ func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
 	}
 }
 
-// prepare sends the words of a command, 3600:1 for a word with a blank in it.
+// prepare sends a command. A colon is a space within a word.
 func prepare(t *testing.T, c *redis.Client, line string) {
 	t.Helper()
 	if line == "filled" {
@@ -94,7 +94,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	})
 }
 
-// Under a full memory each library's own commands decide whether its locks can be renewed and released.
+// Under full memory, a library's commands decide whether its locks can be renewed and released.
 func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -134,11 +134,11 @@ if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redi
 		}
 	}
 	if ttl := c.PTTL(t.Context(), redisson).Val(); ttl <= 0 {
-		t.Errorf("Redisson's key is gone, or has no end: %v", ttl)
+		t.Errorf("the TTL of Redisson's key is %v", ttl)
 	}
 }
 
-// Where PING may not be sent it is not known whether a failed snapshot stops writes.
+// Without PING, it is unknown whether a failed snapshot stops writes.
 func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
 	m := &Master{addr: "r1:6379"}
 	ping := redis.NewStatusCmd(t.Context(), "ping")
@@ -160,7 +160,7 @@ func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
 	}
 }
 
-// proto is an error as a server replies it.
+// proto is an error reply of a server.
 type proto string
 
 func (p proto) Error() string { return string(p) }
