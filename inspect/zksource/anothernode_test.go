@@ -30,7 +30,7 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 			&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
 		)
 		must.Succeed(t, err)
-		v.Await("the queue is gone", func() bool { // the new node may be a lock on its own
+		v.Await("the old queue gone", func() bool { // the new node itself may be a lock
 			l := v.Locks[lock]
 			return l == nil || len(l.Holders) == 0 || l.Holders[0].Name.Raw() != path.Base(holder)
 		})
@@ -40,7 +40,7 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		for name, members := range map[string][]string{"a lock by itself": {"member"}, "one of several": {"member", "other"}} {
+		for name, members := range map[string][]string{"a lone node": {"member"}, "one of two nodes": {"member", "other"}} {
 			t.Run(name, func(t *testing.T) {
 				c := client(t, zks)
 				root := servertest.UniquePath(t)
@@ -60,7 +60,7 @@ func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
 					&zk.CreateRequest{Path: lock + "/" + guid + "__lock__", Acl: zk.WorldACL(zk.PermAll), Flags: contender},
 				)
 				must.Succeed(t, err)
-				v.Await("the queue is found", func() bool {
+				v.Await("the new queue", func() bool {
 					return v.Locks[lock] != nil && v.Locks[lock].Recipe == "kazoo" && v.Locks[lock].Contention() == 1
 				})
 			})

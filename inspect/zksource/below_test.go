@@ -15,8 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// generations of servers: before 3.6, with half of the features, and newer ones. Half is as good as
-// none.
+// generations of servers. One of multiRead and addWatch alone counts as an old server.
 var generations = map[string]zkserver.Config{
 	"3.5":             {WithoutMultiRead: true, WithoutAddWatch: true},
 	"multiRead alone": {WithoutAddWatch: true},
@@ -24,7 +23,7 @@ var generations = map[string]zkserver.Config{
 	"3.6":             {},
 }
 
-// Whatever a server lacks, the result is the same.
+// Every generation shows the same locks.
 func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
@@ -60,7 +59,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 			}
 			v.Peek(func() {
 				if v.Locks[lock(0)].Polled != old {
-					t.Errorf("its age is shown: %v", !old)
+					t.Errorf("Polled is %v", !old)
 				}
 			})
 			follows := func(generation int) {
@@ -74,14 +73,14 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 					return len(l.Waiters) > 0 && string(l.Waiters[len(l.Waiters)-1].Owner.Label) == label
 				})
 				remove(t, c, created)
-				v.Await("that leaves", func() bool { return v.Locks[lock(59)].Contention() == before-1 })
+				v.Await("its departure", func() bool { return v.Locks[lock(59)].Contention() == before-1 })
 				fresh := fmt.Sprint("/locks/new", generation)
 				create(t, c, fresh, "", 0)
 				create(t, c, fresh+"/"+guid+"__lock__", "d", contender)
 				v.Await("a new lock", func() bool { return v.Locks[fresh] != nil && v.Locks[fresh].State == inspect.StateHeld })
 			}
 			follows(1)
-			v.Await("the session is lost and made anew", func() bool {
+			v.Await("a lost session", func() bool {
 				for _, id := range zks.Embedded.Sessions() {
 					if id != c.SessionID() {
 						_ = zks.Embedded.ExpireSession(id)
@@ -90,7 +89,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 				return v.Backend.Lost > 0
 			})
 			remove(t, c, first)
-			v.Await("what changed meanwhile", func() bool { return v.Locks[lock(59)].State == inspect.StateHeld })
+			v.Await("the missed change", func() bool { return v.Locks[lock(59)].State == inspect.StateHeld })
 			follows(2)
 		})
 	}
@@ -136,7 +135,7 @@ func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
 	v.Await("another", func() bool { return len(v.Locks["/l"].Waiters) == 2 })
 	remove(t, c, second)
 	remove(t, c, first)
-	v.Await("both gone", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
+	v.Await("no waiters", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
 }
 
 func TestWhatCameInSilenceIsFound(t *testing.T) {
@@ -153,7 +152,7 @@ func TestWhatCameInSilenceIsFound(t *testing.T) {
 
 func TestNodesWithMuchDataAreRead(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := clientFor(t, zks, 40*time.Second) // so much data keeps a busy machine from answering pings
+	c := clientFor(t, zks, 40*time.Second) // so much data delays pings on a busy machine
 	create(t, c, "/l", "", 0)
 	const contenders = 12
 	for range contenders {
@@ -162,14 +161,14 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: time.Minute})
 	l := v.Locks["/l"]
 	if l == nil || l.Contention() != contenders {
-		t.Fatalf("%+v, of %+v", l, v.Backend)
+		t.Fatalf("lock %+v, backend %+v", l, v.Backend)
 	}
 	for _, w := range l.Waiters {
 		must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")
 	}
 }
 
-// Fifty long paths in one request are more than a server accepts; it ends the connection.
+// A server closes the connection if one request has fifty long paths.
 func TestNodesWithLongPathsAreRead(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -183,7 +182,7 @@ func TestNodesWithLongPathsAreRead(t *testing.T) {
 		}
 		v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		if l := v.Locks[long]; l == nil || l.Contention() != contenders || v.Backend.Lost > 0 {
-			t.Fatalf("%d lost: %v", v.Backend.Lost, l != nil)
+			t.Fatalf("%d connections lost, lock found: %v", v.Backend.Lost, l != nil)
 		}
 		for _, w := range v.Locks[long].Waiters {
 			must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")

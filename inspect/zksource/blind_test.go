@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// hidden reports whether nothing is claimed of a lock but that it could not be looked at, and why.
+// hidden reports whether a lock is fully unknown, with a reason and that missing right.
 func hidden(l *inspect.Lock, right string) bool {
 	return l != nil && l.State == inspect.StateUnknown && l.Contention() == 0 && l.Unknown(inspect.AspectHolders) &&
 		l.Unknown(inspect.AspectWaiters) && l.Unseen[0].Reason != "" && l.Unseen[0].Where != "" && l.Unseen[0].Right == right
@@ -39,10 +39,10 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 	var l *inspect.Lock
 	v.Await("unknown", func() bool { l = v.Locks["/big"]; return hidden(l, "") })
 	if l.Kind != inspect.KindMutex || l.Recipe != "kazoo" {
-		t.Errorf("it is still a lock of its recipe: %+v", l)
+		t.Errorf("kind or recipe forgotten: %+v", l)
 	}
 	w := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: budget, Only: "/big"})
-	must.True(t, hidden(w.Locks["/big"], ""), "named", w.Describe())
+	must.True(t, hidden(w.Locks["/big"], ""), "requested by name", w.Describe())
 	for _, node := range nodes[:4] {
 		remove(t, c, node)
 	}
@@ -87,8 +87,8 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	}
 }
 
-// A lock that is not on the screen and does not change is unknown soon after our right to read it was taken:
-// no watch reports a change of an ACL. It is known again when the right is given back.
+// No watch reports a changed ACL. Even an idle lock out of focus is soon unknown after our right to
+// read it was revoked, and known again after the right is restored.
 func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}
@@ -115,7 +115,7 @@ func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 				l, s := v.Locks["/l"], v.Locks["/secretive"]
 				return v.Backend != nil && v.Backend.FirstPass && l != nil && l.State == inspect.StateHeld && s != nil && s.State == inspect.StateContended
 			}
-			v.Await("seen", seen)
+			v.Await("both locks", seen)
 			for _, p := range []string{"/l", "/secretive"} {
 				allow(p, zk.DigestACL(zk.PermAll, "ops", "secret"))
 				v.Await(p+" is unknown", func() bool { return hidden(v.Locks[p], "READ on "+p) })
@@ -123,12 +123,12 @@ func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 			for _, p := range []string{"/l", "/secretive"} {
 				allow(p, zk.WorldACL(zk.PermAll))
 			}
-			v.Await("seen again", seen)
+			v.Await("both locks again", seen)
 		})
 	}
 }
 
-// ZooKeeper takes any digest: only what it then refuses to read shows that a password was changed.
+// ZooKeeper accepts any digest. Only a refused read shows that the password has changed.
 func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -153,7 +153,7 @@ func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
 		v.Await("held", held)
 		allow("new")
 		create(t, c, dir+"/l/"+guid2+"__lock__", "b", contender)
-		v.Await("seen with the new password", func() bool {
+		v.Await("read with the new password", func() bool {
 			l := v.Locks[dir+"/l"]
 			return l.Contention() == 2 && len(l.Unseen) == 0
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A connection that ends while the last requests are on their way ends no pass: that they get no answer is
-// heard before the end is.
+// A connection that breaks during the last requests does not complete the pass. Their failures arrive
+// before the loss of the connection.
 func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(w *watched){
@@ -31,6 +31,6 @@ func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
 		w.tree.Queue = tree.Queue{}
 		unanswered(w)
 		w.finishPass(noon)
-		must.Equal(t, w.tree.FirstPass, name == "none", name, "the pass is done")
+		must.Equal(t, w.tree.FirstPass, name == "none", name, "unanswered; the first pass is done")
 	}
 }

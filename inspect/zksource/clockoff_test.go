@@ -34,7 +34,7 @@ func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 			contended(t, zks, "/l")
 			b, l := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}})
 			if off := b.ClockOffset() - ahead; !b.ClockKnown() || off.Abs() > b.Clock.Within+time.Millisecond {
-				t.Errorf("%+v is %v off", b.Clock, off)
+				t.Errorf("the offset %+v is wrong by %v", b.Clock, off)
 			}
 			must.True(t, !slices.Contains(rulesOf(l.Findings), "stuck-holder"), l.Findings)
 			must.True(t, slices.Contains(rulesOf(b.Findings), "clock-skew"), b.Findings)
@@ -47,7 +47,7 @@ func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 	}
 }
 
-// Without the server's clock no release is advised.
+// No release is advised if the server's clock is unknown.
 func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
@@ -80,7 +80,7 @@ func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// The leader is asked for its own clock, whichever member we are connected to.
+// The clock is the leader's, whichever member we are connected to.
 func TestOneLookAtAnEnsembleKnowsTheLeadersClock(t *testing.T) {
 	t.Parallel()
 	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{})

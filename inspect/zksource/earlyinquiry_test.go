@@ -19,8 +19,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// The servers are asked about themselves while none lets us in. What comes of that after the first pass knows
-// none of the watches that the pass made worth asking for, and does not end the look.
+// An inquiry starts before we are connected and ends after the first pass. It has no watch tables of
+// the locks found by then, so the source must inquire again before it ends.
 func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -44,10 +44,10 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	s := zksource.New(zksource.Config{
 		Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: true,
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if addr == zks.Addr && !refused.Swap(true) { // so that the servers are asked about themselves
+			if addr == zks.Addr && !refused.Swap(true) { // starts the inquiry
 				return nil, errors.New("connection refused")
 			}
-			if addr == zks.Addr { // it lets us in once the AdminServer was asked
+			if addr == zks.Addr { // connects once the AdminServer was asked
 				select {
 				case <-asked:
 				case <-ctx.Done():
@@ -59,11 +59,11 @@ func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
 	var pass sync.Once
 	watches := false
 	s.Run(t.Context(), func(u inspect.Update) {
-		if len(u.Put) > 0 { // what there is was read
+		if len(u.Put) > 0 {
 			pass.Do(func() { close(passed) })
 		}
 		watches = watches || u.Watches != nil
 	})
 	pass.Do(func() { close(passed) })
-	must.True(t, watches, "the look ended before the watches were asked for")
+	must.True(t, watches, "the source ended without a watch table")
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Directories that had children once and have none now are counted, with the directory that has the most of
-// them; one that never had any, one that has some, an ephemeral node and the root are not.
+// Counted are directories that had children and have lost them all, and the parent with most of them.
 func TestEmptyDirectoriesAreCounted(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -47,7 +47,7 @@ func TestAnEnsemble(t *testing.T) {
 		t.Errorf("servers: %+v", v.Backend.Servers)
 	}
 
-	// The waiter's server is not in the target: its watch is unknown.
+	// The waiter's server is not in the target, so its watch is unknown.
 	w := observe(t, zksource.Config{Servers: addrs[:2], Admin: admins[:2]})
 	l := w.Lock(inspect.ID{Backend: "zk", Path: "/l"})
 	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Unconfirmed {
@@ -57,11 +57,11 @@ func TestAnEnsemble(t *testing.T) {
 		t.Errorf("two of three servers: %+v", b.Findings)
 	}
 	twice := once(t, zksource.Config{Servers: []string{addrs[0], addrs[0], addrs[1]}, Admin: []string{admins[0], admins[0], admins[1]}})
-	must.True(t, !twice.All, "a server that is named twice is taken for two")
+	must.True(t, !twice.All, "a server that is named twice counts as two")
 
 	servers[1].Kill(t)
-	for _, c := range []*zk.Conn{first, second} { // it may have been the leader: until there is another one, no server serves
-		must.Become(t, "the others serve", func() bool {
+	for _, c := range []*zk.Conn{first, second} { // a lost leader must be replaced first
+		must.Become(t, "the other servers serve", func() bool {
 			_, err := c.Sync("/l")
 			return err == nil
 		})
@@ -70,7 +70,7 @@ func TestAnEnsemble(t *testing.T) {
 	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown || v.Backend.Voters != 3 {
 		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
 	}
-	must.Become(t, "the waiter's watch, which its server may have from it anew", func() bool {
+	must.Become(t, "the waiter's watch is confirmed", func() bool {
 		l := observe(t, all).Lock(inspect.ID{Backend: "zk", Path: "/l"})
 		return l != nil && l.Waiters[0].Watch == inspect.Confirmed
 	})

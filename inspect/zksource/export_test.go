@@ -2,7 +2,7 @@ package zksource
 
 import "time"
 
-// NewHasty is New with everything that happens repeatedly happening soon.
+// NewHasty is New with short intervals.
 func NewHasty(cfg Config) *Source {
 	s := New(cfg)
 	s.beats = beats{

@@ -11,11 +11,11 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// following is an Observer that runs until the test ends, and its events of one lock so far.
+// following is an Observer with its events so far. It runs until the test ends.
 type following struct {
 	*inspect.Observer
 	id     inspect.ID
-	events []inspect.Event
+	events []inspect.Event // of the lock
 	all    []inspect.Event // of all locks
 
 	t    *testing.T
@@ -24,7 +24,7 @@ type following struct {
 	ctx  context.Context
 }
 
-// follow runs an Observer on a source until the test ends, and returns when everything was looked at once.
+// follow starts an Observer on a source and waits for the first pass.
 func follow(t *testing.T, cfg zksource.Config, path string) *following {
 	t.Helper()
 	cfg.Backend = "zk"
@@ -41,10 +41,10 @@ func follow(t *testing.T, cfg zksource.Config, path string) *following {
 	return o
 }
 
-// await reads events until the snapshot is as expected.
+// await reads snapshots and their events until one is as expected.
 func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
 	o.t.Helper()
-	for o.seen == nil || !ok(o.seen) { // not the newest, whose events are still to come
+	for o.seen == nil || !ok(o.seen) { // o.Snapshot() may be newer than the events so far
 		o.next(what)
 	}
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// step is one command for a real client: its words, with the path between the client and what follows, and how many
-// contenders there are then.
+// step is one command for a real client, and the number of contenders afterwards. The lock's path is
+// sent between client and word.
 type step struct {
 	kind, client, word string
 	then               int
 }
 
-// goldens are the locks that real libraries write, by the name of the file that says how they read.
+// curatorGoldens are the locks that Curator writes, by the name of the golden file.
 var curatorGoldens = map[string][]step{
 	"curator-mutex":           {{"mutex", "a", "", 1}, {"mutex", "b", "", 2}, {"mutex", "c", "", 3}},
 	"curator-revocable":       {{"revocable", "a", "", 1}},
@@ -69,8 +69,8 @@ func TestLocksThatRealLibrariesWrote(t *testing.T) {
 	})
 }
 
-// compareGoldens has the peer take all the locks, watches until they are held, and compares how a one-shot command reads
-// each with its file.
+// compareGoldens makes the peer acquire all the locks, waits until they are shown, and compares a
+// one-shot read of each with its file.
 func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Peer, goldens map[string][]step) {
 	c, root := client(t, zks), servertest.UniquePath(t)
 	create(t, c, root, "", 0)
@@ -80,7 +80,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 	for name, steps := range goldens {
 		p := root + "/" + name
 		create(t, c, p, "", 0)
-		if name == "kazoo-semaphore" { // the library writes the limit where it finds none
+		if name == "kazoo-semaphore" { // the library writes the limit only into a new node
 			remove(t, c, p)
 		}
 		for _, s := range steps {
@@ -92,7 +92,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		}
 	}
 	stand := map[string]*inspect.Lock{}
-	v.Await("there are no others", func() bool {
+	v.Await("no other locks", func() bool {
 		maps.Copy(stand, v.Locks)
 		return len(v.Locks) == len(goldens)
 	})
@@ -105,8 +105,8 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
-		peer.Send(t, "close", name+"-a") // which holds everywhere, and waits again in some
-		v.Await(name+": who was next holds", func() bool {
+		peer.Send(t, "close", name+"-a") // it holds in every lock, and also waits in some
+		v.Await(name+": the next holder", func() bool {
 			l := v.Locks[p]
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && nobodyOf(l, before.Holders[0].Owner.Session)
 		})
@@ -123,7 +123,7 @@ func nobodyOf(l *inspect.Lock, session int64) bool {
 	return true
 }
 
-// settled reports whether no contender is halfway: every semaphore's new permit is granted or pending, and no
+// settled reports whether a Curator semaphore is at rest: new permits are granted or pending, and no
 // client is in two places.
 func settled(l *inspect.Lock, kind string) bool {
 	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
@@ -144,12 +144,12 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 	// A client may take a moment to set its watch.
 	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s reads otherwise (run with -update to accept); got %s", file, got)
+			t.Fatalf("%s differs (run with -update to accept); got %s", file, got)
 		}
 	}
 }
 
-// observed is a lock's JSON as a one-shot command shows it, without what differs from run to run.
+// observed is a lock's JSON from a one-shot read, without its varying parts.
 func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	t.Helper()
 	s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path})
@@ -161,7 +161,7 @@ func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
 }
 
-// observe runs a source for one pass below an Observer with these rules.
+// observe runs an Observer with these rules for one pass.
 func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.Snapshot {
 	t.Helper()
 	cfg.Backend, cfg.Once = "zk", true
@@ -173,7 +173,7 @@ func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.
 	return o.Snapshot()
 }
 
-// varying parts differ from run to run: ids, which keep their order of appearance, times and ports.
+// varying parts differ from run to run. Ids are numbered in their order of appearance.
 var varying = []struct {
 	form *regexp.Regexp
 	as   string

@@ -22,7 +22,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
 		dir := root + "/\u202elock\u200b[31m"
-		huge := strings.Repeat("\xff\x1b]0;x\a", 1<<20/7-200) // near the servers' limit for a packet
+		huge := strings.Repeat("\xff\x1b]0;x\a", 1<<20/7-200) // near the server's packet limit
 		create(t, c, root, "", 0)
 		create(t, c, dir, "", 0)
 		for _, name := range []string{
@@ -55,7 +55,7 @@ func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
 			}
 		}
 		if !strings.Contains(string(text), `\\u{202E}lock`) && !strings.Contains(string(text), `\\u{202e}lock`) {
-			t.Errorf("the name is not there: %s", fmt.Sprintf("%.1000s", text))
+			t.Errorf("the escaped name is missing: %s", fmt.Sprintf("%.1000s", text))
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 		w, s := watchHastily(t, cfg)
 		w.Await("first pass", func() bool { return w.Backend != nil && w.Backend.FirstPass })
 		s.Focus([]inspect.ID{{Backend: "zk", Path: path}})
-		w.Await("every client has an address", func() bool {
+		w.Await("every client's address", func() bool {
 			for _, c := range append(slices.Clone(w.Locks[path].Holders), w.Locks[path].Waiters...) {
 				if w.Sessions[c.Owner.Session].Client == "" {
 					return false
@@ -43,7 +43,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 			}
 			return true
 		})
-		w.Await("every waiter's watch is confirmed", func() bool {
+		w.Await("every waiter's watch", func() bool {
 			for _, c := range w.Locks[path].Waiters {
 				if w.Watches == nil || !slices.Contains(w.Watches.Sessions[path+"/"+c.Watches.Raw()], c.Owner.Session) {
 					return false
@@ -53,7 +53,7 @@ func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
 		})
 		clients[0].Expect(t, "acquired")
 		clients[0].Release(t)
-		v.Await("the next holds", func() bool {
+		v.Await("the next holder", func() bool {
 			l := v.Locks[path]
 			return len(l.Holders) == 1 && l.Holders[0].Owner.Label == "worker-2" && len(l.Waiters) == 1
 		})
@@ -87,7 +87,7 @@ func TestHandoffIsReportedWithoutAPoll(t *testing.T) {
 		sort.Slice(latencies, func(i, j int) bool { return latencies[i] < latencies[j] })
 		p50, p99 := latencies[locks/2], latencies[locks*99/100]
 		t.Logf("delete to Update: p50 %v, max %v", p50, p99)
-		if p50 > time.Second { // a busy machine may be slow; a poll would show here
+		if p50 > time.Second { // a poll would take longer, even on a busy machine
 			t.Errorf("p50 is %v", p50)
 		}
 	})

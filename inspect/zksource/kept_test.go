@@ -58,7 +58,7 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 		"by-hand": inspect.StateUnknown, "queue": inspect.StateUnknown, "parent": inspect.StateUnknown, "services": inspect.StateUnknown, "empty": inspect.StateFree,
 	} {
 		if l := named(name); l == nil || l.State != want {
-			t.Errorf("%s was named: %+v, want %s", name, l, want)
+			t.Errorf("%s requested by name: %+v, want %s", name, l, want)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestAKnownLockIsFreeBesideOtherNodes(t *testing.T) {
 	create(t, c, dir+"/README", "", 0)
 	held := create(t, c, dir+"/"+curatorLock, "", contender)
 	v, _ := watch(t, zksource.Config{Servers: []string{w.zks.Addr}, Only: dir})
-	v.Await("it is held", func() bool { l := v.Locks[dir]; return l != nil && l.State == inspect.StateHeld })
+	v.Await("held", func() bool { l := v.Locks[dir]; return l != nil && l.State == inspect.StateHeld })
 	remove(t, c, held)
-	v.Await("it is free", func() bool { return v.Locks[dir].State == inspect.StateFree })
+	v.Await("free", func() bool { return v.Locks[dir].State == inspect.StateFree })
 }

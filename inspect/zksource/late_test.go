@@ -14,8 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// A wire that is cut for a while without an end of the connection holds back the event of what happened
-// meanwhile, at an unknown time.
+// A network cut that does not end the connection delays events. When they happened is unknown.
 func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {
@@ -36,7 +35,7 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 			cut := time.Now()
 			remove(t, c, held)
 			removed := time.Now()
-			over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence itself
+			over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence under test
 			<-over.C
 			wire.Heal()
 			var l *inspect.Lock
@@ -52,8 +51,8 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 	}
 }
 
-// A follower that is cut off from its leader answers pings and questions on its own, and hears of changes when
-// it is not any more, since unknown times.
+// A follower that is cut off from its leader still answers pings and reads. Once reconnected, it
+// reports the changes, which happened at unknown times.
 func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
@@ -77,7 +76,7 @@ func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
 	cut := time.Now()
 	remove(t, c, held)
 	removed := time.Now()
-	over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence itself
+	over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence under test
 	<-over.C
 	e.Heal()
 	var gap *inspect.Gap

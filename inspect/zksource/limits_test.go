@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// If one server hangs, a single look still has time for the others; it waits for a slow one.
+// A one-shot read waits for a slow server, but a hung one leaves time for the others.
 func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
 	t.Parallel()
 	three := []string{"a:1", "b:1", "c:1"}
@@ -23,7 +23,7 @@ func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
 		{"hardly any", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
 	} {
 		r := New(tt.cfg).newRun(t.Context(), nil)
-		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "a session of")
-		must.Equal(t, r.queryTime(), tt.query, tt.name, "for a question")
+		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "session timeout")
+		must.Equal(t, r.queryTime(), tt.query, tt.name, "query time")
 	}
 }

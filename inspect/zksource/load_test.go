@@ -17,14 +17,14 @@ func TestTheLoadOnEachServerIsReported(t *testing.T) {
 		create(t, c, fmt.Sprintf("/d%d", i), "", 0)
 	}
 	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr, "127.0.0.1:1"}, Admin: []string{zks.Admin, "http://127.0.0.1:1"}})
-	v.Await("looked at and asked", func() bool {
+	v.Await("the first pass and inquiry", func() bool {
 		return v.Backend != nil && v.Backend.FirstPass && v.Backend.Servers[0].Role != "" && v.Backend.Cost.Requests > 4
 	})
-	v.Await("the reads in them", func() bool {
+	v.Await("the reads in the requests", func() bool {
 		c := v.Backend.Cost
 		return c.Items > 40 && c.Bytes > 40*68 && c.ItemLimit > 0 && c.ByteLimit > 0 && c.ItemsPerSecond > 0
 	})
-	v.Await("the session is lost and made anew", func() bool {
+	v.Await("a lost session", func() bool {
 		for _, id := range zks.Embedded.Sessions() {
 			if id != c.SessionID() {
 				_ = zks.Embedded.ExpireSession(id)
@@ -32,7 +32,7 @@ func TestTheLoadOnEachServerIsReported(t *testing.T) {
 		}
 		return v.Backend.Lost > 0
 	})
-	v.Await("both counts are one", func() bool {
+	v.Await("equal counts", func() bool {
 		servers := v.Backend.Servers
 		return servers[0].Requests == v.Backend.Cost.Requests && servers[1].Requests == 0 && v.Backend.Cost.Requests > 8
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// nothingEndedFor fails when an event of a path says more for sure than that a lock appeared or is gone, or
-// reports a release.
+// nothingEndedFor fails on an event of a contender at that path that is certain, or is anything but
+// an acquisition or a wait.
 func (o *following) nothingEndedFor(path string) {
 	o.t.Helper()
 	for _, e := range o.all {
@@ -25,8 +25,8 @@ func (o *following) nothingEndedFor(path string) {
 	}
 }
 
-// The first client of a Curator semaphore makes the directory of the permits only once it heads the queue,
-// which looks like a mutex until then.
+// A new Curator semaphore looks like a mutex until its first client, at the head of the queue,
+// creates the directory of permits.
 func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -40,7 +40,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 		first := create(t, c, sem+"/locks/_c_11111111-1111-4111-8111-111111111111-lock-", "a", contender)
 		o.await("its queue", func(s *inspect.Snapshot) bool { return s.Lock(queue) != nil })
 		if l := o.seen.Lock(queue); l.KindConfidence != recipe.Possible {
-			t.Errorf("it is a %s, %q", l.Kind, l.KindConfidence)
+			t.Errorf("the queue is a %s with confidence %q", l.Kind, l.KindConfidence)
 		}
 		create(t, c, sem+"/leases", "", 0)
 		create(t, c, sem+"/leases/_c_11111111-1111-4111-8111-111111111111-lease-", "a", contender)
@@ -49,7 +49,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 			return l.Kind == inspect.KindSemaphore && len(l.Holders) == 1 && len(l.Waiters) == 0
 		})
 		if l := o.seen.Lock(queue); l != nil {
-			t.Errorf("its queue is a lock of its own: %+v", l)
+			t.Errorf("the queue is a separate lock: %+v", l)
 		}
 		for _, e := range o.all {
 			if e.Lock == queue && e.Contender != nil && e.Certainty == recipe.Certain {
@@ -59,7 +59,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 	})
 }
 
-// The same client is still there when its queue is found to be one.
+// The client still waits when the queue turns out to be part of a semaphore.
 func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -80,7 +80,7 @@ func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T)
 	})
 }
 
-// Directories that go and come again may be another's: of a semaphore only while its permits, or its queue, have stayed.
+// Recreated directories may be another lock, unless the semaphore's permits or queue remained.
 func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -93,7 +93,7 @@ func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T)
 				create(t, c, p, "", 0)
 			}
 			lease := create(t, c, sem+"/leases/_c_11111111-1111-4111-8111-111111111111-lease-", "a", contender)
-			o.awaitLock("it is held", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
+			o.awaitLock("held", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
 			remove(t, c, lease)
 			for _, p := range gone {
 				remove(t, c, sem+p)
@@ -114,7 +114,7 @@ func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T)
 	})
 }
 
-// The first member of a registry is alone in it, as a lock of one node would be, until the second comes.
+// The only member of a registry looks like a lock of one node until the second member appears.
 func TestTheFirstMemberOfARegistryReleasesNothingWhenTheSecondComes(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -123,9 +123,9 @@ func TestTheFirstMemberOfARegistryReleasesNothingWhenTheSecondComes(t *testing.T
 		create(t, c, root+"/members", "", 0)
 		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}, root+"/members/a")
 		create(t, c, root+"/members/a", "", zk.FlagEphemeral)
-		o.awaitLock("it looks like a lock", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
+		o.awaitLock("taken for a lock", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
 		create(t, c, root+"/members/b", "", zk.FlagEphemeral)
-		o.await("it is none", func(s *inspect.Snapshot) bool { return s.Lock(o.id) == nil })
+		o.await("not a lock", func(s *inspect.Snapshot) bool { return s.Lock(o.id) == nil })
 		for _, e := range o.all {
 			if e.Lock == o.id && e.Kind == inspect.EventReleased {
 				t.Errorf("%s %s, %s", e.Kind, e.Contender.Name, e.Certainty)

@@ -18,10 +18,10 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Not under the race detector: go-zookeeper reads its newest zxid unguarded while it begins (conn.go,
-// sendSetWatches), and sixty beginnings that are cut short find that.
+// Not under the race detector: go-zookeeper reads its last zxid without a lock while it connects
+// (conn.go, sendSetWatches).
 
-// Whenever it is ended, by a cancel or by a deadline, nothing has failed.
+// A source that is cancelled or reaches its deadline does not report servers as failed.
 func TestOurOwnEndIsNobodysFailure(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

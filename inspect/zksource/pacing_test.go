@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// contenders are names of so many contenders.
+// contenders returns n names of contenders.
 func contenders(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, i))
@@ -20,36 +20,36 @@ func contenders(n int) (names []string) {
 	return names
 }
 
-// wantContenders has contenders of /locks wanted.
+// wantContenders queues reads of these contenders of /locks.
 func wantContenders(r *run, names ...string) {
 	r.tree.Start(tree.Server{Many: true})
 	r.tree.Queue = tree.Queue{}
 	r.tree.Apply(&tree.Reply{Job: tree.Job{Kind: tree.JobList, Dir: r.tree.Dir("/locks")}, Names: names})
 }
 
-// A look by a budget is made of short requests, of which two wait on the server at most, and on a far one as
-// many more as the budget sends while one is on its way; a look without one, and what changed later, of long
-// ones.
+// With a budget, the first pass sends short requests. At most two wait at the server, plus those that
+// the budget allows during a network round trip. Later changes, and passes without a budget, use long
+// requests.
 func TestALookIsGentle(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		cfg        Config
 		quickest   time.Duration
-		found      bool // what is asked for has changed, and was not found just now
+		found      bool // the reads follow a change and not a discovery
 		slow       bool
-		bytes      uint64 // of an answer to one read, as seen
+		bytes      uint64 // average answer to one read
 		items, fly int
 	}{
 		{name: "before the first answer", items: 50, fly: 2},
 		{name: "a server nearby", quickest: time.Millisecond, items: 50, fly: 2},
 		{name: "a server far away", quickest: 25 * time.Millisecond, items: 50, fly: 22},
-		{name: "a server on the moon", quickest: 2 * time.Second, items: 50, fly: 64},
-		{name: "one that has become slow", quickest: 25 * time.Millisecond, slow: true, items: 50, fly: 2},
+		{name: "a server very far away", quickest: 2 * time.Second, items: 50, fly: 64},
+		{name: "a server that has become slow", quickest: 25 * time.Millisecond, slow: true, items: 50, fly: 2},
 		{name: "long answers", quickest: 250 * time.Millisecond, bytes: 4 << 10, items: 50, fly: 7},
 		{name: "short answers", quickest: 25 * time.Millisecond, bytes: 80, items: 50, fly: 22},
 		{name: "a tenth of the budget", cfg: Config{Budget: Budget{Items: 4000}}, quickest: 25 * time.Millisecond, items: 50, fly: 4},
-		{name: "what changed", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
+		{name: "a change", quickest: 25 * time.Millisecond, found: true, items: 200, fly: 4},
 		{name: "a command", cfg: Config{Once: true}, quickest: 25 * time.Millisecond, items: 50, fly: 52},
 		{name: "no budget", cfg: Config{Budget: Budget{Unlimited: true}}, quickest: 25 * time.Millisecond, items: 200, fly: 8},
 	} {
@@ -60,20 +60,20 @@ func TestALookIsGentle(t *testing.T) {
 			p := &r.pacing
 			p.pace.Slow, p.itemsRead, p.bytesRead = tt.slow, 1, tt.bytes
 			for range 10 {
-				p.size.Answered(p.size.Items(), p.size.Items()) // it has learnt that answers are short
+				p.size.Answered(p.size.Items(), p.size.Items()) // it has learnt to expect short answers
 			}
 			wantContenders(r, contenders(2*zkwire.MostItems)...)
 			q := &r.tree.Queue
 			if tt.found {
 				q.Urgent, q.Reads = q.Reads, nil
 			}
-			must.Equal(t, p.mayFly(q, &r.conn.link.distance), tt.fly, "requests may be on their way")
+			must.Equal(t, p.mayFly(q, &r.conn.link.distance), tt.fly, "requests in flight")
 			must.Equal(t, r.gather().items, tt.items, "reads in a request")
 		})
 	}
 }
 
-// A path that is too long for a request of its kind goes on its own.
+// A read with a very long path gets its own request.
 func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/locks"}})
@@ -84,34 +84,33 @@ func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
 	b := r.gather()
 	alone := r.tree.Queue.Alone
 	if len(b.jobs) != 2 || len(alone) != 1 || len(alone[0].Name) < requestGoal {
-		t.Errorf("%d share a request, %d go by themselves", len(b.jobs), len(alone))
+		t.Errorf("%d share a request, %d have their own", len(b.jobs), len(alone))
 	}
 	if want := 8 + len(zkwire.MultiRead(b.reads, nil).Body); b.length != want {
-		t.Errorf("the request is taken for %d bytes long, it has %d", b.length, want)
+		t.Errorf("the request's length is %d bytes, want %d", b.length, want)
 	}
 }
 
-// However small its budget, a queue lets something pass.
+// The smallest budget still lets a request pass.
 func TestASmallBudgetIsNotNone(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
-	must.Equal(t, p.takeMany(true, time.Unix(1, 0)), 0, "the first request has to wait for")
+	must.Equal(t, p.takeMany(true, time.Unix(1, 0)), 0, "wait before the first request")
 }
 
-// A look begins with two requests, however late the server's greeting was, and has more on their way only as
-// long as they are answered no later than one alone: a server far away soon has as many as the budget sends,
-// one that is slow does not.
+// A pass starts with two requests in flight, and sends more only while that does not delay answers.
+// A distant server soon gets as many as the budget allows, a slow one does not.
 func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		took              func(flying int) time.Duration
-		apart             time.Duration // two answers
-		most, last, after int           // as many after so many answers
+		apart             time.Duration // between two answers
+		most, last, after int           // in flight: at most, in the end, and the answers after which last is reached
 	}{
-		"far away": {func(int) time.Duration { return 250 * time.Millisecond }, time.Millisecond, 64, 64, 8},
-		"far away, over a network that holds back": {func(int) time.Duration { return 250 * time.Millisecond }, 0, 64, 64, 8},
-		"slow":                            {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 250 * time.Millisecond, 3, 2, 1},
-		"slow, and answers come in pairs": {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 0, 10, 2, 20},
+		"far away":                         {func(int) time.Duration { return 250 * time.Millisecond }, time.Millisecond, 64, 64, 8},
+		"far away, answers come in bursts": {func(int) time.Duration { return 250 * time.Millisecond }, 0, 64, 64, 8},
+		"slow":                             {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 250 * time.Millisecond, 3, 2, 1},
+		"slow, and answers come in pairs":  {func(flying int) time.Duration { return time.Duration(flying) * 250 * time.Millisecond }, 0, 10, 2, 20},
 		"far, and slow": {func(flying int) time.Duration {
 			return 250*time.Millisecond + time.Duration(flying)*10*time.Millisecond
 		}, 10 * time.Millisecond, 16, 6, 1},
@@ -121,18 +120,18 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 			q := &tree.Queue{Reads: make([]tree.Job, 1)}
 			mayFly := func() int { return p.mayFly(q, &d) }
 			if fly := mayFly(); fly != gentleInFlight {
-				t.Fatalf("begins with %d", fly)
+				t.Fatalf("starts with %d requests in flight", fly)
 			}
 			most := 0
 			for i := range 200 {
 				if i == tt.after && mayFly() < tt.last {
-					t.Errorf("%d requests on their way after %d answers, want %d", mayFly(), i, tt.last)
+					t.Errorf("%d requests in flight after %d answers, want %d", mayFly(), i, tt.last)
 				}
 				most = max(most, mayFly())
 				d.learn(tt.took(mayFly()), tt.apart)
 			}
 			if fly := mayFly(); most > tt.most || fly < tt.last {
-				t.Errorf("%d requests on their way, %d at most; want %d to %d", fly, most, tt.last, tt.most)
+				t.Errorf("%d requests in flight, %d at most; want %d to %d", fly, most, tt.last, tt.most)
 			}
 		})
 	}
@@ -141,7 +140,7 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 		d.learn(time.Second, time.Second)
 		d.learn(3*time.Second, time.Second)
 	}
-	must.True(t, d.spare <= 5, "a server that has become slow has", d.spare, "more on their way")
+	must.True(t, d.spare <= 5, "a server that has become slow has", d.spare, "spare requests")
 }
 
 func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
@@ -149,7 +148,7 @@ func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
 	p := newPacing(Config{Budget: Budget{Discovering: 100, Steady: 10}})
 	wait := func() time.Duration {
 		at := noon.Add(time.Hour)
-		for p.discovering.Take(at) == 0 { // what is left
+		for p.discovering.Take(at) == 0 { // use up the budget
 		}
 		return p.discovering.Take(at)
 	}
@@ -161,11 +160,10 @@ func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
 		p.answered(20 * time.Millisecond)
 	}
 	if slow := wait(); slow < 19*time.Millisecond || usual > 11*time.Millisecond {
-		t.Errorf("waits %v, usually %v", slow, usual)
+		t.Errorf("waits %v when slow, %v before", slow, usual)
 	}
 }
 
-// The backend has the quickest of our last requests.
 func TestQuickestRequestsAreReported(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{})
@@ -180,7 +178,7 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 	}
 }
 
-// The servers are asked twice in the shortest session, so that one that expires is seen without its client before.
+// Two inquiries per shortest session timeout, so that a lost client shows before its session expires.
 func TestInquiriesFollowTheShortestSession(t *testing.T) {
 	t.Parallel()
 	for timeout, want := range map[time.Duration]time.Duration{
@@ -189,7 +187,7 @@ func TestInquiriesFollowTheShortestSession(t *testing.T) {
 		q := inquiries{usual: 10 * time.Second, askedAt: noon, askAt: noon.Add(time.Minute)}
 		q.learn(map[int64]inspect.Session{7: {ID: 7, Timeout: timeout}, 8: {ID: 8, Timeout: time.Second}}, 8)
 		if q.beat() != want || !q.askAt.Equal(noon.Add(want)) {
-			t.Errorf("%v: %v, asks %v after", timeout, q.beat(), q.askAt.Sub(noon))
+			t.Errorf("timeout %v: beat %v, next inquiry after %v", timeout, q.beat(), q.askAt.Sub(noon))
 		}
 	}
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// semaphoresOf checks that below a root are one semaphore of Curator's, one of kazoo's, a lock whose name
-// is that of a part, and so many more.
+// semaphoresOf checks for a Curator semaphore, a kazoo semaphore and a mutex named "locks" below
+// root, and for that many more locks.
 func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 	t.Helper()
 	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
 	if v2 == nil || v2.Kind != inspect.KindSemaphore || v2.Limit != 1 || len(v2.Holders) != 1 || len(v2.Waiters) != 1 ||
 		v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
-		t.Errorf("Curator's: %+v", v2)
+		t.Errorf("Curator's semaphore: %+v", v2)
 	}
 	if sem == nil || sem.Kind != inspect.KindSemaphore || sem.Limit != 1 || len(sem.Holders) != 1 || len(sem.Waiters) != 1 ||
 		sem.Waiters[0].Owner.Label != "b" {
-		t.Errorf("kazoo's: %+v", sem)
+		t.Errorf("kazoo's semaphore: %+v", sem)
 	}
 	if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
-		t.Errorf("a lock that is called so: %+v", l)
+		t.Errorf("the mutex named locks: %+v", l)
 	}
 	must.Equal(t, len(v.Locks), 3+more, "locks", v.Describe())
 }
@@ -51,7 +51,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 		v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		v.Await("all", func() bool {
-			semaphoresOf(t, v, root, 1) // and the lone node
+			semaphoresOf(t, v, root, 1) // the lone node
 			return true
 		})
 		semaphoresOf(t, once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}), root, 1)
@@ -69,7 +69,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 		v.Await("three leases", func() bool { return len(v.Locks[root+"/v2"].Holders) == 2 })
 		remove(t, c, lease)
 		remove(t, c, pending)
-		v.Await("none is pending", func() bool {
+		v.Await("no pending waiter", func() bool {
 			return v.Locks[root+"/v2"].Limit == 0 && v.Locks[root+"/v2"].Waiters[0].State == inspect.Waiting
 		})
 		for _, p := range []string{"/v2/leases", "/v2/locks"} {
@@ -91,8 +91,8 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 	})
 }
 
-// A kazoo Semaphore that is used for the first time makes its directory, the queue next to it, somebody in
-// that, and a permit: the queue is never a separate lock.
+// A new kazoo Semaphore creates its directory, a queue next to it, an entry in the queue, and a
+// permit. The queue is never a separate lock.
 func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -106,11 +106,11 @@ func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
 			must.Have(c.Set(sem, []byte("2"), -1))(t)
 			create(t, c, root+"/other"+strconv.Itoa(i), "", 0)
 			create(t, c, root+"/other"+strconv.Itoa(i)+"/"+guid+"__lock__", "b'b'", contender)
-			v.Await("what came after it", func() bool { return v.Locks[root+"/other"+strconv.Itoa(i)] != nil }) // so it was looked at, empty
+			v.Await("a later lock", func() bool { return v.Locks[root+"/other"+strconv.Itoa(i)] != nil }) // so the empty semaphore has been read
 			create(t, c, sem+"-__lock__", "", 0)
 			waits := create(t, c, sem+"-__lock__/"+guid+"__lock__", "b'b'", contender)
 			if i%2 == 0 {
-				v.Await("who waits", func() bool { return v.Locks[sem] != nil && len(v.Locks[sem].Waiters) == 1 })
+				v.Await("a waiter", func() bool { return v.Locks[sem] != nil && len(v.Locks[sem].Waiters) == 1 })
 			}
 			create(t, c, sem+"/"+guid, "a", 1)
 			remove(t, c, waits)
@@ -166,26 +166,26 @@ func TestLocksOfOneNode(t *testing.T) {
 			return true
 		})
 		remove(t, c, leader)
-		v.Await("nobody leads", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateFree })
+		v.Await("no leader", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateFree })
 		create(t, c, leader, "node-2", 1)
-		v.Await("another leads", func() bool {
+		v.Await("node-2 leads", func() bool {
 			l := v.Locks[leader]
 			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "node-2"
 		})
 		remove(t, c, leader)
 		create(t, c, leader, "node-3", 1)
-		v.Await("and another", func() bool {
+		v.Await("node-3 leads", func() bool {
 			l := v.Locks[leader]
 			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "node-3"
 		})
 		create(t, c, root+"/app/second", "", 1)
-		v.Await("it is not alone", func() bool { return v.Locks[leader] == nil })
+		v.Await("not a lock next to another node", func() bool { return v.Locks[leader] == nil })
 		remove(t, c, root+"/app/second")
-		v.Await("it is again", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateHeld })
+		v.Await("a lock again when alone", func() bool { return v.Locks[leader] != nil && v.Locks[leader].State == inspect.StateHeld })
 
 		must.Have(c.Set(root+"/shedlock/hourly", []byte(until(6*time.Second)), -1))(t)
-		v.Await("the job runs", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateHeld })
-		v.Await("and its time is up", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateFree })
+		v.Await("the job's lock held", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateHeld })
+		v.Await("the job's lock expired", func() bool { return v.Locks[root+"/shedlock/hourly"].State == inspect.StateFree })
 	})
 }
 
@@ -197,11 +197,11 @@ func TestPermitsThatAreGrantedLater(t *testing.T) {
 		create(t, c, root+"/semaphore-", "ACQUIRED", contender)
 		second := create(t, c, root+"/semaphore-", "", contender)
 		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.Await("one waits", func() bool { l := v.Locks[root]; return l != nil && l.Recipe == "madelson" && len(l.Waiters) == 1 })
+		v.Await("a waiter", func() bool { l := v.Locks[root]; return l != nil && l.Recipe == "madelson" && len(l.Waiters) == 1 })
 		must.Have(c.Set(second, []byte("ACQUIRED"), -1))(t)
-		v.Await("it holds", func() bool { return len(v.Locks[root].Holders) == 2 })
+		v.Await("two holders", func() bool { return len(v.Locks[root].Holders) == 2 })
 		remove(t, c, second)
-		v.Await("it left", func() bool { return len(v.Locks[root].Holders) == 1 })
+		v.Await("one holder", func() bool { return len(v.Locks[root].Holders) == 1 })
 	})
 }
 

@@ -17,10 +17,10 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// shape is a lock as its library writes it: nodes below its own root, in the order of their making.
+// shape is a lock as its library writes it: the nodes below its root in the order of their creation.
 type shape struct {
 	nodes []shapeNode
-	// locks when all may be read, by path below the root.
+	// locks are the paths below the root of the locks shown when all nodes are readable.
 	locks []string
 }
 
@@ -37,7 +37,7 @@ func queueOf(names ...string) shape {
 	return s
 }
 
-// of gives all contenders the data that their library writes.
+// of sets the data of all contenders.
 func (s shape) of(data string) shape {
 	for i := range s.nodes[1:] {
 		s.nodes[i+1].data = data
@@ -45,7 +45,7 @@ func (s shape) of(data string) shape {
 	return s
 }
 
-// shapes are by the name of their recipe and what distinguishes them; SESSION is the session that makes them.
+// shapes are keyed by recipe and variant. SESSION is the session that creates them.
 var shapes = map[string]shape{
 	"curator":           queueOf("_c_"+uuid+"-lock-", "_c_"+uuid+"-lock-"),
 	"curator rw":        queueOf("_c_"+uuid+"-__READ__", "_c_"+uuid+"-__WRIT__", "_c_"+uuid+"-__READ__"),
@@ -85,11 +85,11 @@ var shapes = map[string]shape{
 	}, []string{"/c/LOCK/RESOURCE/db"}},
 }
 
-// unreadable is an ACL that lets everybody do everything but read.
+// unreadable is an ACL that permits everything except reading.
 var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}}
 
-// Each node that a lock consists of may not be read, one by one and in pairs: nothing vanishes, nothing
-// becomes free, nobody's waiting becomes nothing, and the right that is missing is named.
+// Each node of a lock is made unreadable, alone and in pairs. No lock disappears or becomes free, no
+// waiter disappears, and the missing right is named.
 func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -110,7 +110,7 @@ func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 					t.Fatalf("%s: %v", p, whole.Describe())
 				}
 				if library, _, _ := strings.Cut(name, " "); whole.Locks[root+p].Recipe != library {
-					t.Errorf("%s is taken for a lock of %s", name, whole.Locks[root+p].Recipe)
+					t.Errorf("%s is recognised as %s", name, whole.Locks[root+p].Recipe)
 				}
 			}
 			if len(whole.Locks) != len(s.locks) || whole.Backend.Unseen != nil {
@@ -121,7 +121,7 @@ func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
 					t.Run(strings.ReplaceAll(path.Base(first)+" "+path.Base(second), "/", ""), func(t *testing.T) {
 						for _, unlimited := range []bool{false, true} {
 							if unlimited && first != second {
-								continue // the other way to walk: one by one
+								continue // an unlimited read walks differently, tested on single nodes
 							}
 							shut(t, c, first, second)
 							v := lookAt(t, zks, root, unlimited)
@@ -158,14 +158,14 @@ func lookAt(t *testing.T, zks *servertest.ZooKeeper, root string, unlimited bool
 	})}
 }
 
-// compare demands the same report as with full rights, except for unknown facts.
+// compare expects the same report as with full rights, except for unknown facts.
 func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 	t.Helper()
 	named := func(list []inspect.Unseen) {
 		for _, u := range list {
 			node, right := strings.CutPrefix(u.Right, "READ on ")
 			if !right || !slices.Contains(denied, node) || u.Where != addr || u.Reason == "" || !strings.HasSuffix(u.Read, " "+node) {
-				t.Errorf("unseen, of %v: %+v", denied, u)
+				t.Errorf("without %v, wrong unseen %+v", denied, u)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
 				_, node, _ := strings.Cut(u.Read, " ")
 				return u.Aspect == inspect.AspectLocks && strings.HasPrefix(p+"/", node+"/")
 			})
-			must.True(t, hidden, p, "vanished; unseen", v.Backend.Unseen)
+			must.True(t, hidden, p, "disappeared; unseen", v.Backend.Unseen)
 			continue
 		}
 		named(l.Unseen)
@@ -201,7 +201,7 @@ func compareLock(t *testing.T, was, l *inspect.Lock) {
 	}
 }
 
-// compareContenders demands each contender, with its session and its age, unless they are unknown as a whole.
+// compareContenders expects the same contenders, sessions and ages, unless all are unknown.
 func compareContenders(t *testing.T, was, is []inspect.Contender, unknown, unlabelled bool) {
 	t.Helper()
 	if unknown && len(is) == 0 {
@@ -248,13 +248,13 @@ func TestARootThatDoesNotExistIsUnseen(t *testing.T) {
 			cfg  zksource.Config
 			read string
 		}{
-			"root":                  {zksource.Config{Roots: []string{root, root + "x"}}, "exists " + root + "x"},
-			"root below a chroot":   {zksource.Config{Chroot: root, Roots: []string{"/x"}}, "exists " + root + "/x"},
-			"chroot":                {zksource.Config{Chroot: root + "x"}, "exists " + root + "x"},
-			"chroot of a root":      {zksource.Config{Chroot: root + "x", Roots: []string{"/a", "/b"}}, "exists " + root + "x"},
-			"chroot of one lock":    {zksource.Config{Chroot: root + "x", Only: "/l"}, "exists " + root + "x"},
-			"one lock is not there": {zksource.Config{Only: root + "/l"}, ""},
-			"all is there":          {zksource.Config{Roots: []string{root}}, ""},
+			"root":                {zksource.Config{Roots: []string{root, root + "x"}}, "exists " + root + "x"},
+			"root below a chroot": {zksource.Config{Chroot: root, Roots: []string{"/x"}}, "exists " + root + "/x"},
+			"chroot":              {zksource.Config{Chroot: root + "x"}, "exists " + root + "x"},
+			"chroot of a root":    {zksource.Config{Chroot: root + "x", Roots: []string{"/a", "/b"}}, "exists " + root + "x"},
+			"chroot of one lock":  {zksource.Config{Chroot: root + "x", Only: "/l"}, "exists " + root + "x"},
+			"a missing lock":      {zksource.Config{Only: root + "/l"}, ""},
+			"nothing missing":     {zksource.Config{Roots: []string{root}}, ""},
 		} {
 			tt.cfg.Servers = []string{zks.Addr}
 			v := once(t, tt.cfg)

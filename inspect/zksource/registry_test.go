@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// What other programs keep in ephemeral nodes, as their sources and pages show it; each with two members, by
-// two clients.
+// registries are ephemeral nodes of other programs, from their sources and documentation. Each has
+// two members from two clients.
 var registries = map[string][]string{
 	"HBase region servers (host,port,start code)": {"rs1.example.com,16020,1700123456789", "rs2.example.com,16020,1700123456999"},
 	"Kafka brokers":                     {"1001", "1002"},
@@ -51,8 +51,8 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 	})
 }
 
-// A number that the server gave is below the count of creations, and in their order; another is none, also
-// next to a queue.
+// A sequence number assigned by the server is below the parent's count of creations, and in their
+// order. Other numbers in names do not queue a node, not even next to a queue.
 func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -64,7 +64,7 @@ func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
 		create(t, c, root+"/queue/server-1234567890", "c", zk.FlagEphemeral)
 		create(t, c, root+"/backwards", "", 0)
 		for range 3 {
-			remove(t, c, create(t, c, root+"/backwards/x-", "", contender)) // so that the count is above the numbers
+			remove(t, c, create(t, c, root+"/backwards/x-", "", contender)) // raises the count above the numbers
 		}
 		create(t, c, root+"/backwards/m-0000000002", "a", zk.FlagEphemeral)
 		create(t, c, root+"/backwards/m-0000000001", "b", zk.FlagEphemeral)

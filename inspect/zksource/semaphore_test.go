@@ -29,13 +29,13 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 			l := v.Locks[p]
 			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateHeld && len(l.Holders) == 1
 		}
-		v.Await("both are held", func() bool { return held(v, kazoo) && held(v, curator) && len(v.Locks) == 2 })
+		v.Await("both held", func() bool { return held(v, kazoo) && held(v, curator) && len(v.Locks) == 2 })
 		if w := once(t, cfg); !held(w, kazoo) || !held(w, curator) || len(w.Locks) != 2 {
 			t.Errorf("one pass: %v", w.Describe())
 		}
 		for _, p := range []string{kazoo, curator} {
 			if w := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: p}); !held(w, p) {
-				t.Errorf("named %s: %v", p, w.Describe())
+				t.Errorf("%s requested by name: %v", p, w.Describe())
 			}
 		}
 		python.Send(t, "close", "a")
@@ -44,7 +44,7 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 			l := v.Locks[p]
 			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateFree && l.Limit == limit
 		}
-		v.Await("both are free", func() bool { return free(v, kazoo, 2) && free(v, curator, 0) && len(v.Locks) == 2 })
+		v.Await("both free", func() bool { return free(v, kazoo, 2) && free(v, curator, 0) && len(v.Locks) == 2 })
 		// kazoo's limit and queue still exist.
 		if w := once(t, cfg); !free(w, kazoo, 2) || len(w.Locks) != 1 {
 			t.Errorf("one pass: %v", w.Describe())
@@ -52,8 +52,7 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// Clients wait for the only permit one after the other. Each is reported as granted once, and only
-// those that give up as gone.
+// Clients queue for the only permit. Each is granted once, and only the one that gives up is gone.
 func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -71,12 +70,12 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 				const clients = 6
 				for i := range clients {
 					peer.Send(t, "semaphore", fmt.Sprint("c", i), o.id.Path, "1")
-					o.awaitLock("one more is in the queue", func(l *inspect.Lock) bool {
+					o.awaitLock("one more contender", func(l *inspect.Lock) bool {
 						return l.Recipe == library && len(l.Holders) == 1 && l.Contention() == i+1
 					})
 				}
 				peer.Send(t, "close", "c4") // gives up
-				o.awaitLock("one has left", func(l *inspect.Lock) bool { return l.Contention() == clients-1 })
+				o.awaitLock("one contender less", func(l *inspect.Lock) bool { return l.Contention() == clients-1 })
 				left := clients - 1
 				for i := range clients {
 					if i == 4 {
@@ -85,7 +84,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 					before := o.seen.Lock(o.id).Holders[0]
 					peer.Send(t, "close", fmt.Sprint("c", i))
 					left--
-					o.awaitLock("the next is granted", func(l *inspect.Lock) bool {
+					o.awaitLock("the next holder", func(l *inspect.Lock) bool {
 						return l.Contention() == left && (left == 0 || len(l.Holders) == 1 && l.Holders[0].Name != before.Name)
 					})
 				}
@@ -96,7 +95,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 					}
 				}
 				grants, ends := got[inspect.EventAcquired]+got[inspect.EventHandover], got[inspect.EventReleased]+got[inspect.EventExpired]
-				if grants != clients-1 || ends != clients-1 || got[inspect.EventGone] != 1 || got[inspect.EventWaiting] < clients-1 || got[inspect.EventWaiting] > clients { // the first may never be seen to wait
+				if grants != clients-1 || ends != clients-1 || got[inspect.EventGone] != 1 || got[inspect.EventWaiting] < clients-1 || got[inspect.EventWaiting] > clients { // the first may hold at once
 					t.Errorf("%v", got)
 					for _, e := range o.events {
 						if e.Contender != nil {
@@ -106,7 +105,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 				}
 				for _, e := range o.events {
 					if (e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover) && e.Previous == nil && e.Contender.HeldSince.Sub(e.Contender.Since) < 0 {
-						t.Errorf("granted before it came: %+v", e.Contender)
+						t.Errorf("granted before it queued: %+v", e.Contender)
 					}
 				}
 			})
@@ -114,8 +113,8 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 	})
 }
 
-// The directory of a semaphore's permits is a container: a server removes it while it is empty,
-// between two permits. The waiters in the other directory keep waiting.
+// The server removes the directory of permits, a container, while it is empty. The waiters in the
+// other directory keep waiting.
 func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -127,24 +126,24 @@ func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
 		lease := create(t, c, sem+"/leases/_c_11111111-1111-4111-8111-111111111111-lease-", "a", contender)
 		create(t, c, sem+"/locks/_c_22222222-2222-4222-8222-222222222222-lock-", "b", contender)
 		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}, sem)
-		o.awaitLock("one waits", func(l *inspect.Lock) bool {
+		o.awaitLock("a holder and a waiter", func(l *inspect.Lock) bool {
 			return l.Kind == inspect.KindSemaphore && len(l.Holders) == 1 && len(l.Waiters) == 1
 		})
 		remove(t, c, lease)
 		remove(t, c, sem+"/leases")
-		o.awaitLock("nobody holds", func(l *inspect.Lock) bool { return len(l.Holders) == 0 })
+		o.awaitLock("no holder", func(l *inspect.Lock) bool { return len(l.Holders) == 0 })
 		create(t, c, root+"/after", "", 0)
 		create(t, c, root+"/after/_c_11111111-1111-4111-8111-111111111111-lock-", "a", contender)
-		o.await("what came after", func(s *inspect.Snapshot) bool { return s.Lock(inspect.ID{Backend: "zk", Path: root + "/after"}) != nil })
+		o.await("a later lock", func(s *inspect.Snapshot) bool { return s.Lock(inspect.ID{Backend: "zk", Path: root + "/after"}) != nil })
 		l := o.seen.Lock(o.id)
 		if l == nil || len(l.Waiters)+len(l.Holders) != 1 {
 			t.Errorf("%+v", l)
 		}
 		create(t, c, sem+"/locks/_c_33333333-3333-4333-8333-333333333333-lock-", "c", contender)
-		o.awaitLock("another has come", func(l *inspect.Lock) bool { return len(l.Holders)+len(l.Waiters) == 2 })
+		o.awaitLock("another waiter", func(l *inspect.Lock) bool { return len(l.Holders)+len(l.Waiters) == 2 })
 		create(t, c, sem+"/leases", "", 0)
 		create(t, c, sem+"/leases/_c_22222222-2222-4222-8222-222222222222-lease-", "b", contender)
-		o.awaitLock("the next has it", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
+		o.awaitLock("the next holder", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
 		for _, e := range o.events {
 			must.True(t, e.Kind != inspect.EventGone, e.Kind, e.Contender.Name)
 		}

@@ -38,14 +38,14 @@ var adminFaults = []adminFault{
 	{"other words", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hello":"\u001b[31m"}`) }, "not a ZooKeeper server's answer", ""},
 }
 
-// adminReads are the AdminServer's commands that are asked for, with what each feeds.
+// adminReads are the AdminServer commands that we use, with the aspect that depends on each.
 var adminReads = map[string]inspect.Aspect{
 	"server_stats": inspect.AspectServer, "connections": inspect.AspectSessions,
 	"watch_summary": inspect.AspectWatches, "watches_by_path": inspect.AspectWatches,
 }
 
-// Each answer of the servers about themselves is refused or cut, one by one and in pairs, with the four-letter words
-// closed: that is reported, with the missing right, and no client or watch is called missing for it.
+// Each AdminServer command fails, alone and in pairs, with the four-letter words closed. The failure
+// and the missing right are reported, and no client or watch counts as missing.
 func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
@@ -68,7 +68,7 @@ func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 					sameButForWatches(t, got, l)
 					for _, read := range []string{first, second} {
 						if read == "server_stats" || read == "watches_by_path" && first == "watch_summary" {
-							continue // srvr, which no whitelist closes, answers the same; the table is not asked for when its size is not known
+							continue // srvr is always open and answers the same; the table is not requested if its size is unknown
 						}
 						demandUnseen(t, b, inspect.Unseen{Aspect: adminReads[read], Where: zks.Addr, Read: read}, fault)
 					}
@@ -84,7 +84,7 @@ func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
 	}
 }
 
-// faultyAdmin is an AdminServer that fails at two of its commands.
+// faultyAdmin starts a proxy to an AdminServer that fails at these commands.
 func faultyAdmin(t *testing.T, target *url.URL, fault adminFault, commands ...string) string {
 	behind := httputil.NewSingleHostReverseProxy(target)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,10 +108,10 @@ func demandUnseen(t *testing.T, b *inspect.Backend, want inspect.Unseen, fault a
 			return
 		}
 	}
-	t.Errorf("%+v is not unseen: %+v", want, b.Unseen)
+	t.Errorf("%+v is missing from unseen %+v", want, b.Unseen)
 }
 
-// contended makes a lock that is held and waited for as its library does, and returns how it reads.
+// contended creates a lock with a holder and a waiter, and returns it as read.
 func contended(t *testing.T, zks *servertest.ZooKeeper, p string) *inspect.Lock {
 	t.Helper()
 	c := client(t, zks)
@@ -129,7 +129,7 @@ func contended(t *testing.T, zks *servertest.ZooKeeper, p string) *inspect.Lock 
 	return l
 }
 
-// lookWithRules is the backend and its lock as doctor sees them.
+// lookWithRules reads the backend and its first lock with all findings.
 func lookWithRules(t *testing.T, cfg zksource.Config) (*inspect.Backend, *inspect.Lock) {
 	t.Helper()
 	s := observe(t, cfg, finding.Rules()...)
@@ -139,19 +139,19 @@ func lookWithRules(t *testing.T, cfg zksource.Config) (*inspect.Backend, *inspec
 	return s.Backends[0], nil
 }
 
-// sameButForWatches demands the same lock, with no findings except blind.
+// sameButForWatches expects the same lock, with no findings except blind.
 func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	t.Helper()
 	if l == nil || l.State != want.State || len(l.Holders) != 1 || len(l.Waiters) != 1 || l.Waiters[0].Name != want.Waiters[0].Name {
 		t.Fatalf("%+v, want %+v", l, want)
 	}
-	must.True(t, l.Waiters[0].Watch != inspect.Missing, "a watch that nobody reported is missing")
+	must.True(t, l.Waiters[0].Watch != inspect.Missing, "an unreported watch counts as missing")
 	for _, f := range l.Findings {
 		must.Equal(t, f.Rule, "blind", "found", f)
 	}
 }
 
-// A closed four-letter word is reported, but without an AdminServer in the target no requested read is unseen.
+// A closed four-letter word is a finding. Without an AdminServer in the target, nothing is unseen.
 func TestClosedWordsAreNotUnseen(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf,srvr")
@@ -163,7 +163,7 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 	}
 }
 
-// An AdminServer that was given and does not answer is reported although the four-letter words answer the same.
+// A silent AdminServer is reported, even if the four-letter words answer the same.
 func TestAnAdminServerThatDoesNotAnswerIsUnseen(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -21,14 +21,14 @@ func TestAllSessionsAreKnownWhenEveryServerReported(t *testing.T) {
 		}{{[]string{zks.Admin}, true}, {[]string{zks.Admin, dead}, false}} {
 			v := once(t, zksource.Config{Servers: []string{zks.Addr}, Admin: tt.admins, Roots: []string{"/zookeeper"}})
 			if len(v.Sessions) == 0 || v.All != tt.all {
-				t.Errorf("%v: %d sessions, all of them: %v", tt.admins, len(v.Sessions), v.All)
+				t.Errorf("%v: %d sessions, all known: %v", tt.admins, len(v.Sessions), v.All)
 			}
 		}
 	})
 }
 
-// A client that is killed and one that says good-bye leave the same way; the sessions distinguish them,
-// although they are shorter than the usual time between two looks at them.
+// The node of a killed client disappears like that of a closed one. The sessions distinguish them,
+// even if they are shorter than the usual interval between inquiries.
 func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -39,7 +39,7 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 					e, undisturbed := endOfAHold(t, zks, killed)
 					switch {
 					case killed && !undisturbed && try < 5 && e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely:
-						continue // the server had started a moment ago, say: it may have been on its way back, and have let go
+						continue // after a recent disturbance, the client may have reconnected and released
 					case killed && e.Kind == inspect.EventExpired, !killed && e.Kind == inspect.EventReleased:
 						if e.Certainty == recipe.Certain {
 							return
@@ -52,8 +52,8 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	})
 }
 
-// endOfAHold has a client take a lock and end, and returns how that was seen, and whether for a session
-// timeout before clients had no reason to reconnect.
+// endOfAHold acquires a lock with a client, ends the client and returns the event. It is undisturbed
+// if clients had no reason to reconnect within a session timeout before.
 func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
 	t.Helper()
 	const timeout = 6
@@ -64,7 +64,7 @@ func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspe
 	peer.Send(t, "lock", "a", root+"/lock")
 	peer.Expect(t, "acquired")
 	o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
-	o.awaitLock("its client is known", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
+	o.awaitLock("the holder's client", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
 	ended := time.Now()
 	if killed {
 		peer.Kill()
@@ -79,7 +79,7 @@ func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspe
 	return o.events[0], disturbed.Before(ended.Add(-timeout * time.Second))
 }
 
-// Without the servers' sessions the two cannot be distinguished.
+// Without the sessions, an expiry looks like a release.
 func TestWithoutSessionsAnEndIsUnsure(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// direct is a Transport over a client.
+// direct is a Transport that uses a plain client.
 type direct struct{ *zk.Conn }
 
 func (d direct) Exists(_ context.Context, p string) (*zk.Stat, error) {
@@ -31,8 +31,8 @@ func (d direct) Children(_ context.Context, p string) ([]string, *zk.Stat, error
 
 func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return d.Conn.Get(p) }
 
-// A lock in a full listing is the same as when it is named (show), made a root, or acted on. It is
-// the same lock or none.
+// A node is the same lock, or no lock, whether it is listed, requested by name, used as a root or
+// acted on.
 func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -43,13 +43,13 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 		shut     bool // the directory may not be listed
 		locked   bool
 	}{
-		"alone":                        {locked: true},
-		"beside a directory":           {siblings: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
-		"one of two":                   {siblings: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
-		"beside a queue":               {siblings: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
-		"beside work of an old queue":  {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
-		"in a directory that is shut":  {shut: true, locked: true},
-		"one of two that nobody lists": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
+		"alone":                                 {locked: true},
+		"next to a directory":                   {siblings: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
+		"one of two":                            {siblings: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
+		"next to a queue":                       {siblings: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
+		"next to work of an old queue":          {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
+		"in an unreadable directory":            {shut: true, locked: true},
+		"one of two in an unreadable directory": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := servertest.UniquePath(t)
@@ -82,14 +82,14 @@ func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
 					t.Errorf("%s: %+v", who, l)
 				}
 				if delete(locks, node); who != "everything" && len(locks) > 0 {
-					t.Errorf("%s: %v besides", who, locks)
+					t.Errorf("%s: unexpected locks %v", who, locks)
 				}
 			}
 		})
 	}
 }
 
-// Who watches a named node hears that it ended and came back.
+// A node requested by name is followed through its deletion and its next creation.
 func TestANamedNodeIsFollowed(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -101,9 +101,9 @@ func TestANamedNodeIsFollowed(t *testing.T) {
 	held := func(want inspect.State) func() bool {
 		return func() bool { l := v.Locks[node]; return l != nil && l.State == want }
 	}
-	v.Await("it is held", held(inspect.StateHeld))
+	v.Await("held", held(inspect.StateHeld))
 	remove(t, c, node)
-	v.Await("it is gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
+	v.Await("gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
 	create(t, c, node, "node-2", zk.FlagEphemeral)
-	v.Await("it is held again", held(inspect.StateHeld))
+	v.Await("held again", held(inspect.StateHeld))
 }

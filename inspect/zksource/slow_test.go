@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// slowDial is a Dial to a server that answers no client that waits for less than its time.
+// slowDial is a Dial that fails if the caller's deadline leaves less than that time.
 func slowDial(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if limit, limited := ctx.Deadline(); limited && time.Until(limit) < needs {
@@ -25,8 +25,7 @@ func slowDial(needs time.Duration) func(context.Context, string, string) (net.Co
 	}
 }
 
-// A server far away, behind a jump host or busy with the handshakes of TLS may need more than the second that
-// go-zookeeper waits.
+// A distant server, a jump host or a TLS handshake may need more than go-zookeeper's limit of 1 s.
 func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -37,7 +36,7 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 	}
 }
 
-// One look at a server that never answers ends, however often it is asked about itself meanwhile.
+// A one-shot read of a silent server ends at its timeout, despite repeated inquiries.
 func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	s := zksource.NewHasty(zksource.Config{
@@ -49,8 +48,8 @@ func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
 	}
 }
 
-// A tunnel accepts at once, and reaches the server in the server's time: that counts as an attempt to
-// connect, not as a silent server.
+// A tunnel accepts at once but reaches the server later. That counts as connecting, not as a silent
+// server.
 func TestASlowServerBehindATunnelIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -62,11 +61,11 @@ func TestASlowServerBehindATunnelIsWaitedFor(t *testing.T) {
 		t.Fatalf("%+v", v.Backend)
 	}
 	for _, u := range v.Backend.Unseen {
-		t.Errorf("what a slow server says of its sessions is waited for, too: %+v", u)
+		t.Errorf("unseen although the server answered slowly: %+v", u)
 	}
 }
 
-// tunnel is a Dial that has a connection at once and the server behind it later.
+// tunnel is a Dial that connects at once, to a tunnel that reaches the server later.
 func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return func(_ context.Context, network, addr string) (net.Conn, error) {
 		ours, its := net.Pipe()
@@ -87,7 +86,7 @@ func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn
 	}
 }
 
-// late is a Dial that takes this time, or all that its caller has.
+// late is a Dial that takes that long, unless its context ends first.
 func late(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		timer := time.NewTimer(needs)
@@ -101,7 +100,7 @@ func late(needs time.Duration) func(context.Context, string, string) (net.Conn, 
 	}
 }
 
-// Thirteen seconds are enough for a server that answers after eight: the first attempt does not end before.
+// The first attempt must last long enough for a server that answers after 8 of 13 seconds.
 func TestAnImpatientLookWaitsForASlowServer(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

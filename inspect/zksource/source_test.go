@@ -28,7 +28,7 @@ func watch(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Sourc
 	return sourcetest.Watch(t, s), s
 }
 
-// watchHastily runs a source until the test ends, which looks often at what no watch reports.
+// watchHastily is watch with short intervals.
 func watchHastily(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Source) {
 	t.Helper()
 	cfg.Backend = "zk"
@@ -49,7 +49,7 @@ func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
 	return clientFor(t, zks, 10*time.Second)
 }
 
-// clientFor is client with a session of another timeout: a client that is paused for two thirds of it reconnects.
+// clientFor is client with that session timeout. After a pause of 2/3 of it, a client reconnects.
 func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
 	t.Helper()
 	return servertest.ConnectZooKeeper(t, zks.Addr, timeout)
@@ -102,7 +102,7 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 					t.Errorf("%s: %+v", name, l)
 					continue
 				}
-				must.Equal(t, l.Waiters[0].Owner.Label, "second", name, "the waiter's label is")
+				must.Equal(t, l.Waiters[0].Owner.Label, "second", name, "the waiter's label")
 				if l.Holders[0].Owner.Session == 0 || l.Holders[0].Since.IsZero() {
 					t.Errorf("%s: holder %+v", name, l.Holders[0])
 				}
@@ -140,27 +140,27 @@ func TestChangesAreReportedByThemselves(t *testing.T) {
 
 		create(t, c, root+"/new", "", 0)
 		first := create(t, c, root+"/new/"+guid+"__lock__", "a", contender)
-		v.Await("a new lock directory appears", func() bool { return v.Locks[root+"/new"] != nil })
+		v.Await("a new lock directory", func() bool { return v.Locks[root+"/new"] != nil })
 		create(t, c, root+"/new/"+guid2+"__lock__", "b", contender)
-		v.Await("a waiter appears", func() bool { return v.Locks[root+"/new"].State == inspect.StateContended })
+		v.Await("a waiter", func() bool { return v.Locks[root+"/new"].State == inspect.StateContended })
 		remove(t, c, first)
 		var l *inspect.Lock
-		v.Await("the handoff is reported", func() bool {
+		v.Await("the handoff", func() bool {
 			l = v.Locks[root+"/new"]
 			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b"
 		})
 		remove(t, c, root+"/new/"+l.Holders[0].Name.Raw())
-		v.Await("an empty directory stays listed as free", func() bool {
+		v.Await("the empty directory listed as free", func() bool {
 			l := v.Locks[root+"/new"]
 			return l != nil && l.State == inspect.StateFree && l.Recipe == "kazoo"
 		})
 		remove(t, c, root+"/new")
-		v.Await("a deleted directory is gone", func() bool { return v.Locks[root+"/new"] == nil })
+		v.Await("the deleted directory gone", func() bool { return v.Locks[root+"/new"] == nil })
 
 		create(t, c, root+"/new", "", 0)
 		create(t, c, root+"/new/sub", "", 0)
 		create(t, c, root+"/new/sub/"+guid+"__lock__", "c", contender)
-		v.Await("made again, with a lock below it", func() bool { return v.Locks[root+"/new/sub"] != nil })
+		v.Await("a lock below the recreated directory", func() bool { return v.Locks[root+"/new/sub"] != nil })
 	})
 }
 
@@ -172,7 +172,7 @@ func TestARootMayAppearLater(t *testing.T) {
 		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
 		create(t, c, root, "", 0)
 		create(t, c, root+"/"+guid+"__lock__", "a", contender)
-		v.Await("the root is a lock", func() bool { return v.Locks[root] != nil })
+		v.Await("the root as a lock", func() bool { return v.Locks[root] != nil })
 	})
 }
 
@@ -228,12 +228,12 @@ func TestHotLockCostsABoundedNumberOfReads(t *testing.T) {
 		last = create(t, c, "/hot/"+guid+"__lock__", fmt.Sprint(changes), contender)
 		changes += 2
 	}
-	v.Await("the last state is right", func() bool {
+	v.Await("the last state", func() bool {
 		l := v.Locks["/hot"]
 		return l != nil && len(l.Holders) == 1 && "/hot/"+l.Holders[0].Name.Raw() == last && l.Holders[0].Owner.Label != ""
 	})
 	cost := func() (n uint64) {
-		v.Await("the cost is reported", func() bool { n = v.Backend.Cost.Requests; return n > 4 })
+		v.Await("the cost", func() bool { n = v.Backend.Cost.Requests; return n > 4 })
 		return n
 	}()
 	took := time.Since(start).Seconds()
@@ -257,13 +257,13 @@ func TestALostSessionLosesNothing(t *testing.T) {
 			zks.Expire(t, id)
 		}
 	}
-	v.Await("down, with the lock still listed", func() bool {
+	v.Await("down, with the lock listed", func() bool {
 		return v.Backend.State == inspect.Down && v.Backend.Error != "" && v.Locks["/lock"] != nil
 	})
 	create(t, c, "/lock/"+guid2+"__lock__", "b", contender)
 	remove(t, c, first)
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	v.Await("and up to date", func() bool {
+	v.Await("up to date", func() bool {
 		l := v.Locks["/lock"]
 		return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b"
 	})
@@ -281,9 +281,9 @@ func TestAServerThatIsRestartedIsFoundAgain(t *testing.T) {
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
 	zks.Restart(t)
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	// By another client: the first one may wait for a minute for a server that took its connection before it served.
+	// A second client, because the first may hang for a minute if it connected before the server served.
 	create(t, client(t, zks), "/lock/x-", "b", zk.FlagSequence|zk.FlagEphemeral)
-	v.Await("the new waiter is seen", func() bool { return len(v.Locks["/lock"].Waiters) == 1 })
+	v.Await("the new waiter", func() bool { return len(v.Locks["/lock"].Waiters) == 1 })
 }
 
 func TestAServerThatHangsIsDown(t *testing.T) {
@@ -378,7 +378,7 @@ func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
 		t.Errorf("counted only: %d waiters, %+v, %+v", len(l.Waiters), l.Waiters[0], l.Waiters[98])
 	}
 	s.Focus([]inspect.ID{l.ID})
-	v.Await("read in full", func() bool { return v.Locks["/long"].Waiters[98].Owner.Label == "99" })
+	v.Await("the queue in full", func() bool { return v.Locks["/long"].Waiters[98].Owner.Label == "99" })
 }
 
 func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
@@ -394,7 +394,7 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 		start := time.Now()
 		for _, dir := range []string{root + "/user-1000000003", root + "/user-1000000090"} {
 			create(t, c, dir+"/"+guid+"__lock__", "a", contender)
-			v.Await("the lock is found", func() bool { return v.Locks[dir] != nil })
+			v.Await("the lock", func() bool { return v.Locks[dir] != nil })
 		}
 		if took := time.Since(start); took > 40*time.Second {
 			t.Errorf("found after %v", took)

@@ -15,11 +15,11 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// watched is a run that watches over its own stalls, by a clock that the test moves, with a connection on
-// which /l was read: the first of two contenders holds.
+// watched is a run with a clock that the test moves. It is connected and has read /l, which has a
+// holder and a waiter.
 type watched struct {
 	*run
-	clock   atomic.Pointer[time.Time] // what connects reads it, too
+	clock   atomic.Pointer[time.Time] // also read by the goroutine that connects
 	emitted []inspect.Update
 }
 
@@ -32,7 +32,7 @@ func watchedRun(t *testing.T) *watched {
 	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	w.stall.Start(ended)() // no beats but those of the run
+	w.stall.Start(ended)() // only the run beats
 	l := must.Have(open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox))(t)
 	t.Cleanup(func() {
 		w.dropLink()
@@ -53,7 +53,7 @@ func (w *watched) set(now time.Time) { w.clock.Store(&now) }
 
 func (w *watched) now() time.Time { return *w.clock.Load() }
 
-// beat is a turn of the run's loop.
+// beat is one iteration of the run's loop.
 func (w *watched) beat() {
 	now := w.attend()
 	w.connect(now)
@@ -61,7 +61,7 @@ func (w *watched) beat() {
 	w.flush(now)
 }
 
-// request is one for the list of /l and the nodes in it, and its answer.
+// request is an answered request for the children of /l and these nodes in it.
 func (w *watched) request(sent time.Time, names ...string) *batch {
 	d := w.tree.Dir("/l")
 	b := &batch{sent: sent, jobs: []tree.Job{{Kind: tree.JobList, Dir: d}}}
@@ -74,7 +74,7 @@ func (w *watched) request(sent time.Time, names ...string) *batch {
 	return b
 }
 
-// list has /l listed, with the answer in the same instant.
+// list answers a request for /l immediately.
 func (w *watched) list(at time.Time, names ...string) {
 	w.event(linkEvent{link: w.conn.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
 }
@@ -82,24 +82,24 @@ func (w *watched) list(at time.Time, names ...string) {
 func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
-	first, lists := w.conn.link, w.request(noon, secondNode) // the first has released; the answer comes into the socket
-	w.set(noon.Add(18 * time.Second))                        // and is read when this process goes on
+	first, lists := w.conn.link, w.request(noon, secondNode) // the holder has released; the answer reaches the socket
+	w.set(noon.Add(18 * time.Second))                        // and is read after the pause
 	w.beat()
 	w.set(w.now().Add(time.Millisecond))
 	w.event(linkEvent{link: first, at: w.now(), kind: linkAnswered, batch: lists})
 	w.event(linkEvent{link: first, at: w.now(), kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
-	w.event(linkEvent{link: first, at: w.now(), kind: linkLost}) // its session ran out meanwhile
+	w.event(linkEvent{link: first, at: w.now(), kind: linkLost}) // its session expired meanwhile
 	w.beat()
 	want := inspect.Gap{Backend: "zk", From: noon, Until: noon.Add(18 * time.Second)}
 	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
 		t.Errorf("emitted %+v, want the gap alone", w.emitted)
 	}
 	if w.conn.link == first || w.conn.lost > 0 || w.conn.why != "" || !w.conn.retryAt.Equal(want.Until) || !w.ensemble.DisturbedAt().Equal(want.Until) {
-		t.Errorf("a stop of ours is reported as the servers': lost %d times, %q; tries again at %v", w.conn.lost, w.conn.why, w.conn.retryAt)
+		t.Errorf("our pause is reported as a lost connection: %d lost, %q, retry at %v", w.conn.lost, w.conn.why, w.conn.retryAt)
 	}
 }
 
-// Unreported reads from before a stall are reported after it, with their old dates.
+// Reads from before a stall are reported after it, with their old dates.
 func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
@@ -132,7 +132,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 	}
 }
 
-// The source does not look before it is connected again.
+// A stall lasts until the source has reconnected.
 func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 	t.Parallel()
 	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
@@ -145,7 +145,7 @@ func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 			gaps = 2
 		}
 		w.looksAgain(w.now())
-		w.looksAgain(w.now().Add(time.Hour)) // another connection
+		w.looksAgain(w.now().Add(time.Hour)) // a later reconnect
 		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.now()) {
 			t.Errorf("after %v: %+v", took, w.emitted)
 		}
@@ -159,5 +159,5 @@ func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
 	lost := noon.Add(time.Second)
 	w.set(lost)
 	w.event(linkEvent{link: w.conn.link, at: lost, kind: linkLost})
-	must.True(t, w.ensemble.DisturbedAt().Equal(lost), "a second after another", w.ensemble.DisturbedAt(), "want", lost)
+	must.True(t, w.ensemble.DisturbedAt().Equal(lost), "disturbed at", w.ensemble.DisturbedAt(), "want", lost)
 }

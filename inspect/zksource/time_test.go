@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// After a restart of the server clients are on their way back for as long as their sessions last: nobody is
-// gone, and no watch is missing.
+// After a server restart, clients may reconnect until their sessions expire. Meanwhile, none of them
+// counts as gone, and no watch as missing.
 func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -42,7 +42,7 @@ func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 		}
 		return b, l
 	}
-	must.Become(t, "they have not just come", func() bool {
+	must.Become(t, "the holder is 6 s old", func() bool {
 		_, l := look()
 		return time.Since(l.Holders[0].Since) > 6*time.Second
 	})
@@ -56,10 +56,10 @@ func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 		t.Errorf("disturbed at %v, restarted at %v; watch %v", b.DisturbedAt, restarted, l.Waiters[0].Watch)
 	}
 	if len(l.Holders) != 1 || l.Holders[0].Owner.Client != "" {
-		t.Errorf("the holder is back: %+v", l.Holders)
+		t.Errorf("the holder has reconnected: %+v", l.Holders)
 	}
 	wire.Heal()
-	must.Become(t, "they are back", func() bool {
+	must.Become(t, "both have reconnected", func() bool {
 		_, l := look()
 		return l.Holders[0].Owner.Client != "" && l.Waiters[0].Watch == inspect.Confirmed
 	})
@@ -109,7 +109,7 @@ func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
 		read = l.ReadAt
 		return true
 	})
-	v.Await("read again though nothing changed", func() bool { return v.Locks["/l"].ReadAt.After(read) })
+	v.Await("a later read", func() bool { return v.Locks["/l"].ReadAt.After(read) })
 	v.Peek(func() {
 		if l := v.Locks["/l"]; !l.AsOf(v.Backend, time.Now()).Equal(l.ReadAt) {
 			t.Errorf("as of %v, read at %v", l.AsOf(v.Backend, time.Now()), l.ReadAt)
@@ -117,7 +117,7 @@ func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
 	})
 }
 
-// ensembleLock is an ensemble with a lock, and the targets' servers.
+// ensembleLock starts an ensemble with a lock. It returns a client and a configuration too.
 func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ensemble, *zk.Conn, zksource.Config) {
 	t.Helper()
 	e := servertest.StartEnsemble(t, cfg)
@@ -132,7 +132,7 @@ func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ense
 	return e, c, look
 }
 
-// One ensemble, as it loses one member after the other.
+// An ensemble loses one member after another.
 func TestAnEnsembleThatFails(t *testing.T) {
 	t.Parallel()
 	e, c, cfg := ensembleLock(t, servertest.EnsembleConfig{SyncLimit: 60})
@@ -140,12 +140,12 @@ func TestAnEnsembleThatFails(t *testing.T) {
 	late := (leader + 1) % 3
 	v := once(t, cfg)
 	if slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Lagging || s.Zxid == 0 }) || v.Backend.Unseen != nil {
-		t.Errorf("all are well: %+v, unseen %+v", v.Backend.Servers, v.Backend.Unseen)
+		t.Errorf("all members in order: %+v, unseen %+v", v.Backend.Servers, v.Backend.Unseen)
 	}
 
 	other := (leader + 2) % 3
 	e.Diverge(t, other, c, func(c *zk.Conn) { create(t, c, "/l/phantom", "", 0) })
-	must.Become(t, "other data at the same transaction are found", func() bool {
+	must.Become(t, "different data at the same transaction are reported", func() bool {
 		servers := once(t, cfg).Backend.Servers
 		return servers[other].NodesApart == 1 && servers[leader].NodesApart == 0 && servers[late].NodesApart == 0 && servers[other].Lag == 0
 	})
@@ -155,14 +155,14 @@ func TestAnEnsembleThatFails(t *testing.T) {
 	v = once(t, cfg)
 	for i, s := range v.Backend.Servers {
 		if s.Lagging != (i == late) || (s.Lag > 0) != (i == late) {
-			t.Errorf("server %d, %d is behind: %+v", i, late, s)
+			t.Errorf("server %d, want only %d to lag: %+v", i, late, s)
 		}
 	}
 	b, _ := lookWithRules(t, cfg)
 	if !slices.ContainsFunc(b.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late]) && strings.HasPrefix(f.Advice(), "look again")
 	}) {
-		t.Errorf("nobody names the one that lags: %+v", b.Findings)
+		t.Errorf("no finding names the lagging server: %+v", b.Findings)
 	}
 
 	dead := late
@@ -175,7 +175,7 @@ func TestAnEnsembleThatFails(t *testing.T) {
 		reported := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
 			return u.Aspect == a && u.Where == cfg.Servers[dead] && strings.Contains(u.Reason, "connection refused")
 		})
-		must.True(t, reported, a, "of the dead one", b.Unseen)
+		must.True(t, reported, a, "of the dead server is not in unseen", b.Unseen)
 	}
 
 	e.Members[(dead+1)%3].Kill(t)

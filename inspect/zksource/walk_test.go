@@ -20,7 +20,7 @@ const guid = "0123456789abcdef0123456789abcdef"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// testRun is a run that is not connected: the test gives it its results.
+// testRun is a run without a connection. The test supplies the results.
 func testRun(t *testing.T, cfg Config) *run {
 	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
 	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
@@ -28,7 +28,7 @@ func testRun(t *testing.T, cfg Config) *run {
 	return r
 }
 
-// tableServer is an AdminServer that tells of no watches; meanwhile is called while the table is read.
+// tableServer is an AdminServer with an empty watch table. It calls meanwhile during the read.
 func tableServer(t *testing.T, meanwhile func()) *httptest.Server {
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch req.URL.Path {
@@ -55,7 +55,7 @@ func running(t *testing.T, s *Source) <-chan inspect.Update {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		for range updates { // until it has ended
+		for range updates { // until the source has ended
 		}
 	})
 	return updates
@@ -76,14 +76,14 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 			create("/same", 0)
 			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
 			create("/same/"+guid+"__lock__", zk.FlagEphemeral|zk.FlagSequence)
-			admin := tableServer(t, func() { c.Delete(holder, -1) }) // leaves while the table is read
+			admin := tableServer(t, func() { c.Delete(holder, -1) }) // the holder leaves during the read
 			s := New(Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: once})
 			updates := running(t, s)
 			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
 			var table *inspect.WatchTable
 			timeout := time.After(60 * time.Second)
 			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
-			// A watch may report the leaver before the table comes: then no contender is left whose watch could be missing.
+			// A watch may report the leaver before the table arrives. Then no waiter needs a watch.
 			for after["/same"] == nil || !left(after["/l"]) && (once || !left(before["/l"])) {
 				select {
 				case u, ok := <-updates:
@@ -100,7 +100,7 @@ func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
 					if u.Watches != nil {
 						table = u.Watches
 					}
-					if wholeQueue(before["/l"]) && wholeQueue(before["/same"]) { // the table is asked for when both are known
+					if wholeQueue(before["/l"]) && wholeQueue(before["/same"]) { // focus requests the table
 						s.Focus([]inspect.ID{{Backend: "zk", Path: "/l"}, {Backend: "zk", Path: "/same"}})
 					}
 				case <-timeout:
@@ -126,7 +126,7 @@ func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := New(Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}).newRun(ctx, func(inspect.Update) {})
-	for range cap(r.results) + 1 { // requests on a link that is gone, and the login on the next
+	for range cap(r.results) + 1 { // more results than the channel holds
 		r.tasks.Go(func() { r.deliver(result{}) })
 	}
 	cancel()

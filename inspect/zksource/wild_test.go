@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// wild are directories as other people's programs leave them, below one root.
+// wild builds directories as other programs leave them, below one root.
 type wild struct {
 	t    *testing.T
 	zks  *servertest.ZooKeeper
@@ -32,10 +32,10 @@ func newWild(t *testing.T, zks *servertest.ZooKeeper) *wild {
 	return w
 }
 
-// client is heard of every third second: a waiter that was not heard of since it queued may be about to watch.
+// client pings every 3 s. A waiter may be about to set its watch until its first ping after queueing.
 func (w *wild) client() *zk.Conn { return clientFor(w.t, w.zks, 9*time.Second) }
 
-// place makes a directory, and those above it.
+// place creates a directory and its parents.
 func (w *wild) place(c *zk.Conn, name string) string {
 	w.t.Helper()
 	p := path.Join(w.root, name)
@@ -48,7 +48,7 @@ func (w *wild) place(c *zk.Conn, name string) string {
 	return create(w.t, c, p, "", 0)
 }
 
-// queue is a queue of a client for each prefix. watches sets what the i-th watches, of the nodes up to its own.
+// queue creates a queue with one client per prefix. watches sets the watch of client i.
 func (w *wild) queue(name string, watches func(c *zk.Conn, i int, nodes []string), prefixes ...string) {
 	w.t.Helper()
 	var nodes []string
@@ -67,7 +67,7 @@ func watchNode(t *testing.T, c *zk.Conn, p string) {
 	}
 }
 
-// found are the findings of each lock below the root, as RULE SEVERITY, after a look.
+// found reads all locks below the root and returns their findings as "RULE SEVERITY".
 func (w *wild) found() (map[string][]string, *inspect.Snapshot) {
 	w.t.Helper()
 	s := observe(w.t, zksource.Config{Servers: []string{w.zks.Addr}, Admin: []string{w.zks.Admin}, Roots: []string{w.root}}, finding.Rules()...)
@@ -83,7 +83,7 @@ func (w *wild) found() (map[string][]string, *inspect.Snapshot) {
 	return found, s
 }
 
-// judged awaits exactly these locks and findings: a client may take a moment to be heard of.
+// judged waits for exactly these locks and findings. A client's ping may take a moment.
 func (w *wild) judged(want map[string][]string) *inspect.Snapshot {
 	w.t.Helper()
 	for deadline := time.Now().Add(sourcetest.Limit); ; {
@@ -108,7 +108,7 @@ func (w *wild) lock(s *inspect.Snapshot, name string) *inspect.Lock {
 
 const curatorLock = "_c_" + uuid + "-lock-"
 
-// Who watches whom decides, whatever the nodes are called.
+// The watches decide the order, whatever the nodes are named.
 func TestWatchesOutrankNames(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
@@ -137,18 +137,18 @@ func TestWatchesOutrankNames(t *testing.T) {
 		if i == 2 {
 			watchNode(t, c, nodes[1])
 			remove(t, c, nodes[1])
-			watchNode(t, c, nodes[1]) // as who asks whether it exists, once it does no more
+			watchNode(t, c, nodes[1]) // an exists watch on the deleted node
 		}
 	}, "lock-", "lock-", "lock-")
 	w.queue("registry", nobody, "lock-", "lock-", "lock-")
 	w.queue("left", func(c *zk.Conn, i int, _ []string) {
 		if i == 0 {
-			watchNode(t, c, w.root+"/left/member-0000000007") // one that came later, and went
+			watchNode(t, c, w.root+"/left/member-0000000007") // a later member that has left
 		}
 	}, "member-", "member-")
 
 	w.queue("readers", before, "read-", "write-", "write-")
-	w.queue("candidates", func(c *zk.Conn, _ int, _ []string) { // each watches the directory, which no table shows
+	w.queue("candidates", func(c *zk.Conn, _ int, _ []string) { // each watches the directory, which the table does not show
 		if _, _, _, err := c.ChildrenW(w.root + "/candidates"); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestWatchesOutrankNames(t *testing.T) {
 		"readers": {}, "candidates": {}, "candidates-lost": {"missing-watch warning"},
 	})
 	if l := w.lock(s, "holder-watched"); l.Findings[0].Subject.Contender != l.Waiters[2].Name {
-		t.Errorf("the waiter is %s", l.Findings[0].Subject.Contender)
+		t.Errorf("the finding is about %s", l.Findings[0].Subject.Contender)
 	}
 	for name, want := range map[string]string{"lost": "likely", "registry": "possible", "left": "possible", "readers": "likely"} {
 		if l := w.lock(s, name); string(l.Confidence) != want {

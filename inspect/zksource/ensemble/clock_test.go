@@ -11,24 +11,24 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// leads makes the answer of a leader at noon. Its clock is as it would show by the same answer.
+// leads is a leader's answer at noon, with these bounds of its clock.
 func leads(election uint64, uptime time.Duration, clock bounds) answer {
 	return answer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
 }
 
-// follows makes that of another server, of whose clock nothing is known.
+// follows is a follower's answer at noon, which shows nothing of its clock.
 func follows() answer {
 	return answer{asked: true, at: noon, status: zkadmin.Status{Role: "follower"}}
 }
 
-// clockAhead bounds a clock that was compared with ours at noon.
+// clockAhead bounds a clock that was that far ahead of ours at noon.
 func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time.Second, noon, noon) }
 
-// written is a node that was made in an election, by a clock that showed an instant.
+// written is the creation of a node in that election, dated by the leader's clock.
 func written(election int64, at time.Time) transaction { return transaction{election<<32 | 7, at} }
 
-// There was an election after the servers were asked: what the former leader said of its own service is not
-// taken for the new one's, or a node that was made just before would be as old as that.
+// An election follows the inquiry. The former leader's uptime must not count for the new one, or a
+// node created just before would seem that old.
 func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
@@ -49,8 +49,8 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	}
 }
 
-// No reading of the former leader's clock counts for the new leader's, whichever server is heard
-// first: a node of the new election, or its leader.
+// No reading of the former leader's clock counts for the new leader, whether a node of the new
+// election or the new leader's answer arrives first.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	t.Parallel()
 	former, later := []answer{leads(4, 0, clockAhead(time.Hour)), follows()}, []answer{follows(), leads(5, 0, bounds{})}
@@ -70,10 +70,10 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 			c.created(noon, noon.Add(time.Hour), 4<<32|7)
 			c.measure(nil, former, true)
 			if k := c.ofLeader(former); !k.Known || k.Offset != time.Hour {
-				t.Fatalf("the former: %+v", k)
+				t.Fatalf("the former leader's clock: %+v", k)
 			}
 			answers := elected(&c)
-			if k := c.ofLeader(answers); k.Known != (name == "the leader answers") || k.From != 5<<32 { // then the others' clock passes for it
+			if k := c.ofLeader(answers); k.Known != (name == "the leader answers") || k.From != 5<<32 { // the other server's clock stands in for the leader's
 				t.Errorf("%+v", k)
 			}
 			for i := range answers {
@@ -90,7 +90,7 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	}
 }
 
-// Two servers say that they lead: the one elected later does, and the other has not noticed yet.
+// If two servers claim to lead, the one elected later does.
 func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
@@ -101,7 +101,7 @@ func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
 	}
 }
 
-// The former leader does not know yet that it lost: it lags, and the others do not lag behind it.
+// A former leader that has not noticed the election lags. The others do not lag behind it.
 func TestWhoLostTheElectionLags(t *testing.T) {
 	t.Parallel()
 	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
@@ -115,7 +115,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 	}
 }
 
-// What a former leader made is not a measure of the new one's clock, however late it is heard of.
+// A late event of a former leader's creation says nothing about the new leader's clock.
 func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -126,15 +126,15 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 	}
 }
 
-// A leader that was paused says that it leads until it is asked again: its next answer counts, and
-// its long service does not count for the new election.
+// A paused leader claims to lead until its next answer. Its uptime does not count for the new
+// election.
 func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
 	for name, answers := range map[string][]answer{
-		"both say so":                        {former, now},
-		"it lost, and the new one is silent": {former, {asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 6<<32 | 2}}},
-		"one election, two leaders":          {leads(6, 720*time.Hour, clockAhead(0)), now},
+		"both claim to lead":                    {former, now},
+		"it lost, and the new leader is silent": {former, {asked: true, at: noon, status: zkadmin.Status{Role: "follower", Zxid: 6<<32 | 2}}},
+		"two leaders of one election":           {leads(6, 720*time.Hour, clockAhead(0)), now},
 	} {
 		var c clock
 		c.measure(nil, answers, false)
@@ -145,7 +145,7 @@ func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
 	}
 }
 
-// Servers whose clocks agree date everything, whoever led.
+// If all servers' clocks agree, every transaction can be dated, whoever led.
 func TestClocksThatAgreeDateEverything(t *testing.T) {
 	t.Parallel()
 	right, off := follows(), follows()
@@ -156,33 +156,33 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 		known   bool
 		from    int64
 	}{
-		"all agree":                    {[]answer{ahead, right}, true, 0},
-		"one is not known":             {[]answer{ahead, follows()}, true, 5 << 32},
-		"one is off":                   {[]answer{ahead, off}, true, 5 << 32},
-		"the leader's is not known":    {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
-		"nor do the others agree":      {[]answer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
-		"nobody's is known":            {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
-		"the leader is not in sight":   {[]answer{right}, true, 5 << 32},
-		"it does not tell who it is":   {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
-		"its election is not the last": {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
-		"nor does it matter who leads": {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
+		"all agree":            {[]answer{ahead, right}, true, 0},
+		"one unknown":          {[]answer{ahead, follows()}, true, 5 << 32},
+		"one off":              {[]answer{ahead, off}, true, 5 << 32},
+		"the leader's unknown": {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
+		"the leader's unknown, the others disagree": {[]answer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
+		"none known":                         {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
+		"the leader not in the target":       {[]answer{right}, true, 5 << 32},
+		"a server without a role":            {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
+		"the leader of an earlier election":  {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
+		"an earlier election, but all agree": {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
 	} {
 		var c clock
 		c.dated(written(5, noon.Add(time.Hour)), noon)
-		c.measure(nil, tt.answers, name != "the leader is not in sight")
+		c.measure(nil, tt.answers, name != "the leader not in the target")
 		if k := c.ofLeader(tt.answers); k.Known != tt.known || k.From != tt.from || k.Known && k.Offset.Round(time.Minute) != time.Hour {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
 }
 
-// The leader's clock jumps: what it dated before is not dated by what it shows since, and nothing is older for it.
+// After the leader's clock jumps, earlier transactions are not dated by it, and none seems older.
 func TestAClockThatJumpsStartsAgain(t *testing.T) {
 	t.Parallel()
 	const made, next = 5<<32 | 7, 5<<32 | 9
 	later := noon.Add(time.Minute)
 	is := func(ahead time.Duration) []answer { return []answer{leads(5, 0, clockAhead(ahead))} }
-	after := func(c *clock, at time.Time) { // another node, by the clock of then
+	after := func(c *clock, at time.Time) { // another creation, dated by the clock of that time
 		c.dated(transaction{next, at}, later)
 	}
 	for name, tt := range map[string]struct {
@@ -216,7 +216,7 @@ func TestAClockThatJumpsStartsAgain(t *testing.T) {
 	}
 }
 
-// An ensemble was wiped, or restored from a copy, and counts its elections from lower on.
+// An ensemble that was wiped or restored counts its elections from a lower number.
 func TestElectionsThatAreCountedAgain(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -230,8 +230,8 @@ func TestElectionsThatAreCountedAgain(t *testing.T) {
 	}
 }
 
-// The date of an answer has whole seconds: several answers show a clock closer than one, and one that is
-// missing takes nothing away.
+// The Date header has whole seconds. Several answers bound a clock more closely than one, and a
+// missing answer does not loosen the bounds.
 func TestAnswersNarrowAClockTogether(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -261,7 +261,7 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 	}
 }
 
-// The leader's clock is set ahead by an hour: its new offset does not date earlier transactions.
+// After the leader's clock is set ahead, the new offset does not date earlier transactions.
 func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 	t.Parallel()
 	leads := []answer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
@@ -277,12 +277,12 @@ func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 	}
 }
 
-// Another leader has its own clock: what the former one dated is unknown unless the clocks of all are known
-// and the same.
+// A new leader has another clock. Transactions of the former leader can be dated only if all clocks
+// are known and agree.
 func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
-	for name, former := range map[string]bounds{"the former is an hour off": shown(time.Hour), "nothing is known of it": {}, "both are right": shown(0)} {
+	for name, former := range map[string]bounds{"the former's is an hour off": shown(time.Hour), "the former's is unknown": {}, "both are right": shown(0)} {
 		t.Run(name, func(t *testing.T) {
 			answers := []answer{{asked: true, status: zkadmin.Status{Role: "leader", Zxid: 5<<32 | 3}, clock: shown(0)}, {asked: true, status: zkadmin.Status{Role: "follower"}, clock: former}}
 			var c clock

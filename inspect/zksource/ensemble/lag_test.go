@@ -17,13 +17,13 @@ func TestTheLagOfAMember(t *testing.T) {
 		want             time.Duration
 	}
 	for name, looks := range map[string][]look{
-		"it has all":                        {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 9, 0}},
-		"a little behind, under load":       {{0, epoch1 | 5, epoch1 | 4, 0}, {10, epoch1 | 500, epoch1 | 499, 0}, {20, epoch1 | 900, epoch1 | 890, 0}},
-		"it hangs":                          {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 5, 0}, {20, epoch1 | 30, epoch1 | 5, 10 * time.Second}},
-		"it catches up":                     {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 7, 10 * time.Second}, {20, epoch1 | 9, epoch1 | 9, 0}},
-		"a new leader took back some of it": {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch2, epoch1 | 5, 0}, {20, epoch2 | 1, epoch2 | 1, 0}},
-		"an election, and nothing since":    {{0, epoch2, epoch1 | 5, 0}, {60, epoch2, epoch1 | 5, 0}},
-		"its number is unknown":             {{0, epoch1 | 9, 0, 0}, {60, epoch1 | 9, 0, 0}},
+		"up to date":                  {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 9, 0}},
+		"a little behind, under load": {{0, epoch1 | 5, epoch1 | 4, 0}, {10, epoch1 | 500, epoch1 | 499, 0}, {20, epoch1 | 900, epoch1 | 890, 0}},
+		"hanging":                     {{0, epoch1 | 5, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 5, 0}, {20, epoch1 | 30, epoch1 | 5, 10 * time.Second}},
+		"catching up":                 {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch1 | 9, epoch1 | 7, 10 * time.Second}, {20, epoch1 | 9, epoch1 | 9, 0}},
+		"truncated by a new leader":   {{0, epoch1 | 9, epoch1 | 5, 0}, {10, epoch2, epoch1 | 5, 0}, {20, epoch2 | 1, epoch2 | 1, 0}},
+		"nothing since an election":   {{0, epoch2, epoch1 | 5, 0}, {60, epoch2, epoch1 | 5, 0}},
+		"unknown zxid":                {{0, epoch1 | 9, 0, 0}, {60, epoch1 | 9, 0, 0}},
 	} {
 		e := &Ensemble{}
 		for _, l := range looks {
@@ -46,12 +46,12 @@ func TestNodesAreCountedAtOneTransaction(t *testing.T) {
 		one, leader zkadmin.Status
 		want        int
 	}{
-		"the same":                      {zkadmin.Status{Zxid: 7, Nodes: 9}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
-		"more":                          {zkadmin.Status{Zxid: 7, Nodes: 11}, zkadmin.Status{Zxid: 7, Nodes: 9}, 2},
-		"fewer":                         {zkadmin.Status{Zxid: 7, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, -1},
-		"at another transaction":        {zkadmin.Status{Zxid: 6, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
-		"neither tells its transaction": {zkadmin.Status{Nodes: 8}, zkadmin.Status{Nodes: 9}, 0},
-		"one does not count":            {zkadmin.Status{Zxid: 7}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+		"the same":                  {zkadmin.Status{Zxid: 7, Nodes: 9}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+		"more":                      {zkadmin.Status{Zxid: 7, Nodes: 11}, zkadmin.Status{Zxid: 7, Nodes: 9}, 2},
+		"fewer":                     {zkadmin.Status{Zxid: 7, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, -1},
+		"at another transaction":    {zkadmin.Status{Zxid: 6, Nodes: 8}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
+		"both transactions unknown": {zkadmin.Status{Nodes: 8}, zkadmin.Status{Nodes: 9}, 0},
+		"one count unknown":         {zkadmin.Status{Zxid: 7}, zkadmin.Status{Zxid: 7, Nodes: 9}, 0},
 	} {
 		must.Equal(t, nodesApart(tt.one, tt.leader), tt.want, name)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// The lag counts from the leader's answer to our request to the member, so a late answer is no lag.
+// Lag is measured from the leader's answer to our request to the member, so a late answer adds none.
 func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
@@ -35,7 +35,7 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 	}
 }
 
-// The same for the second request: only the time until it was sent counts.
+// The same applies to the second request: only the time until it was sent counts.
 func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A paused former leader has claimed it once, however long it had led before; a server elected since has
-// led from then on.
+// A resumed former leader starts a new claim, however long it led before. The server elected
+// meanwhile has led since its first answer.
 func TestALeaderSaysSoFromAnAnswerOn(t *testing.T) {
 	t.Parallel()
 	e := &Ensemble{answers: make([]answer, 2)}

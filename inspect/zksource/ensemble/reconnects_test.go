@@ -19,18 +19,18 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 		before, after answer
 		want          time.Time
 	}{
-		"it tells since when it serves":              {answer{}, up("leader", time.Hour, 1), noon.Add(-time.Hour)},
-		"it serves anew":                             {up("leader", time.Hour, 1), up("leader", time.Minute, 2), noon.Add(-time.Minute)},
-		"it went down":                               {up("leader", time.Hour, 1), down, noon},
-		"it is down":                                 {down, down, time.Time{}},
-		"its oldest client tells it":                 {answer{}, oldest(up("follower", 0, 1), noon.Add(-time.Minute)), noon.Add(-time.Minute)},
-		"nobody tells":                               {answer{}, up("follower", 0, 1), noon},
-		"it does not tell, and served before":        {up("follower", 0, 1), oldest(up("follower", 0, 1), noon.Add(-time.Minute)), time.Time{}},
-		"it does not tell, and was elected":          {up("follower", 0, 1), oldest(up("leader", 0, 2), noon.Add(-time.Second)), noon.Add(-time.Second)},
-		"it does not tell, and another was elected":  {up("follower", 0, 1), up("follower", 0, 2), noon},
-		"it does not tell, and was down in between":  {down, oldest(up("follower", 0, 1), noon.Add(-time.Second)), noon.Add(-time.Second)},
-		"it serves only those who only read":         {answer{}, up(roleReadOnly, time.Minute, 1), time.Time{}},
-		"it served all, and now those who only read": {up("leader", time.Hour, 1), up(roleReadOnly, time.Minute, 1), noon},
+		"known uptime":                    {answer{}, up("leader", time.Hour, 1), noon.Add(-time.Hour)},
+		"a new uptime":                    {up("leader", time.Hour, 1), up("leader", time.Minute, 2), noon.Add(-time.Minute)},
+		"went down":                       {up("leader", time.Hour, 1), down, noon},
+		"still down":                      {down, down, time.Time{}},
+		"known oldest client":             {answer{}, oldest(up("follower", 0, 1), noon.Add(-time.Minute)), noon.Add(-time.Minute)},
+		"neither known":                   {answer{}, up("follower", 0, 1), noon},
+		"unknown uptime, served before":   {up("follower", 0, 1), oldest(up("follower", 0, 1), noon.Add(-time.Minute)), time.Time{}},
+		"unknown uptime, elected":         {up("follower", 0, 1), oldest(up("leader", 0, 2), noon.Add(-time.Second)), noon.Add(-time.Second)},
+		"unknown uptime, another elected": {up("follower", 0, 1), up("follower", 0, 2), noon},
+		"unknown uptime, down before":     {down, oldest(up("follower", 0, 1), noon.Add(-time.Second)), noon.Add(-time.Second)},
+		"read-only":                       {answer{}, up(roleReadOnly, time.Minute, 1), time.Time{}},
+		"became read-only":                {up("leader", time.Hour, 1), up(roleReadOnly, time.Minute, 1), noon},
 	} {
 		e := &Ensemble{}
 		e.answers = []answer{tt.before}
@@ -39,8 +39,8 @@ func TestWhenClientsHadToConnectAnew(t *testing.T) {
 	}
 }
 
-// An instant that is known counts however soon after another, one that was computed only where that cannot be
-// the same; neither takes the place of a newer one.
+// A known instant always counts. A computed one counts only if it cannot be the previous one. Neither
+// replaces a later one.
 func TestReasonsToConnectAnew(t *testing.T) {
 	t.Parallel()
 	e := &Ensemble{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// plainChildren are children as sets of names: slow and simple.
+// plainChildren is a slow and simple model of children.
 type plainChildren struct{ listed, read, awaited, fresh map[string]bool }
 
 func (p *plainChildren) arrived(name string) {
@@ -21,7 +21,7 @@ func (p *plainChildren) left(name string) {
 	delete(p.read, name)
 }
 
-// do does one thing to both, chosen at random.
+// do applies one random operation to both.
 func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
 	name := names[random.IntN(len(names))]
 	switch random.IntN(6) {
@@ -34,7 +34,7 @@ func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
 				p.listed[name] = true
 			} else if p.listed[name] {
 				p.left(name)
-			} else if !p.awaited[name] { // it was read, and never listed
+			} else if !p.awaited[name] { // read but never listed
 				delete(p.read, name)
 			}
 		}
@@ -79,7 +79,7 @@ func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
 			read, shown := map[string]bool{}, map[string]bool{}
 			for _, name := range names {
 				if c.awaits(name) != p.awaited[name] {
-					t.Fatalf("seed %d, step %d: %s is awaited: %v", seed, step, name, !p.awaited[name])
+					t.Fatalf("seed %d, step %d: awaits(%s) should be %v", seed, step, name, !p.awaited[name])
 				}
 				if c.has(name) {
 					read[name] = true
@@ -94,7 +94,7 @@ func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
 			want := maps.Clone(p.listed)
 			maps.DeleteFunc(want, func(name string, _ bool) bool { return p.fresh[name] && !p.read[name] })
 			if !maps.Equal(shown, want) || !maps.Equal(read, p.read) || c.awaited != len(p.awaited) || c.fresh != len(p.fresh) {
-				t.Fatalf("seed %d, step %d: read %v of %v, shown %v of %v, awaited %d of %v, fresh %d of %v",
+				t.Fatalf("seed %d, step %d: read %v, want %v; shown %v, want %v; awaited %d, want %v; fresh %d, want %v",
 					seed, step, read, p.read, shown, want, c.awaited, p.awaited, c.fresh, p.fresh)
 			}
 		}

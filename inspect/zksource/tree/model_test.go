@@ -12,13 +12,13 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// world is a server's tree: it answers in order, and reports a change before it shows it.
+// world is a server's tree. It answers in order, and the event of a change precedes its effects.
 type world struct {
 	nodes  map[string]*Stat
 	data   map[string]string
 	shut   map[string]bool // may not be read
 	zxid   int64
-	toHear []func(t *Tree) // events and replies on their way
+	toHear []func(t *Tree) // events and replies not yet delivered
 	now    time.Time
 }
 
@@ -55,7 +55,7 @@ func (w *world) remove(p string) {
 	w.report(p, Deleted)
 }
 
-// changed counts the children of a node's directory again.
+// changed updates the Stat of a node's parent.
 func (w *world) changed(p string) {
 	in := w.nodes[parent(p)]
 	in.Pzxid, in.Cversion, in.NumChildren = w.zxid, in.Cversion+1, int32(len(w.children(parent(p))))
@@ -121,7 +121,7 @@ func (w *world) deliver(t *Tree) bool {
 	return true
 }
 
-// view is what a tree has shown.
+// view is the locks that a tree has shown.
 type view map[string]*inspect.Lock
 
 func (v view) take(t *Tree, now time.Time) {
@@ -133,7 +133,7 @@ func (v view) take(t *Tree, now time.Time) {
 	}
 }
 
-// held are the locks that are not free, in words.
+// held describes the locks that are not free.
 func (v view) held() map[string]string {
 	words := map[string]string{}
 	for p, l := range v {
@@ -152,14 +152,14 @@ func (v view) held() map[string]string {
 	return words
 }
 
-// grow is a tree that begins to look at the world.
+// grow starts a tree that reads the world.
 func (w *world) grow() *Tree {
 	t := grown(Config{Roots: []string{"/"}, Eager: true})
 	t.Start(Server{Addr: "zk", Many: true, Watched: []string{"/"}, Since: w.now})
 	return t
 }
 
-// settleDown delivers all until nothing is on its way.
+// settleDown serves and delivers until nothing is left to do.
 func (v view) settleDown(t *Tree, w *world) {
 	for quiet := false; !quiet; {
 		quiet = true
@@ -193,7 +193,7 @@ func (w *world) step(random *rand.Rand) {
 	p := join(in, name)
 	switch random.IntN(8) {
 	case 0, 1, 2:
-		if in == "/s" || in == "/" { // its own queue next to its parts is another's mistake
+		if in == "/s" || in == "/" { // contenders next to a semaphore's parts are not tested
 			return
 		}
 		owner := int64(7 + random.IntN(3))
@@ -215,7 +215,7 @@ func (w *world) step(random *rand.Rand) {
 	}
 }
 
-// Whatever happens in whatever order, a tree that heard of it shows the locks that one shows which looks only now.
+// After random changes, a tree that followed them shows the same locks as a new tree.
 func TestChangesShowWhatALookShows(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -241,7 +241,7 @@ func TestChangesShowWhatALookShows(t *testing.T) {
 		fresh, now := w.grow(), view{}
 		now.settleDown(fresh, w)
 		got, want := seen.held(), now.held()
-		for p := range want { // an empty semaphore stays one, and its queue a part of it
+		for p := range want { // the followed tree remembers an empty semaphore, so its queue is a part
 			if b := followed.base(followed.dirs[p]); b != nil && b.fold == folded && got[b.Path] == "" {
 				delete(want, p)
 			}
@@ -255,7 +255,7 @@ func TestChangesShowWhatALookShows(t *testing.T) {
 	}
 }
 
-// The queue next to a semaphore is a lock on its own when the semaphore is gone, or another is made in its place.
+// When a semaphore is deleted, the queue next to it is a lock, even if the directory is recreated.
 func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{false, true} {
@@ -276,7 +276,7 @@ func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 		}
 		seen.settleDown(followed, w)
 		if l := seen["/k-__lock__"]; l == nil || l.State != inspect.StateHeld {
-			t.Errorf("made again %v: %+v", again, seen)
+			t.Errorf("created again %v: %+v", again, seen)
 		}
 	}
 }

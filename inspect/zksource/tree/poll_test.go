@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// When idle only refused reads are retried, in turn; watches report the rest.
+// An idle tree retries only refused reads, in turn. Watches report the rest.
 func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 	t.Parallel()
 	const locks, shutOut = 40, 20
@@ -40,7 +40,7 @@ func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
 		r.Queue.clear()
 	}
 	if total > 60 || len(asked) != shutOut || asked["/l000"] > 0 {
-		t.Errorf("%d requests in two minutes, for %v", total, asked)
+		t.Errorf("%d requests in two minutes: %v", total, asked)
 	}
 }
 
@@ -71,12 +71,12 @@ func TestPollingTakesTurns(t *testing.T) {
 		}
 	}
 	if len(asked) != locks+len("/") || asked["/l500"] < seconds/3 || asked["/l499"] < 4 || asked["/l499"] > 6 {
-		t.Errorf("%d directories were asked for, /l500 on the screen %d times, /l499 %d times", len(asked), asked["/l500"], asked["/l499"])
+		t.Errorf("%d directories were requested, the focused /l500 %d times, /l499 %d times", len(asked), asked["/l500"], asked["/l499"])
 	}
 }
 
-// A directory with children is listed before its many siblings are read, so the first lock appears
-// at once in any tree.
+// A directory with children is listed before its many siblings are read, so that the first lock
+// appears quickly in any tree.
 func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
 	t.Parallel()
 	var names []string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Contenders that are read one by one are read in the order of their queue: the holder first.
+// Contenders that are read one by one are read in queue order, the holder first.
 func TestTheHolderIsReadFirst(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{})
@@ -19,8 +19,8 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 	}
 }
 
-// Who looks once reads the locks that were found before he looks for many more; a screen, the lengths of all
-// queues first.
+// A one-shot read finishes the locks found so far before it looks for many more. A watching source
+// gets the lengths of all queues first.
 func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {

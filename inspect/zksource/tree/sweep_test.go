@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// While urgent reads take all of a server's capacity, the comparisons of directories do not pile up behind
-// it, and go on after it.
+// While urgent reads leave no capacity, comparisons of directories do not pile up. They continue
+// afterwards.
 func TestComparisonsDoNotPileUp(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/"}})
@@ -27,7 +27,7 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 	}
 	beats(600)
 	if n := len(r.Queue.Polls); n == 0 || n > comparedAtOnce {
-		t.Errorf("%d are queued", n)
+		t.Errorf("%d comparisons are queued", n)
 	}
 	seen := map[*Dir]bool{}
 	for range 600 {
@@ -42,11 +42,11 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 	}
 	r.Queue.Polls = []Job{{Kind: JobStat, Dir: r.dirs["/l0"]}}
 	if beats(60); len(r.Queue.Polls) < 2 {
-		t.Error("not compared while others are polled")
+		t.Error("no comparison while other reads are queued")
 	}
 }
 
-// A minute compares each directory once, in no more requests than that takes.
+// Each directory is compared once a minute, in as few requests as possible.
 func TestComparisonsTakeNoMoreRequestsThanTheyNeed(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/"}})

@@ -26,7 +26,7 @@ func TestAdoptTellsWhatCameAndWent(t *testing.T) {
 		t.Errorf("nodes %v of %v", d.nodes, d.names)
 	}
 	d.adopt([]string{"b"}, &Stat{Czxid: 2}, noon)
-	must.True(t, !d.has("b"), "a directory that was made again keeps what its old children were")
+	must.True(t, !d.has("b"), "a recreated directory keeps its old children")
 }
 
 func TestAListAsBeforeChangesNothing(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAListAsBeforeChangesNothing(t *testing.T) {
 	}
 	r.answer(JobList, "/l", "", noon.Add(time.Second), &Stat{Czxid: 1}, nil, "lock-0000000002")
 	if l := put(); l != nil {
-		t.Errorf("read again is not a change: %+v", l)
+		t.Errorf("an unchanged list is reported: %+v", l)
 	}
 	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil)
 	if l := put(); l == nil || l.State != inspect.StateFree || l.Recipe != "sequential" {
@@ -77,7 +77,7 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	get := func(name string, session int64) {
 		r.answer(JobGet, "/l", name, noon, &Stat{EphemeralOwner: session, Czxid: session}, nil)
 	}
-	r.FirstPass = true // else the queue is shown by its names alone
+	r.FirstPass = true // before that, the queue is shown by its names alone
 	list("x-0000000001", "x-0000000002")
 	get("x-0000000002", 2)
 	if r.changes.Put["/l"] != nil {
@@ -87,14 +87,14 @@ func TestAContenderIsShownWhenItWasRead(t *testing.T) {
 	list("x-0000000002", "x-0000000003")
 	l := r.changes.Put["/l"]
 	if l == nil || l.State != inspect.StateHeld || l.Holders[0].Czxid != 2 {
-		t.Fatalf("the handoff is reported at once: %+v", l)
+		t.Fatalf("the handoff is not reported at once: %+v", l)
 	}
 	get("x-0000000003", 3)
 	if l = r.changes.Put["/l"]; len(l.Waiters) != 1 || l.Waiters[0].Owner.Session != 3 {
-		t.Fatalf("and then the new waiter: %+v", l)
+		t.Fatalf("after the new waiter was read: %+v", l)
 	}
 	list("x-0000000004")
-	must.Equal(t, r.changes.Put["/l"], l, "nobody known is left, and it is not free either")
+	must.Equal(t, r.changes.Put["/l"], l, "a report although only an unread contender is left")
 	get("x-0000000004", 4)
 	if l = r.changes.Put["/l"]; l.State != inspect.StateHeld || l.Holders[0].Owner.Session != 4 {
 		t.Errorf("%+v", l)

@@ -6,13 +6,13 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A lock waits for what may be a part of it, and no longer when that turns out to be none.
+// A lock is not reported until it is known whether a neighbour is a part of it.
 func TestALockIsReportedWhenWhatMightBeAPartIsNone(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{"named": {Only: "/l"}, "found": {Roots: []string{"/l", "/l-__lock__"}}} {
 		for _, what := range []string{"gone", "a node", "a node that is listed"} {
 			r := grown(cfg)
-			contender := "n_0000000001" // it proves nothing before it is read
+			contender := "n_0000000001" // the name alone proves nothing
 			r.answer(JobStat, "/l", "", noon, &Stat{NumChildren: 1}, nil)
 			r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1, NumChildren: 1}, nil, contender)
 			r.answer(JobGet, "/l", contender, noon, &Stat{EphemeralOwner: 7}, nil)
@@ -25,7 +25,7 @@ func TestALockIsReportedWhenWhatMightBeAPartIsNone(t *testing.T) {
 				r.answer(JobList, "/l-__lock__", "", noon, &Stat{EphemeralOwner: 7}, nil)
 			}
 			if l := r.changes.Put["/l"]; l == nil || l.State != inspect.StateHeld {
-				t.Errorf("%s, which might be a part is %s: %+v", name, what, l)
+				t.Errorf("%s, the possible part is %s: %+v", name, what, l)
 			}
 		}
 	}

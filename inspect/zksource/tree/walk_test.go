@@ -13,7 +13,7 @@ const guid = "0123456789abcdef0123456789abcdef"
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// grown is a tree with its roots, to which the test replies.
+// grown is a tree with its roots. The test supplies the replies.
 func grown(cfg Config) *Tree {
 	cfg.Backend, cfg.Depth, cfg.Children, cfg.Dirs, cfg.Relists = "zk", 16, 10_000, 250_000, 4
 	cfg.Focused, cfg.Others, cfg.Doubtful, cfg.Sweep = 2*time.Second, 10*time.Second, 10*time.Second, time.Minute
@@ -25,7 +25,7 @@ func grown(cfg Config) *Tree {
 	return t
 }
 
-// answer replies at a time of our clock, and builds what that changes.
+// answer applies a reply and builds the changed locks.
 func (t *Tree) answer(kind Kind, p, name string, at time.Time, stat *Stat, err error, names ...string) {
 	reply := &Reply{Job: Job{Kind: kind, Dir: t.dirs[p], Name: name}, Sent: at, At: at, Names: names, Err: err}
 	if stat != nil {
@@ -51,8 +51,7 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 	}
 }
 
-// TestALoneNodeIsOneInEveryOrderOfAnswers: a node next to another ephemeral one is not a lock on its own, and one
-// next to a node that was gone when it was read is, whichever of the two is answered first.
+// An ephemeral node is a lock only without another one next to it, in either order of the answers.
 func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	const plain, numbered = "host-a", "host-1234567890"
@@ -104,33 +103,33 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 		t.Fatalf("denied: %v", r.blind.refused)
 	}
 	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, "shut", second)
-	must.Equal(t, len(r.blind.refused), 2, "what is gone is not denied", r.blind.refused)
+	must.Equal(t, len(r.blind.refused), 2, "refused reads after the deletions", r.blind.refused)
 	r.Queue.clear()
 	r.server.Watched = []string{"/"}
 	r.Poll(noon.Add(time.Second))
-	must.True(t, r.Queue.Empty(), "asked again at once", r.Queue.Polls)
+	must.True(t, r.Queue.Empty(), "requested again at once", r.Queue.Polls)
 	asked := map[string]bool{}
 	for beat := range 2 { // one at a time
 		r.Poll(noon.Add(time.Minute + time.Duration(beat)*r.cfg.Focused))
 		for _, j := range slices.Concat(r.Queue.Polls, r.Queue.Urgent) {
 			asked[j.Dir.Path+" "+j.Name] = true
 		}
-		must.Equal(t, len(asked), beat+1, "asked again", asked)
+		must.Equal(t, len(asked), beat+1, "requests", asked)
 	}
 	if !asked["/shut "] || !asked["/ "+second] {
-		t.Errorf("asked again: %v", asked)
+		t.Errorf("requested again: %v", asked)
 	}
 	r.answer(JobList, "/shut", "", noon, &Stat{Czxid: 2}, nil)
 	r.answer(JobGet, "/", second, noon, &Stat{EphemeralOwner: 7}, nil)
 	if len(r.blind.refused) != 0 || r.dirs["/shut"].phase != listable {
-		t.Errorf("denied although read: %v", r.blind.refused)
+		t.Errorf("still refused after the read: %v", r.blind.refused)
 	}
 	if l := r.changes.Put["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
 		t.Errorf("%+v", l)
 	}
 }
 
-// TestARootMadeWhileItWasAskedFor: that it was made may be heard before the answer that it is not there.
+// The event of a root's creation may arrive before an older answer that it does not exist.
 func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
@@ -140,11 +139,11 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 	r.Hear("/l", Created, noon)
 	r.Apply(&Reply{Job: Job{Kind: JobStat, Dir: d}, At: noon, Err: ErrGone})
 	if q := r.Queue.Urgent; len(q) != 1 || q[0].Dir != r.dirs["/l"] {
-		t.Errorf("asked for is %+v", q)
+		t.Errorf("queued: %+v", q)
 	}
 }
 
-// TestAnAbsentRootIsAskedForAgain: newer servers report nothing of a node that we may not read (CVE-2024-23944).
+// Servers since CVE-2024-23944 report nothing about a node that we may not read.
 func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
@@ -152,6 +151,6 @@ func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
 	r.answer(JobStat, "/l", "", noon, nil, ErrGone)
 	r.Poll(noon.Add(time.Minute))
 	if q := r.Queue.Polls; len(q) != 1 || q[0].Kind != JobStat || q[0].Dir != r.dirs["/l"] {
-		t.Errorf("asked for is %+v", q)
+		t.Errorf("queued: %+v", q)
 	}
 }
