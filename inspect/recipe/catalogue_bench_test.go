@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// mixed are a thousand keys and values as a server has them: of libraries, by hand, and of no lock.
+// mixed returns keys and values of libraries, of hand-made locks, and of other data.
 func mixed() [][2]string {
 	forms := [][2]string{
 		{"lock:%d", uuid1},

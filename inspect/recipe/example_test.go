@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// The children of a lock's directory in the order of their queue, with the library that wrote them.
+// Read returns the children of a lock's directory in queue order, and the recipe that they follow.
 func ExampleRead() {
 	queue, entries := recipe.Read([]string{
 		"_c_6ec4c6b4-2b3b-4d0e-9a51-5a8a3f0c1d22-lock-0000000008",

@@ -51,7 +51,7 @@ func TestOtherChildrenAreNoContenders(t *testing.T) {
 		"x9999999999", "foo-00000000", "\xff\xfe",
 	} {
 		if q, es := Read([]string{name}); len(es) > 0 || Contends(name) {
-			t.Errorf("%q is taken for a contender of %s", name, q.Name)
+			t.Errorf("%q is recognised as a contender of %s", name, q.Name)
 		}
 	}
 }
@@ -65,8 +65,8 @@ func TestSplitSequenceReadsOnlyTheServersNumber(t *testing.T) {
 		{"read-regionserver:600200000000002", "read-regionserver:60020", 2, true},
 		{"lock-2147483647", "lock-", math.MaxInt32, true},
 		{"lock--2147483648", "lock-", math.MinInt32, true},
-		{"foo-2147483648", "foo", math.MinInt32, true}, // too large without its sign
-		{"lock--0000000001", "lock--", 1, true},        // the server writes -1 with nine digits, so the sign is a name's
+		{"foo-2147483648", "foo", math.MinInt32, true}, // too large without the sign
+		{"lock--0000000001", "lock--", 1, true},        // the server writes -1 with nine digits, so this dash belongs to the name
 		{"lock--000000001", "lock-", -1, true},
 		{"lock-999", "", 0, false},
 		{"x-999999999", "x", -999999999, true},
@@ -184,7 +184,7 @@ func TestRedisPyTokenTellsWhenItWasMade(t *testing.T) {
 	got := DecodeToken("k", "5f0c1d4ec6f511f0a1b23c5200aabbcc").Since
 	ticks := int64(0x1f0c6f55f0c1d4e) - 122192928000000000
 	if want := time.Unix(ticks/1e7, ticks%1e7*100); !got.Equal(want) || got.Year() != 2025 {
-		t.Errorf("made %v, want %v", got, want)
+		t.Errorf("created %v, want %v", got, want)
 	}
 }
 
@@ -194,7 +194,7 @@ func FuzzSplitSequence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		prefix, seq, ok := SplitSequence(name)
 		if ok && prefix+fmt.Sprintf("%010d", seq) != name {
-			t.Errorf("%q split into %q and %d, which do not make it", name, prefix, seq)
+			t.Errorf("%q split into %q and %d, which do not build it again", name, prefix, seq)
 		}
 	})
 }
@@ -217,7 +217,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 			for _, part := range Parts(base) {
 				found = found || part.Path == path.Clean(name)
 			}
-			must.True(t, found, name, "is a part of", base, "which does not have it")
+			must.True(t, found, name, "is not among the parts of its base", base)
 		}
 		if _, es := Read([]string{name, value}); len(es) > 2 {
 			t.Errorf("%d contenders of two names", len(es))
@@ -226,7 +226,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 	})
 }
 
-// What a program writes for people is a label that fits a line.
+// Labels taken from JSON fit on a line.
 func TestLabelsOfJSONAreShort(t *testing.T) {
 	const vitess = `{"Action":"PlannedReparentShard(ks/-80)","HostName":"vtctld-1","UserName":"vitess","Time":"2026-11-21T03:14:15Z","Options":{},"Status":""}`
 	for data, want := range map[string][2]string{

@@ -58,7 +58,7 @@ func TestEveryRecipesKeysAreScanned(t *testing.T) {
 	}
 }
 
-// uuid1 is a token as redis-py makes it.
+// uuid1 is a token of redis-py.
 const (
 	uuid1  = "5f0c1d4ec6f511f0a1b23c5200aabbcc"
 	uuidV1 = "5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc"
@@ -79,12 +79,12 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"other:a", "ADDED:2026-11-21T09:00:00Z@old", Token{Recipe: "shedlock", Confidence: Possible, Host: "old", Since: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}},
 		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Likely, Host: "WEB_01", PID: "4711"}},
-		{"page:a", "WEB_01_4711_5d41402abc4b2a76b9719d911017c592", Token{Recipe: "token", Confidence: Possible}}, // a digest
+		{"page:a", "WEB_01_4711_5d41402abc4b2a76b9719d911017c592", Token{Recipe: "token", Confidence: Possible}}, // a digest and not a GUID
 		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"bull:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Certain, LibraryID: uuid}},
 		{"bull:mail:7:lock", uuid, Token{Recipe: "bullmq", Confidence: Possible, LibraryID: uuid}},
 		{"emails:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Likely, LibraryID: uuid}},
-		{"stock:lock", uuid + ":12", Token{Recipe: "token", Confidence: Possible}}, // by hand, with the number of a thread
+		{"stock:lock", uuid + ":12", Token{Recipe: "token", Confidence: Possible}}, // hand-made, with a thread number
 		{"lock||app||orders", "worker-3", Token{Recipe: "dapr", Confidence: Likely, Label: "worker-3"}},
 		{"lock||orders", "worker-3", Token{Recipe: "dapr", Confidence: Likely, Label: "worker-3"}},
 		{"lock|||app||orders", "worker-3", Token{Recipe: "token", Confidence: Possible}},
@@ -107,7 +107,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"qo_tasks.mail_to-7", uuid1, redisPyToken("redis-py", Likely)},
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"redlock:a", uuid, Token{Recipe: "redlock.net", Confidence: Likely}},
-		{"redlock:a", uuidV1, redisPyToken("token", Possible)}, // neither makes one
+		{"redlock:a", uuidV1, redisPyToken("token", Possible)}, // neither library writes version 1 UUIDs
 		{"a:redlock:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"mutex:a", uuid, Token{Recipe: "redis-semaphore", Confidence: Likely, LibraryID: uuid}},
 		{"mutex:a", uuid + "-batch-7", Token{Recipe: "redis-semaphore", Confidence: Likely, LibraryID: uuid + "-batch-7", Label: "batch-7"}},
@@ -128,7 +128,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 	}
 }
 
-// TestTimeUUIDTellsTimeAndMAC: ioredis-lock writes version 1 UUIDs with dashes.
+// ioredis-lock writes version 1 UUIDs with dashes.
 func TestTimeUUIDTellsTimeAndMAC(t *testing.T) {
 	got := DecodeToken("lock:a", uuidV1)
 	if got.Recipe != "token" || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2025 {
@@ -152,30 +152,30 @@ func zset(score float64, members ...string) Value {
 	return v
 }
 
-// TestOtherStructuresAreNoLocks: many keys have lock in their name and hold something else.
+// Many keys with "lock" in their name hold something else.
 func TestOtherStructuresAreNoLocks(t *testing.T) {
 	for name, v := range map[string]Value{
-		"a user":                hash("name", "x", "lock", "1"),
-		"one owner, one other":  hash(uuid+":1", "1", "x", "1"),
-		"a count that is none":  hash(uuid+":1", "one"),
-		"a negative count":      hash(uuid+":1", "-1"),
-		"only a mode":           hash("mode", "read"),
-		"a mode of its own":     hash("mode", "dark", uuid+":1", "1"),
-		"no thread":             hash(uuid+":", "1"),
-		"an upper-case uuid":    hash(strings.ToUpper(uuid)+":1", "1"),
-		"scores":                zset(12, "ada", "bob"),
-		"tokens with ranks":     zset(12, strings.Repeat("YWFh", 10)+"YWE="),
-		"only the write marker": zset(1.9e12, SymfonyWrite),
-		"times of others":       zset(1.9e12, "ada"),
-		"a set":                 {Type: TypeSet, Items: []Item{{Name: "ada"}}},
-		"a list":                {Type: TypeList, Items: []Item{{Name: uuid + ":1"}}},
-		"a string":              {Type: TypeString, Text: "x"},
-		"a number that ends":    {Type: TypeString, Text: "7", ExpiresAt: time.Now().Add(time.Hour)},
-		"nothing":               {Type: TypeNone},
+		"a user":                 hash("name", "x", "lock", "1"),
+		"one owner, one other":   hash(uuid+":1", "1", "x", "1"),
+		"an invalid count":       hash(uuid+":1", "one"),
+		"a negative count":       hash(uuid+":1", "-1"),
+		"only a mode":            hash("mode", "read"),
+		"an unknown mode":        hash("mode", "dark", uuid+":1", "1"),
+		"no thread":              hash(uuid+":", "1"),
+		"an upper-case uuid":     hash(strings.ToUpper(uuid)+":1", "1"),
+		"scores":                 zset(12, "ada", "bob"),
+		"tokens with ranks":      zset(12, strings.Repeat("YWFh", 10)+"YWE="),
+		"only the write marker":  zset(1.9e12, SymfonyWrite),
+		"times of other members": zset(1.9e12, "ada"),
+		"a set":                  {Type: TypeSet, Items: []Item{{Name: "ada"}}},
+		"a list":                 {Type: TypeList, Items: []Item{{Name: uuid + ":1"}}},
+		"a string":               {Type: TypeString, Text: "x"},
+		"a number with a TTL":    {Type: TypeString, Text: "7", ExpiresAt: time.Now().Add(time.Hour)},
+		"nothing":                {Type: TypeNone},
 	} {
 		for _, key := range []string{"lock:a", "lock:a.writer", "lock:a.readers", "{lock:a}:timeout"} {
 			if r, ok := DecodeKeys(Keys{Key: key, Main: v, Named: true, Now: time.Now()}); ok {
-				t.Errorf("%s under %s is taken for %+v", name, key, r)
+				t.Errorf("%s under %s is recognised as %+v", name, key, r)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func TestRedissonOwners(t *testing.T) {
 	}
 }
 
-// TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt: keys that were not requested or may not be read do not count.
+// Keys that were not requested, or were denied, do not prove that a reader is dead.
 func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 	now := time.Now()
 	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
@@ -199,11 +199,11 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 		auxiliary map[string]Value
 		dead      bool
 	}{
-		{"nothing asked", nil, false},
-		{"one of two asked", map[string]Value{hold("1"): {Type: TypeNone}}, false},
+		{"none requested", nil, false},
+		{"one of two requested", map[string]Value{hold("1"): {Type: TypeNone}}, false},
 		{"one denied", map[string]Value{hold("1"): {Type: TypeNone, Unknown: true}, hold("2"): {Type: TypeNone}}, false},
-		{"one there", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
-		{"none there", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
+		{"one exists", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
+		{"none exists", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
 	} {
 		base.Auxiliary = tt.auxiliary
 		if r, ok := DecodeKeys(base); !ok || len(r.Claims) != 1 || r.Claims[0].Dead != tt.dead {
@@ -212,7 +212,7 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 	}
 }
 
-// TestAWaiterMaySubscribeOnAReplica: Redisson's subscriptionMode may be SLAVE.
+// Redisson's subscriptionMode may be SLAVE.
 func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	channel := func(owner string, n int, elsewhere bool) (string, Value) {
 		return "redisson_lock__channel:{a}:" + owner, Value{Type: TypeChannel, Subscribers: n, Elsewhere: elsewhere}
@@ -224,7 +224,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	}{
 		{0, 0, false, true},
 		{0, 0, true, false},
-		{0, 1, true, true}, // the other one does subscribe here
+		{0, 1, true, true}, // the other waiter subscribes here
 	} {
 		k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
 			"redisson_lock_queue:{a}": {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: uuid + ":2"}}},
@@ -239,7 +239,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 	}
 }
 
-// TestAWaiterWithoutKnownSubscribersIsNotDead: PUBSUB may be denied.
+// PUBSUB may be denied.
 func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
 	own := "redisson_lock__channel:{a}:" + uuid + ":1"
 	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
@@ -253,7 +253,7 @@ func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
 	}
 	k.Auxiliary[own] = Value{Type: TypeChannel}
 	if r, _ := DecodeKeys(k); !r.Claims[1].Dead {
-		t.Error("nobody listens for it")
+		t.Error("a waiter without a subscriber is not dead")
 	}
 }
 
@@ -269,7 +269,7 @@ func FuzzLockOf(f *testing.F) {
 	})
 }
 
-// FuzzDecodeKeys: whatever is under a key and next to it, decoding is bounded and reports it.
+// FuzzDecodeKeys checks that decoding is bounded and invents nothing.
 func FuzzDecodeKeys(f *testing.F) {
 	f.Add("lock:a", "hash", uuid+":1", "2", 0.0, uuidB+":3", 1.9e12, int64(1))
 	f.Add("a.writer", "string", "web_1_"+guid, "", 0.0, "web_2_"+guid, 0.0, int64(0))
@@ -287,7 +287,7 @@ func FuzzDecodeKeys(f *testing.F) {
 		for range 3 {
 			queries := Queries(k)
 			if len(queries) > 1000 {
-				t.Fatalf("%d questions", len(queries))
+				t.Fatalf("%d queries", len(queries))
 			}
 			for _, a := range queries {
 				k.Auxiliary[a.Key] = Value{
@@ -305,7 +305,7 @@ func FuzzDecodeKeys(f *testing.F) {
 		}
 		for _, c := range r.Claims {
 			if c.Name != name && c.Name != other {
-				t.Errorf("%q was not there: %+v", c.Name, r)
+				t.Errorf("%q was invented: %+v", c.Name, r)
 			}
 		}
 		again, _ := DecodeKeys(k)
@@ -313,13 +313,13 @@ func FuzzDecodeKeys(f *testing.F) {
 	})
 }
 
-// Who waits for x is in the same key as who would wait for {x}: only one of them is the lock.
+// The waiters for x and {x} would share a queue key. Only one of the two is shown as the lock.
 func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 	value := LockscopeToken([16]byte{1}, "a")
 	queue := Value{Type: TypeZSet, Items: []Item{{Name: LockscopeToken([16]byte{2}, "b"), Score: 1}}}
 	key := Value{Type: TypeString, Text: value}
 	for _, test := range []struct {
-		key, held string // the key that is looked at, and the one that a client holds
+		key, held string // the decoded key, and the one that a client holds
 		listed    bool
 	}{
 		{"x", "x", true},
@@ -339,7 +339,7 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 		default:
 			k.Auxiliary[test.held] = key
 			if !slices.ContainsFunc(Queries(k), func(a Query) bool { return a.Key == test.held }) {
-				t.Errorf("%+v: the key that is held is not asked for", test)
+				t.Errorf("%+v: the held key is not requested", test)
 			}
 		}
 		if r, ok := DecodeKeys(k); ok != test.listed || ok && (r.Recipe != lockscopeName || len(r.Claims) == 0 || !r.Claims[len(r.Claims)-1].Waiting) {
@@ -348,7 +348,7 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 	}
 }
 
-// A waiter of a fair mutex that was silent for two heartbeats is passed over; it is in the queue until then.
+// A waiter of a fair mutex that missed two heartbeats stays in the queue until it is passed over.
 func TestASilentWaiterOfAFairMutexIsDead(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) float64 { return float64(now.Add(time.Hour - d).UnixMicro()) } // by the server's clock
@@ -357,23 +357,23 @@ func TestASilentWaiterOfAFairMutexIsDead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		came  time.Duration
 		alive Value
-		clock bool // unknown
+		clock bool // the server's clock is unknown
 		dead  bool
 	}{
-		"it has just come":             {came: time.Second, alive: Value{Type: TypeNone}},
-		"it came, and nothing since":   {came: time.Minute, alive: Value{Type: TypeNone}, dead: true},
-		"it is heard of":               {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(time.Second)))}}}},
-		"it was heard of":              {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(3 * time.Second)))}}}, dead: true},
-		"its beats were refused":       {came: time.Minute, alive: Value{Unknown: true}},
-		"not all beats were read":      {came: time.Minute, alive: Value{Type: TypeHash, More: true}},
-		"the server's clock is hidden": {came: time.Minute, alive: Value{Type: TypeNone}, clock: true},
+		"just queued":             {came: time.Second, alive: Value{Type: TypeNone}},
+		"no heartbeat":            {came: time.Minute, alive: Value{Type: TypeNone}, dead: true},
+		"a recent heartbeat":      {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(time.Second)))}}}},
+		"an old heartbeat":        {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(3 * time.Second)))}}}, dead: true},
+		"heartbeats refused":      {came: time.Minute, alive: Value{Unknown: true}},
+		"not all heartbeats read": {came: time.Minute, alive: Value{Type: TypeHash, More: true}},
+		"unknown clock":           {came: time.Minute, alive: Value{Type: TypeNone}, clock: true},
 	} {
 		k := Keys{
 			Key: "x", Main: Value{Type: TypeString, Text: LockscopeToken([16]byte{1}, "a")}, Now: now, Offset: time.Hour, ClockUnknown: tt.clock,
 			Auxiliary: map[string]Value{queue: {Type: TypeZSet, Items: []Item{{Name: waiter, Score: ago(tt.came)}}}},
 		}
 		if !slices.ContainsFunc(Queries(k), func(q Query) bool { return q.Key == beats }) {
-			t.Errorf("%s: its beats are not asked for", name)
+			t.Errorf("%s: its heartbeats are not requested", name)
 		}
 		k.Auxiliary[beats] = tt.alive
 		r, ok := DecodeKeys(k)

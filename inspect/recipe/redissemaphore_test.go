@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Data of redis-semaphore 5.8.0, taken from a server: the time, and the keys' values then.
+// semaphoreAt is when the values below were read from a server with redis-semaphore 5.8.0.
 var semaphoreAt = time.UnixMilli(1795317377191)
 
 func semaphoreOf(key string, left time.Duration, items ...Item) Keys {
@@ -30,7 +30,7 @@ func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
 			},
 		},
 		{
-			"an identifier of its own", semaphoreOf("semaphore:own-id", 59983*time.Millisecond, Item{Name: "worker-7", Score: 1795317377160}), Possible,
+			"a custom identifier", semaphoreOf("semaphore:own-id", 59983*time.Millisecond, Item{Name: "worker-7", Score: 1795317377160}), Possible,
 			[]Claim{{Name: "worker-7", Label: "worker-7", ExpiresAt: semaphoreAt.Add(59983 * time.Millisecond)}},
 		},
 		{
@@ -45,7 +45,7 @@ func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
 			[]Claim{{Name: first + "-batch_7", LibraryID: first + "-batch_7", Label: "batch_7", ExpiresAt: semaphoreAt.Add(time.Second)}},
 		},
 		{
-			"a permit that ran out", semaphoreOf("semaphore:gate", time.Second, Item{Name: first, Score: 1795317376160}, Item{Name: second, Score: 1795317377160}), Likely,
+			"an expired permit", semaphoreOf("semaphore:gate", time.Second, Item{Name: first, Score: 1795317376160}, Item{Name: second, Score: 1795317377160}), Likely,
 			[]Claim{{Name: second, LibraryID: second, ExpiresAt: semaphoreAt.Add(time.Second)}},
 		},
 		{
@@ -56,7 +56,7 @@ func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
 			},
 		},
 		{
-			"and its own with several permits", semaphoreOf("semaphore:gate", time.Second, Item{Name: "w_0", Score: 1795317377160}, Item{Name: "w_1", Score: 1795317377160}), Possible,
+			"a custom identifier with two permits", semaphoreOf("semaphore:gate", time.Second, Item{Name: "w_0", Score: 1795317377160}, Item{Name: "w_1", Score: 1795317377160}), Possible,
 			[]Claim{
 				{Name: "w_0", Label: "w", ExpiresAt: semaphoreAt.Add(time.Second)},
 				{Name: "w_1", Label: "w", ExpiresAt: semaphoreAt.Add(time.Second)},
@@ -68,7 +68,7 @@ func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
 			t.Errorf("%s: %v %+v", tt.name, ok, r)
 		}
 	}
-	// Whose time to live may not be read has no end that we know.
+	// If PTTL is denied, the expiry is unknown.
 	unseen := semaphoreOf("semaphore:gate", 0, Item{Name: first, Score: 1795317377157})
 	unseen.Main.ExpiresAt = time.Time{}
 	if r, ok := DecodeKeys(unseen); !ok || len(r.Claims) != 1 || !r.Claims[0].ExpiresAt.IsZero() || r.Claims[0].NoExpiry {
@@ -76,18 +76,18 @@ func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
 	}
 }
 
-// Sorted sets of others under the same prefix.
+// Other programs use sorted sets under the same prefix.
 func TestOtherSortedSetsAreNoSemaphores(t *testing.T) {
 	never := semaphoreOf("semaphore:a", 0, Item{Name: uuid, Score: 1795317377160})
 	never.Main.NoExpiry, never.Main.ExpiresAt = true, time.Time{}
 	for name, k := range map[string]Keys{
-		"never expires, as the library's do": never,
-		"another prefix":                     semaphoreOf("jobs:a", time.Minute, Item{Name: uuid, Score: 1795317377160}),
-		"seconds, as in Redis in Action":     semaphoreOf("semaphore:remote", time.Minute, Item{Name: uuid, Score: 1795317377}),
-		"fractions":                          semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160.5}),
-		"a queue of what is due in an hour":  semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160 + 3600000}),
-		"a ranking":                          semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160}, Item{Name: uuidB, Score: 12}),
-		"without end":                        semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: math.Inf(1)}),
+		"no TTL":                         never,
+		"another prefix":                 semaphoreOf("jobs:a", time.Minute, Item{Name: uuid, Score: 1795317377160}),
+		"seconds, as in Redis in Action": semaphoreOf("semaphore:remote", time.Minute, Item{Name: uuid, Score: 1795317377}),
+		"fractions":                      semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160.5}),
+		"jobs due in an hour":            semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160 + 3600000}),
+		"a ranking":                      semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: 1795317377160}, Item{Name: uuidB, Score: 12}),
+		"infinity":                       semaphoreOf("semaphore:a", time.Minute, Item{Name: uuid, Score: math.Inf(1)}),
 	} {
 		if r, ok := DecodeKeys(k); ok {
 			t.Errorf("%s: %+v", name, r)

@@ -7,13 +7,13 @@ func TestSidekiqUnderAnotherPrefix(t *testing.T) {
 	const digest = "3a2c7382851c8df6787efd946aabda18"
 	for key, c := range map[string]struct {
 		value string
-		want  Confidence // empty: no lock
+		want  Confidence // empty for no lock
 	}{
 		"uniquejobs:" + digest + ":LOCKED":      {"1479560000.5", Certain},
 		"uniquejobs:" + digest + ":RUN:LOCKED":  {"1", Likely},
 		"prod_uniq:" + digest + ":LOCKED":       {"1479560000.5", Likely},
 		"shop:uniquejobs:" + digest + ":LOCKED": {`{"worker": "Export", "limit": 1}`, Likely},
-		"shop:cache:" + digest + ":RUN:LOCKED":  {"1", ""}, // no time of a job
+		"shop:cache:" + digest + ":RUN:LOCKED":  {"1", ""}, // not a job's time
 		"prod_uniq:" + digest + ":QUEUED":       {"1479560000.5", ""},
 		"prod_uniq:" + digest[:30] + ":LOCKED":  {"1479560000.5", ""},
 		digest + ":LOCKED":                      {"1479560000.5", Likely},

@@ -1,6 +1,6 @@
 package recipe
 
-// keySources are locks of Redis with structure.
+// keySources are the structured locks of Redis.
 var keySources = []written{
 	{
 		library: "Redisson: RLock, RSpinLock, RFencedLock, RFairLock, RReadWriteLock", recipe: redissonName, read: "66863978", file: "RedissonBaseLock.java, RedissonLock.java, RedissonFairLock.java, RedissonReadLock.java", function: "getLockName, tryLockInnerAsync",
@@ -63,7 +63,7 @@ var keySources = []written{
 	},
 }
 
-// programSources are plain strings of Redis that code reads.
+// programSources are plain strings of Redis that are parsed by code, not by the catalogue.
 func programSources() []written {
 	return []written{
 		{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Waiters of a Spring registry listen below its own name, whichever of the key's colons ends that; those of a
-// library that publishes nothing are not notified.
+// A Spring registry's channel begins with its name, which may end at any colon of the key. Libraries
+// that do not publish have no channel.
 func TestChannelsOfPlainStrings(t *testing.T) {
 	const random = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
 	for _, tt := range []struct {

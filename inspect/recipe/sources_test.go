@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/recipes.md")
 
-// found: a recipe takes something on a server for its own, and how sure it is.
+// found is the recipe that recognised some data, and with what confidence.
 type found struct {
 	recipe string
 	sure   Confidence
@@ -27,22 +27,20 @@ type found struct {
 // written is one way in which a library writes a lock, according to its source.
 type written struct {
 	library, recipe string
-	// read: the version that was read, its file, and the function that writes.
-	read, file, function string
-	// proof: what it is recognised by; alike: other programs that write the same, or nearly so.
-	proof, alike string
-	// sure: the most that we call it; ours: our functions that may say certain.
-	sure Confidence
-	ours []string
-	// is: what the library writes, as we read it; near: other programs' data that look alike, which are none
-	// of it or less sure.
-	is   found
-	near []found
+	read            string     // the version of the library that was read
+	file            string     // its file
+	function        string     // the function that writes the lock
+	proof           string     // how it is recognised
+	alike           string     // programs that write something similar
+	sure            Confidence // the highest confidence
+	ours            []string   // our functions that may return Certain
+	is              found      // how we read what the library writes
+	near            []found    // how we read similar data, which must be less certain
 }
 
 const session = 0x1000012e47a0000
 
-// child is a znode of that name, of the session that made it, with data; session 0 is a persistent one.
+// child reads a znode of that name, session and data. Session 0 is a persistent node.
 func child(name string, session int64, data string) found {
 	_, entries := Read([]string{name})
 	if len(entries) == 0 {
@@ -61,8 +59,8 @@ func text(key, value string) found {
 	return found{t.Recipe, t.Confidence}
 }
 
-// keyed reads the value of a key that ends in a minute, with others next to it; the score now of a sorted set
-// is that end.
+// keyed reads a key that expires in a minute, with auxiliary keys. The score "now" of a sorted set
+// stands for that expiry.
 func keyed(key string, main Value, auxiliary ...any) found {
 	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
 	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {
@@ -117,7 +115,7 @@ func catalogueSources() []written {
 	return rows
 }
 
-// found reads an example, as all recipes of its backend do.
+// found reads an example with all recipes of its backend.
 func (l library) found(e example) found {
 	if l.Backend == "redis" {
 		return text(e.Key, e.Value)
@@ -126,7 +124,7 @@ func (l library) found(e example) found {
 	return found{s.Recipe, s.Confidence}
 }
 
-// What the rows write.
+// The values in the rows.
 const (
 	md5Hex  = "5d41402abc4b2a76b9719d911017c592"
 	base32  = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=" // of 32 bytes
@@ -138,14 +136,14 @@ const (
 	machine = "web1_11_" + guid
 )
 
-// Every way of writing a lock that is recognised is in the table, is read as it says, and what looks alike is not.
+// Every recognised format has a row, is read as its row says, and its look-alikes are not.
 func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range sources() {
 		seen[w.recipe] = true
 		must.True(t, w.is == (found{w.recipe, w.sure}), w.library, "read as", w.is, "want", w.recipe, w.sure)
 		if w.sure != Possible && len(w.near) == 0 || w.sure == Certain && len(w.ours) == 0 {
-			t.Errorf("%s has no near miss, or nobody who says certain", w.library)
+			t.Errorf("%s has no near miss, or no function that returns Certain", w.library)
 		}
 		for i, n := range w.near {
 			if rank(n.sure) > rank(Likely) || n.recipe == w.recipe && rank(n.sure) >= rank(w.sure) {
@@ -153,23 +151,23 @@ func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
 			}
 		}
 		if w.read == "" || w.file == "" || w.function == "" || w.proof == "" {
-			t.Errorf("%s: the row is not whole: %+v", w.library, w)
+			t.Errorf("%s: the row is incomplete: %+v", w.library, w)
 		}
 	}
 	for _, q := range Queues() {
-		must.True(t, seen[q.Name], "no row for the queues of", q.Name, "give it one in zksources_test.go")
+		must.True(t, seen[q.Name], "no row for the queues of", q.Name, "- add it to zksources_test.go")
 	}
 	for _, s := range shapes() {
 		if s.Decode != nil && !seen[s.Name] {
-			t.Errorf("no row for the keys of %s: give it one in redissources_test.go", s.Name)
+			t.Errorf("no row for the keys of %s: add it to redissources_test.go", s.Name)
 		}
 		if s.Decode != nil && Clients(s.Name) == nil {
-			t.Errorf("through which client libraries %s writes is not said: Shape.Clients", s.Name)
+			t.Errorf("%s: missing client libraries in Shape.Clients", s.Name)
 		}
 	}
 }
 
-// Each entry's example is read as its own, with no more confidence than it says, and found by the default patterns.
+// Each entry's example is recognised with the entry's confidence and found by the default patterns.
 func TestEveryEntryOfTheCatalogue(t *testing.T) {
 	for _, l := range catalogue() {
 		want := found{l.Name, l.Confidence}
@@ -185,12 +183,12 @@ func TestEveryEntryOfTheCatalogue(t *testing.T) {
 			}
 		}
 		if l.Backend == "redis" && !slices.ContainsFunc(RedisPatterns(), func(p string) bool { return globs(p, l.Example.Key) }) {
-			t.Errorf("%s: no default pattern finds %s: give the entry scan", l.Name, l.Example.Key)
+			t.Errorf("%s: no default pattern matches %s: add `scan` to the entry", l.Name, l.Example.Key)
 		}
 	}
 }
 
-// globs matches a SCAN pattern, where a star matches slashes, too.
+// globs matches a SCAN pattern, in which a star also matches slashes.
 func globs(pattern, key string) bool {
 	flat := strings.NewReplacer("/", "|")
 	ok, _ := path.Match(flat.Replace(pattern), flat.Replace(key))
@@ -199,7 +197,7 @@ func globs(pattern, key string) bool {
 
 func rank(c Confidence) int { return slices.Index([]Confidence{"", Possible, Likely, Certain}, c) }
 
-// Each function that says certain is in a row of the table, so a new recipe must be compared with its library.
+// Each function that returns Certain has a row, so that a new recipe is compared with its library.
 func TestWhoeverSaysCertainHasARow(t *testing.T) {
 	var allowed []string
 	for _, w := range sources() {
@@ -219,19 +217,19 @@ func TestWhoeverSaysCertainHasARow(t *testing.T) {
 			if f, ok := decl.(*ast.FuncDecl); ok && saysCertain(f.Body) {
 				said[f.Name.Name] = true
 				if !slices.Contains(allowed, f.Name.Name) {
-					t.Errorf("%s: %s says certain, and no row of sources says why it may", file, f.Name.Name)
+					t.Errorf("%s: %s returns Certain without a row in sources", file, f.Name.Name)
 				}
 			}
 		}
 	}
 	for _, w := range sources() {
 		for _, name := range w.ours {
-			must.True(t, said[name], w.library, name, "does not say certain")
+			must.True(t, said[name], w.library, name, "does not return Certain")
 		}
 	}
 }
 
-// saysCertain reports whether a function uses Certain other than to compare with it, or as the field of a Queue.
+// saysCertain reports whether a function uses Certain other than to compare with it.
 func saysCertain(body ast.Node) bool {
 	says := false
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -259,7 +257,6 @@ func isCertain(n ast.Node) bool {
 	return ok && id.Name == "Certain"
 }
 
-// The page lists these rows.
 func TestThePageOfRecipes(t *testing.T) {
 	const page = "../../docs/recipes.md"
 	var b strings.Builder
@@ -297,7 +294,7 @@ Each format below is listed under the highest certainty that it can reach. ` +
 	}
 }
 
-// item is the row's line of the page. Programs that look alike matter only where they make it less sure.
+// item is the row's line on the page. It names look-alikes only if they lower the confidence.
 func (w written) item() string {
 	text := fmt.Sprintf("- **%s** (%s): %s.", w.library, w.recipe, w.proof)
 	alike := strings.TrimPrefix(w.alike, "none known; ")

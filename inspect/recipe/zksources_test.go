@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// recipeSources are the queues of libraries whose recipe others take over.
+// recipeSources are the queues of libraries whose recipe other programs reuse.
 func recipeSources() []written {
 	mine := fmt.Sprint(int64(session))
 	return []written{

@@ -54,7 +54,7 @@ func TestReadEachRecipesNames(t *testing.T) {
 		if e.Sequence != tt.seq || e.Role != tt.role || e.Mode != tt.mode || e.Confidence != tt.confidence || e.Recipe != tt.recipe {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
-		must.Equal(t, Proves(tt.name), (tt.confidence == Certain), tt.name, "proves a contender")
+		must.Equal(t, Proves(tt.name), (tt.confidence == Certain), tt.name, "Proves")
 	}
 }
 
@@ -67,7 +67,7 @@ func TestReadingAndWritingIsGuessedFromTheUsualWords(t *testing.T) {
 		{[]string{"sh0000000000", "ex0000000001"}, []string{"sh0000000000"}},
 		{[]string{"guid-READ-0000000000", "guid-WRITE-0000000001"}, []string{"guid-READ-0000000000"}},
 		{[]string{"shared_0000000000"}, []string{"shared_0000000000"}},
-		{[]string{"r-0000000000", "r-0000000001"}, nil}, // may be the first letter of anything
+		{[]string{"r-0000000000", "r-0000000001"}, nil}, // r may stand for anything
 		{[]string{"r-0000000000", "write0000000001"}, nil},
 		{[]string{"r-0000000000", "w-0000000001", "lock-0000000002"}, nil},
 		{[]string{"worker-0000000000", "w-0000000001"}, nil},
@@ -84,7 +84,7 @@ func TestReadingAndWritingIsGuessedFromTheUsualWords(t *testing.T) {
 	}
 }
 
-// rw are contenders of Curator's read-write lock: r or w, and the session that owns each.
+// rw returns readers (r) and writers (w) of Curator's read-write lock with their sessions.
 func rw(modes string, sessions ...int64) []Entry {
 	es := entries(modes)
 	for i := range es {
@@ -93,7 +93,7 @@ func rw(modes string, sessions ...int64) []Entry {
 	return es
 }
 
-// sameNumber gives the second the number of the first.
+// sameNumber gives the second entry the first one's number.
 func sameNumber(es []Entry) []Entry {
 	es[1].Sequence = es[0].Sequence
 	return es
@@ -106,13 +106,13 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 		name    string
 		q       Queue
 		entries []Entry
-		want    []int // whom each waits for
+		want    []int // the blocker of each entry
 		blocks  []int
 	}{
 		{"its own", curator, rw("wrwr", 1, 1, 2, 3), []int{-1, -1, 1, 0}, []int{2, 2, 1, 0}},
 		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
 		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},
-		{"the write waits itself", curator, rw("rwr", 9, 1, 1), []int{-1, 0, 1}, []int{2, 1, 0}},
+		{"the write waits too", curator, rw("rwr", 9, 1, 1), []int{-1, 0, 1}, []int{2, 1, 0}},
 		{"sessions are unknown", curator, rw("wr", 0, 0), []int{-1, 0}, []int{1, 0}},
 		{"kazoo's wait", kazoo, rw("wr", 1, 1), []int{-1, 0}, []int{1, 0}},
 		{"with the write's number", kazoo, sameNumber(rw("wrw", 1, 1, 2)), []int{-1, -1, 1}, []int{1, 1, 0}},
@@ -127,9 +127,9 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 			t.Errorf("%s: wait for %v, want %v; block %v, want %v", tt.name, got, tt.want, blocks, tt.blocks)
 		}
 	}
-	// Since 5.5 the reader has the write's own number, and its name may sort before it.
+	// Since Curator 5.5 the reader has the writer's number, and its name may sort first.
 	_, es := Read([]string{"_c_0" + uuid[1:] + "-__READ__0000000004", "_c_f" + uuid[1:] + "-__WRIT__0000000004"})
-	must.Equal(t, es[0].Mode, Exclusive, "the write is not first", es)
+	must.Equal(t, es[0].Mode, Exclusive, "the first entry's mode", es)
 }
 
 func TestPythonsBytes(t *testing.T) {
@@ -155,17 +155,17 @@ func TestProductsSayWhoTheyAre(t *testing.T) {
 			t.Errorf("%s: %s, %q %q", tt.name, q.Name, host, label)
 		}
 	}
-	// Solr's joinAtHead makes a node with the number of the second in line: names decide.
+	// Solr's joinAtHead reuses the second node's number, so the names decide.
 	_, es := Read([]string{"3-b-n_0000000007", "1-a-n_0000000006", "2-a-n_0000000007"})
 	if es[0].Name != "1-a-n_0000000006" || es[1].Name != "2-a-n_0000000007" {
 		t.Errorf("order: %v", es)
 	}
 }
 
-// The names that are built for contenders of a read-write lock are read as such.
+// Names built for readers and writers are read back as such.
 func TestPrefixesOfReadersAndWriters(t *testing.T) {
 	for _, q := range Queues() {
-		must.Equal(t, (q.ReadPrefix == nil), (q.WritePrefix == nil), q.Name, "has one side only")
+		must.Equal(t, (q.ReadPrefix == nil), (q.WritePrefix == nil), q.Name, "has only one of the two prefixes")
 		if q.ReadPrefix == nil {
 			continue
 		}

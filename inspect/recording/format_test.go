@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// filler gives every field of an update its own value.
+// filler gives each field of an update a distinct value.
 type filler struct {
 	n     int
 	words []reflect.Value // of named types: kinds, states
@@ -68,7 +68,7 @@ func (f *filler) fill(v reflect.Value, field string) {
 			}
 		}
 	default:
-		panic("a field that is new here: " + v.Type().String())
+		panic("filler: unknown type " + v.Type().String())
 	}
 }
 
@@ -107,14 +107,14 @@ var exported = cmp.Options{
 	cmpopts.IgnoreFields(inspect.Lock{}, "Custom"), // from the configuration
 }
 
-// No field is lost, whatever bytes are in it.
+// No field is lost, whatever bytes it contains.
 func TestEveryFieldIsRecorded(t *testing.T) {
 	u, _ := full()
 	must.Equal(t, cmp.Diff(u, playOne(t, record(t, script{u})), exported), "")
 }
 
-// Files that were written before are read whole: testdata/before.jsonl, of a program that encoded by its own means and
-// filled every field that there was, is the same when it is written again, but for fields that are no more.
+// testdata/before.jsonl was written by an older encoder and has every field of that time. Reading and
+// writing it again only drops fields that no longer exist.
 func TestOldRecordingsAreRead(t *testing.T) {
 	file := must.Have(os.ReadFile("testdata/before.jsonl"))(t)
 	again := must.Have(lines("", now, playOne(t, file)))(t)
@@ -126,7 +126,7 @@ func TestOldRecordingsAreRead(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, got, noMore), "")
 }
 
-// Each word of our own is refused where it would steer a terminal.
+// Terminal escapes are refused in each field that is printed without escaping.
 func TestEveryWordIsChecked(t *testing.T) {
 	u, f := full()
 	if len(f.words) < 11 {
@@ -134,7 +134,7 @@ func TestEveryWordIsChecked(t *testing.T) {
 	}
 	for _, word := range f.words {
 		before := word.String()
-		if !word.CanSet() { // a copy in a map
+		if !word.CanSet() { // a copy from a map
 			t.Fatalf("%s cannot be set", word.Type())
 		}
 		word.SetString("word\x1b[2J")

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// packedInto packs its input into a buffer, and notes the buffer's length after each line.
+// packedInto packs lines into a buffer and records its length after each.
 type packedInto struct {
 	to   bytes.Buffer
 	ends []int
@@ -28,8 +28,8 @@ func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
 	must.Succeed(t, w.Close())
 }
 
-// A packed recording has each line as soon as it was written: one that a crash ends there is played to that
-// line, and ends there.
+// A packed recording is flushed after each line, so a recording that a crash cuts off plays up to its
+// last line.
 func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 	text := record(t, runs()...)
 	all := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
@@ -61,7 +61,7 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 	for i, end := range p.ends {
 		want, until := plainly(i + 1)
 		if n, r, span := look(p.to.Bytes()[:end]); n != want || !r.Cut() || !span.Equal(until) {
-			t.Errorf("cut behind line %d: %d updates until %v, cut %v, want %d until %v", i+1, n, span, r.Cut(), want, until)
+			t.Errorf("cut after line %d: %d updates until %v, cut %v, want %d until %v", i+1, n, span, r.Cut(), want, until)
 		}
 	}
 	want, until := plainly(len(all))
@@ -71,6 +71,6 @@ func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.zst")
 	must.Succeed(t, os.WriteFile(path, []byte(zstdMagic+"\xff\xff\xff\xff\xff\xff\xff"), 0o600))
 	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
-		t.Errorf("of nonsense: %v", err)
+		t.Errorf("invalid data: %v", err)
 	}
 }

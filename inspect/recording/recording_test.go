@@ -27,7 +27,7 @@ var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
 const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 
-// script is a source that emits its updates and is done.
+// script is a source that emits its updates and ends.
 type script []inspect.Update
 
 func (s script) Run(_ context.Context, emit func(inspect.Update)) error {
@@ -51,7 +51,7 @@ func directory(path string, nodes ...inspect.Znode) *inspect.Lock {
 	return l
 }
 
-// runs returns two sources with the hard cases: names that are not text, watches, sessions, votes, findings.
+// runs returns two sources with the hard cases, such as binary names.
 func runs() []inspect.Source {
 	hostile := "/l\x1b\xff\u202e\\"
 	a, b, c := node(0, 10, "host-a"), node(1, 11, "\x00\xfe"), node(2, -12, "")
@@ -111,7 +111,7 @@ func TestARecordingPlaysWhatWasSeen(t *testing.T) {
 		record(t, runs()...),
 		record(t, Read(time.Now, bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
 	} {
-		// Both backends come in one source now; which of them reports first is not fixed.
+		// The replay is one source, so the order of the backends may differ.
 		replayed := final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))
 		must.Equal(t, cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)), "")
 	}
@@ -135,7 +135,7 @@ func TestTheTeePassesOnWhatItWrites(t *testing.T) {
 	}
 }
 
-// Large updates are split, and are one again when read; a lock is never first reported unread after it was read.
+// Large updates are split into lines and joined again when read.
 func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	var put []*inspect.Lock
 	for i := range 10_000 {
@@ -190,7 +190,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 }
 
-// What a source of ours writes itself is shown as it is: a file may not bring a terminal's commands in by it.
+// Words that only our sources write are printed unescaped, so a file must not have escapes in them.
 func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 	const evil = "zk\x1b]52;c;AAAA\a"
 	lock := func(change func(l *inspect.Lock)) inspect.Update {
@@ -212,7 +212,7 @@ func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
 	}
 }
 
-// Instants move together: 10 s ago in the recording is 10 s ago in the replay.
+// All times shift together: 10 s ago in the recording is 10 s ago in the replay.
 func TestTimesMoveToThePresent(t *testing.T) {
 	file := record(t, runs()...)
 	r := Read(time.Now, bytes.NewReader(file), Speed(0))
@@ -235,7 +235,7 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	}
 }
 
-// failing is a disk that is full after some lines.
+// failing is a disk that is full after that many lines.
 type failing struct{ lines int }
 
 func (f *failing) Write(p []byte) (int, error) {
@@ -264,7 +264,7 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	began := time.Now()
 	must.Succeed(t, r.Run(t.Context(), func(inspect.Update) {}))
 	if took := time.Since(began); took < 95*time.Millisecond || r.Now().Before(now.Add(1900*time.Millisecond)) {
-		t.Errorf("2 s at 20 times the pace took %v and ended at %v", took, r.Now())
+		t.Errorf("2 s at 20 times the speed took %v and ended at %v", took, r.Now())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -273,8 +273,8 @@ func TestThePaceIsTheRecordedOne(t *testing.T) {
 	}
 }
 
-// Run it with -fuzzminimizetime 1x. Go's fuzzer spends up to a minute on shortening each input that it finds
-// interesting, counts no executions meanwhile, and so seems to stand still.
+// Run it with -fuzzminimizetime 1x. Otherwise Go's fuzzer spends up to a minute on minimizing each
+// interesting input, and seems to hang.
 func FuzzRead(f *testing.F) {
 	var file bytes.Buffer
 	if err := New(time.Now, &file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {
@@ -290,7 +290,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A moment of a recording is the same every time, with the clock at that moment.
+// Every replay to a moment gives the same snapshot, with the clock at that moment.
 func TestAMomentIsTheSameEveryTime(t *testing.T) {
 	var kept bytes.Buffer
 	fmt.Fprintf(&kept, "{\"recording\":2,\"at\":%q}\n", now.Format(time.RFC3339Nano))
@@ -319,7 +319,7 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 				t.Fatal("nothing was played")
 			}
 		}
-		panic("the first snapshot holds no lock")
+		panic("no snapshot has a lock")
 	}
 	text, events, at := moment(2500 * time.Millisecond)
 	if want := now.Add(2500 * time.Millisecond); !at.Equal(want) || events == 0 || !strings.Contains(text, "0000000002") || strings.Contains(text, "0000000004") {
@@ -327,9 +327,9 @@ func TestAMomentIsTheSameEveryTime(t *testing.T) {
 	}
 	again, eventsAgain, _ := moment(2500 * time.Millisecond)
 	if again != text || eventsAgain != events {
-		t.Errorf("another time it is\n%s, not\n%s", again, text)
+		t.Errorf("the second replay is\n%s\nwant\n%s", again, text)
 	}
 	if _, _, at := moment(time.Hour); !at.Equal(now.Add(4 * time.Second)) {
-		t.Errorf("beyond its end the clock is at %v", at)
+		t.Errorf("past the end, the clock is at %v", at)
 	}
 }

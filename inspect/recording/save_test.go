@@ -49,7 +49,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	must.Be(t, Save(fullDisk{}, Updates(past)), errFull, "a full disk")
 }
 
-// A recording reports the ends in a gap as the screen did, whether it is written live or later.
+// A recording written live or later dates the ends in a gap as the screen did.
 func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {
 		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}
@@ -65,7 +65,7 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	past := inspect.NewPast(0, time.Millisecond, 1<<30)
 	o := inspect.NewObserver(func() time.Time { return clock }, updates)
 	feed := o.Subscribe()
-	must.Have(feed.Next(t.Context()))(t) // the first is available at once
+	must.Have(feed.Next(t.Context()))(t) // the first snapshot is available at once
 	for i, u := range updates {
 		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
 		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
@@ -74,14 +74,14 @@ func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
 	}
 	var saved, reported bytes.Buffer
 	must.Succeed(t, Save(&saved, Updates(past)))
-	if err := New(func() time.Time { return now.Add(time.Hour) }, &reported, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // later than what it says
+	if err := New(func() time.Time { return now.Add(time.Hour) }, &reported, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // its clock is later than the updates' times
 		t.Fatal(err)
 	}
 	for name, file := range map[string]*bytes.Buffer{"saved": &saved, "recorded": &reported} {
 		r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
 		again := inspect.NewObserver(r.Now, r)
 		feed := again.Subscribe()
-		must.Have(feed.Next(t.Context()))(t) // the first one is there at once, and without events
+		must.Have(feed.Next(t.Context()))(t) // the first snapshot is available at once, without events
 		must.Succeed(t, again.Play(r.All))
 		s := must.Have(feed.Next(t.Context()))(t)
 		var kinds []string

@@ -18,7 +18,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The file formats of a recording.
 const (
 	asText = "text"
 	asZstd = "zstd"
@@ -50,7 +49,7 @@ func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Updat
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// after is the instant of the n-th change.
+// after is the time of the n-th change.
 func after(n int) time.Time { return began.Add(time.Duration(n) * 100 * time.Millisecond) }
 
 // handovers are changes of 40 locks on two backends, ten a second.
@@ -71,8 +70,8 @@ func handovers(changes int) func(func(time.Time, inspect.Update) bool) {
 	}
 }
 
-// changeOf is the n-th change: a lock gets another holder, or is gone for a while; one lock never
-// changes after its beginning.
+// changeOf is the n-th change: a lock gets another holder or is removed. One lock never changes after
+// its first appearance.
 func changeOf(n int, at time.Time) inspect.Update {
 	i := n % 40
 	if i == 39 && n > 40 {
@@ -100,8 +99,7 @@ func finderOf(tb testing.TB, path string) *Finder {
 	return f
 }
 
-// seenOf lists each lock with its holder, and the holder's session, after a source has played up to
-// a moment.
+// seenOf plays updates and lists each lock with its holder and the holder's session.
 func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update)) error) string {
 	tb.Helper()
 	o := inspect.NewObserver(now, nil)
@@ -119,7 +117,7 @@ func seenOf(tb testing.TB, now func() time.Time, play func(func(inspect.Update))
 	return all.String()
 }
 
-// sameMoment compares a moment that was found with the recording played from its beginning.
+// sameMoment compares a moment from the Finder to the recording played from its beginning.
 func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 	t.Helper()
 	m := must.Have(f.Moment(t.Context(), at))(t)
@@ -138,16 +136,16 @@ func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
 		f := finderOf(t, keep(t, form, handovers(3000))) // five minutes
 		for _, n := range []int{0, 1, 39, 100, 649, 651, 700, 1900, 2999} {
 			if m := sameMoment(t, f, after(n)); n > 1000 && len(m.lines) > 2000 {
-				t.Errorf("%s: the moment after %d changes is played from the beginning", form, n)
+				t.Errorf("%s: the moment after %d changes is built from the beginning", form, n)
 			}
 		}
 		if end, err := f.End(t.Context()); err != nil || !end.Equal(after(2999)) {
-			t.Errorf("%s: it ends at %v, %v", form, end, err)
+			t.Errorf("%s: the end is %v, %v", form, end, err)
 		}
 	}
 }
 
-// Whole snapshots are not changes: a complete replay does not show them.
+// A replay skips the whole snapshots in a recording.
 func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asText, handovers(1500))
@@ -159,7 +157,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A cut recording ends there; a damaged one has no moments from there to the next whole snapshot.
+// A cut recording ends at the cut. A damaged line ends all moments until the next whole snapshot.
 func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 	t.Parallel()
 	text := must.Have(os.ReadFile(keep(t, asText, handovers(1500))))(t)
@@ -179,12 +177,12 @@ func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := f.End(t.Context()); (err == nil) != tt.whole {
-			t.Errorf("%s: its end: %v", name, err)
+			t.Errorf("%s: the end: %v", name, err)
 		}
 	}
 }
 
-// A file that is replaced by another stays the one that was opened.
+// A Finder keeps the file that it opened, even if the path is replaced.
 func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	t.Parallel()
 	path := keep(t, asZstd, handovers(1500))
@@ -192,7 +190,7 @@ func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, os.WriteFile(path, []byte("another\n"), 0o600))
 	if end, err := f.End(t.Context()); err != nil || !end.Equal(after(1499)) {
-		t.Errorf("it ends at %v, %v", end, err)
+		t.Errorf("the end is %v, %v", end, err)
 	}
 }
 

@@ -3,7 +3,7 @@ package soak
 import (
 	"bufio"
 	"context"
-	_ "embed" // the Python clients
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -26,8 +26,8 @@ import (
 //go:embed clients.py
 var pythonClients string
 
-// client is one contender that takes a lock repeatedly: a goroutine with its own session, restarted by its
-// nemesis.
+// client is one contender that acquires a lock repeatedly. It is a goroutine with its own session,
+// which the nemesis restarts.
 type client struct {
 	name, lock string // the lock as BACKEND:PATH
 	notes      *ledger
@@ -51,7 +51,7 @@ func (c *client) run(seed uint64) {
 	}()
 }
 
-// end makes the client release what it holds, and waits for it.
+// end stops the client and waits until it has released its lock.
 func (c *client) end() {
 	c.mu.Lock()
 	stop, done := c.stop, c.done
@@ -60,7 +60,7 @@ func (c *client) end() {
 	<-done
 }
 
-// live of a client until ctx ends: think, ask, hold, release.
+// live waits, acquires, holds and releases until ctx ends.
 func (c *client) live(ctx context.Context, random *rand.Rand) {
 	var waiting string
 	var asked time.Time
@@ -109,19 +109,19 @@ func (c *client) live(ctx context.Context, random *rand.Rand) {
 		kind := "released"
 		switch {
 		case errors.Is(err, lockops.ErrLost):
-			kind = "lost when it was to be released"
+			kind = "lost at release"
 		case err != nil:
-			kind = "not released for sure"
+			kind = "release unconfirmed"
 		}
 		c.notes.record(kind, c.lock, name, func(n *hold) {
 			if n.released = time.Now(); err != nil && n.lost.IsZero() {
-				n.lost = n.releasing // the servers may have it until it runs out
+				n.lost = n.releasing // the servers may keep it until it expires
 			}
 		})
 	}
 }
 
-// openUntil opens the client's session, repeatedly while servers are away.
+// openUntil opens the client's session, with retries while servers are away.
 func (c *client) openUntil(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
 	for {
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -136,7 +136,7 @@ func (c *client) openUntil(ctx context.Context, onWaiting func(string)) (lockops
 	}
 }
 
-// holdFor is mostly short, at times longer than a renewal takes.
+// holdFor is mostly short, and sometimes long enough for a renewal.
 func holdFor(random *rand.Rand) time.Duration {
 	if random.IntN(6) == 0 {
 		return between(random, 4000, 8000)
@@ -157,7 +157,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// clients are all clients of our own library, and the Python ones.
+// clients are the clients of our own library and the Python clients.
 type clients struct {
 	own    []*client
 	python *pythons
@@ -233,7 +233,7 @@ func startClients(t *testing.T, w *world, notes *ledger, seed uint64) *clients {
 	return all
 }
 
-// end ends all clients; what they hold is released.
+// end stops all clients and waits until they have released their locks.
 func (c *clients) end(t *testing.T) {
 	t.Helper()
 	var ends sync.WaitGroup
@@ -244,7 +244,7 @@ func (c *clients) end(t *testing.T) {
 	c.python.end(t)
 }
 
-// pythons are the kazoo and redis-py clients: a process that a nemesis kills and starts again.
+// pythons is a process with the kazoo and redis-py clients. The nemesis kills and restarts it.
 type pythons struct {
 	w       *world
 	notes   *ledger
@@ -264,7 +264,7 @@ func startPythons(t *testing.T, w *world, notes *ledger, seed uint64) *pythons {
 	return p
 }
 
-// name of the process that runs now, as the notes have it.
+// name is the current process's client name in the ledger.
 func (p *pythons) name() string { return "python-" + strconv.Itoa(p.started) }
 
 func (p *pythons) start(t *testing.T, python string) {
@@ -289,7 +289,7 @@ func (p *pythons) start(t *testing.T, python string) {
 	}(p.name(), p.read)
 }
 
-// record takes a line of the process: SECONDS KIND LOCK NAME.
+// record records a line of the process, "SECONDS KIND LOCK NAME".
 func (p *pythons) record(client, line string) {
 	words := strings.Fields(line)
 	if len(words) < 4 {
@@ -334,7 +334,7 @@ func (p *pythons) kill() {
 	p.notes.killed(p.name(), time.Now())
 }
 
-// end lets the process release what it has and end.
+// end makes the process release its locks and exit.
 func (p *pythons) end(t *testing.T) {
 	t.Helper()
 	p.in.Close()

@@ -15,8 +15,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// cron runs doctor repeatedly, as cron does, and demands that it stays silent: exit code 0, or 3 while
-// something could really not be reached.
+// cron runs doctor repeatedly. It must exit with 0, or with 3 while a server is unreachable.
 type cron struct {
 	t       *testing.T
 	program string
@@ -30,7 +29,7 @@ type cron struct {
 	wrong []run
 }
 
-// run is a run that looks wrong until all faults of its time are noted.
+// run is a run of doctor that looks wrong. A fault recorded later may excuse it.
 type run struct {
 	code     int
 	out      []byte
@@ -38,14 +37,13 @@ type run struct {
 	from, to time.Time
 }
 
-// unreachable are the faults during which, and for a moment after which, something cannot be reached or is
-// said to be away.
+// unreachable are the faults that make a server unreachable while they last and for a moment after.
 var unreachable = []string{
 	"ensemble", "restart zookeeper", "pause zookeeper", "isolate zookeeper", "pause master", "restart master", "failover", "kill master", "restart sentinel",
 	"cluster failover", "move slot", "restart replica", membersDiffer, hostStill,
 }
 
-// run runs it every while until ctx ends.
+// run runs doctor every interval until ctx ends.
 func (c *cron) run(ctx context.Context, every time.Duration) {
 	for pause(ctx, every) {
 		c.once(ctx)
@@ -73,12 +71,12 @@ func (c *cron) once(ctx context.Context) {
 	defer c.mu.Unlock()
 	c.codes[code]++
 	if what := c.judge(code, out.Bytes(), from, to); what != "" {
-		c.t.Logf("%s doctor seems wrong: %s", from.Format("15:04:05.000"), what)
+		c.t.Logf("%s doctor looks wrong: %s", from.Format("15:04:05.000"), what)
 		c.wrong = append(c.wrong, run{code, out.Bytes(), strings.TrimSpace(errs.String()), from, to})
 	}
 }
 
-// verdict fails the test for wrong runs, once all faults are noted.
+// verdict fails the test for wrong runs, once all faults are recorded.
 func (c *cron) verdict() {
 	for _, r := range c.wrong {
 		if what := c.judge(r.code, r.out, r.from, r.to); what != "" {
@@ -98,7 +96,7 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 				return ""
 			}
 		}
-		return "exit code 3, and everything could be reached"
+		return "exit code 3 although every server was reachable"
 	case 1:
 		var seen struct {
 			Backends, Locks []struct {
@@ -107,7 +105,7 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 			}
 		}
 		if err := json.Unmarshal(out, &seen); err != nil {
-			return "exit code 1, and what it printed is not JSON: " + err.Error()
+			return "exit code 1, and the output is not JSON: " + err.Error()
 		}
 		var false []string
 		for _, at := range append(seen.Backends, seen.Locks...) {
@@ -122,7 +120,7 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 		}
 		return ""
 	default:
-		return "exit code is neither 0 nor 3"
+		return "exit code is not 0, 1 or 3"
 	}
 }
 

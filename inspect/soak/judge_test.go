@@ -12,45 +12,45 @@ import (
 )
 
 const (
-	// late is the longest delay of a report by an observer that nothing holds up.
+	// late is the longest delay of a report by an undisturbed observer.
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// longestSilence of a server of which a client of ours that is still up may not know: it is reported that
-	// it released late.
+	// longestSilence is how long a server may be silent while our client is up. Then the release is
+	// reported late.
 	longestSilence = 7 * time.Second
-	// unconfirmed is the time before a failover in which writes that a master confirmed may not have reached
-	// its replica.
+	// unconfirmed is the time before a failover in which confirmed writes may not have reached the
+	// replica.
 	unconfirmed = time.Second
 	// away is the time after a failover during which clients may still talk to the old master.
 	away = 2 * time.Second
 )
 
-// judge compares what observers reported with what the clients noted.
+// judge compares the observers' reports to the clients' records.
 type judge struct {
 	notes  *ledger
 	faults *faults
-	holds  map[[3]string]bool // by observer, lock and name: reported to hold
+	holds  map[[3]string]bool // reported as holding, by observer, lock and name
 	counts map[string]int
-	said   map[string]int // wrong reports of each kind
+	said   map[string]int // wrong reports by kind
 }
 
 func newJudge(notes *ledger, f *faults) *judge {
 	return &judge{notes: notes, faults: f, holds: map[[3]string]bool{}, counts: map[string]int{}, said: map[string]int{}}
 }
 
-// backendOf splits BACKEND:PATH.
+// backendOf returns BACKEND of BACKEND:PATH.
 func backendOf(lock string) string {
 	name, _, _ := strings.Cut(lock, ":")
 	return name
 }
 
-// membersDiffer is the fault that members of an ensemble show different nodes on their own.
+// membersDiffer is the fault that members of an ensemble have different nodes, without our doing.
 const membersDiffer = "members differ"
 
-// apart finds a time in which members of the ensemble showed different nodes when something was reported, or
-// while the client of a hold, which may be nil, had to do with it: what one member confirmed another never
-// had. It is over when the sessions of clients that believe otherwise have ended.
+// apart reports whether the members of the ensemble had different nodes during a report, or during
+// the hold, which may be nil. Then one member may have confirmed what another never had, until the
+// sessions of misled clients have ended.
 func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	_, found := f.find(func(one *fault) bool {
 		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
@@ -74,9 +74,9 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	return found
 }
 
-// hostStill is the fault that this machine was paused, and with it all servers and clients: what a client
-// believes then, its session has outlived or not.
-const hostStill = "host stood still"
+// hostStill is the fault that this machine was paused, with all servers and clients. Then a client
+// cannot know whether its session has survived.
+const hostStill = "host paused"
 
 // still reports whether the machine was paused in a span of time.
 func (f *faults) still(from, to time.Time) bool {
@@ -86,7 +86,7 @@ func (f *faults) still(from, to time.Time) bool {
 	return found
 }
 
-// watchHost notes when the machine was paused, until ctx ends.
+// watchHost records pauses of the machine until ctx ends.
 func (f *faults) watchHost(ctx context.Context) {
 	for last := time.Now(); pause(ctx, 200*time.Millisecond); {
 		now := time.Now()
@@ -97,7 +97,7 @@ func (f *faults) watchHost(ctx context.Context) {
 	}
 }
 
-// event returns what is wrong with one event; empty: nothing.
+// event returns what is wrong with an event, or an empty string.
 func (j *judge) event(e observed) string {
 	what := j.wrong(e)
 	if what == "" {
@@ -124,7 +124,7 @@ func (j *judge) wrong(e observed) string {
 		return j.finding(e)
 	}
 	if e.Event == "forced" {
-		return "nobody forced anything"
+		return "no release was forced"
 	}
 	if e.Contender == nil {
 		return ""
@@ -133,7 +133,7 @@ func (j *judge) wrong(e observed) string {
 	switch e.Event {
 	case "acquired", "handover":
 		if j.holds[key] {
-			return "reported to hold twice, and no end between"
+			return "reported as holding twice without an end"
 		}
 		j.holds[key] = true
 	case "released", "lost", "expired", "ended":
@@ -142,7 +142,7 @@ func (j *judge) wrong(e observed) string {
 	h, known := j.notes.find(e.Lock, e.name())
 	if !known {
 		if j.notes.abandoned(e.Lock, e.name()) || j.notes.nameless(e.Lock, e.At, j.faults) {
-			j.counts["of nobody known"]++
+			j.counts["of unknown clients"]++
 			return ""
 		}
 		return "no client has this name"
@@ -160,15 +160,14 @@ func (j *judge) wrong(e observed) string {
 // longestWait is a client's limit, after which it gives up.
 const longestWait = 20 * time.Second
 
-// isAdvisory reports whether waiting for a lock is no more than a hint on the server: a Redis mutex goes to
-// whoever is there.
+// isAdvisory reports whether the lock's queue is only a hint. A Redis mutex may go to any client.
 func isAdvisory(lock string) bool { return backendOf(lock) != zkName }
 
-// isGranted reports whether a lock is granted by the client that released it: its key is the next client's for a
-// moment, before that knows.
+// isGranted reports whether the releasing client writes the next holder into the key, before that
+// client knows.
 func isGranted(lock string) bool { return strings.HasSuffix(lock, ":lock:fair") }
 
-// truth returns what is wrong with an event of a hold, if the servers kept what was written to them.
+// truth returns what is wrong with an event of a hold if the servers lost no writes.
 func truth(e observed, h hold) string {
 	over, ended := h.over()
 	from, to := e.span()
@@ -188,13 +187,13 @@ func truth(e observed, h hold) string {
 		if clean && !h.released.IsZero() && e.At.After(h.released.Add(late+longestSilence)) {
 			return "it was released long before"
 		}
-		doubted := e.Certainty != "" && e.Certainty != "certain" && !isAdvisory(e.Lock) // on Redis it always is, and nobody here renames
+		doubted := e.Certainty != "" && e.Certainty != "certain" && !isAdvisory(e.Lock) // a Redis release is never certain
 		if h.releasing.IsZero() && !h.acquired.IsZero() && !doubted {
-			return "it died and released nothing"
+			return "it died without a release"
 		}
 	case "lost", "expired":
 		if isGranted(e.Lock) && e.Event == "expired" && (h.acquired.IsZero() || e.At.Before(h.acquired)) {
-			return "" // it was too slow to take what it was granted
+			return "" // it was too slow to accept the grant
 		}
 		if !ended || e.At.Before(over.Add(-time.Second)) {
 			return "it still holds"
@@ -207,13 +206,13 @@ func truth(e observed, h hold) string {
 			return ""
 		}
 		if e.Event == "gone" && isAdvisory(e.Lock) && (h.acquired.IsZero() || e.At.Before(h.acquired.Add(time.Second/2))) {
-			return "" // who is slow to come when it is woken loses its place, and is there again
+			return "" // a slow waiter loses its place and queues again
 		}
 		if !ended || to.Before(over.Add(-time.Second)) {
 			return "it is still there"
 		}
 		if clean && !h.released.IsZero() && from.After(h.released.Add(late)) {
-			return "it had ended before that"
+			return "it had ended earlier"
 		}
 	}
 	return ""
@@ -229,19 +228,18 @@ func describe(h hold) string {
 	return fmt.Sprintf("%s asked %s acquired %s releasing %s released %s lost %s", h.client, at(h.asked), at(h.acquired), at(h.releasing), at(h.released), at(h.lost))
 }
 
-// forgetting are the faults by which servers forget what they confirmed, and for how long before and after
-// them: a failover loses what had not reached the replica, and what the old master still confirmed. The rest
-// of a Redlock's masters is not asked by a hold that has its quorum. A master that was killed comes back with
-// its last dump, made when its replica last asked for all, and the sentinels may name it again: remembered is
-// the longest life of a key in it, a queue's.
+// forgetting are the faults that lose confirmed writes, with the time before and after them in
+// which writes may be lost. A failover loses writes that had not reached the replica, and those
+// that the old master confirmed afterwards. A killed master may return with an old dump and become
+// master again; remembered is the longest TTL in that dump, a queue's.
 var forgetting = map[string]struct{ before, after, remembered time.Duration }{
 	"restart master": {},
 	"failover":       {before: unconfirmed, after: away},
 	"kill master":    {before: unconfirmed, after: away, remembered: time.Minute},
 }
 
-// forgotten finds a fault by which the servers need not have what the client of a hold was promised: it was asked for,
-// held or released meanwhile. It shows for as long as a key lives that no client renews or deletes.
+// forgotten finds a fault that may have lost the writes of a hold, which was requested, held or
+// released during it. The loss shows until a key expires that no client renews or deletes.
 func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	over, ended := h.over()
 	if !h.released.IsZero() {
@@ -264,10 +262,10 @@ func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	})
 }
 
-// queueLife is the time to live of a Redis mutex's queue without new waiters.
+// queueLife is the TTL of a Redis mutex's queue without new waiters.
 const queueLife = 10 * time.Second
 
-// ttlOf is the time to live of a lock's key.
+// ttlOf is the TTL of a lock's key.
 func ttlOf(lock string) time.Duration {
 	if strings.HasSuffix(lock, ":lock:redis-py") {
 		return pythonTTL
@@ -275,13 +273,13 @@ func ttlOf(lock string) time.Duration {
 	return ttl
 }
 
-// allowed are the rules above info that faults make true, by the kind of the fault, and for how long after
-// it: until the session of a client that died has run out, or the key that no client could delete.
+// allowed are the rules above info that each kind of fault makes true, and for how long after it. A
+// dead client's session or an undeleted key must expire first.
 var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
 	"kill clients":   {"ghost-owner": sessionTimeout + late},
-	// It says itself that it has no quorum, if it is asked meanwhile.
+	// The isolated member itself reports the lost quorum.
 	"isolate zookeeper": {"no-quorum": late},
 	// See poll.
 	"three of five":   {"thin-margin": late},
@@ -305,7 +303,7 @@ func (j *judge) finding(e observed) string {
 	return fmt.Sprintf("%s %s: %s (%v)", e.Finding.Severity, e.Finding.Rule, e.Finding.Message, e.Finding.Evidence)
 }
 
-// isTrue reports whether a fault makes a finding true that was reported in a time.
+// isTrue reports whether a fault makes a finding true that was reported in that span.
 func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
 	if f.apart(backend, from, to, nil) || leftBehind(notes, lock, found) {
 		return true
@@ -316,9 +314,9 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 			return false
 		}
 		if found.Rule != "master-restarted" || found.Confidence == recipe.Possible {
-			return true // one look cannot know when a lock was taken, and reports that
+			return true // a one-shot doctor cannot know when a lock was acquired, and says so
 		}
-		// Who took a lock after a master came back has nothing to fear from its restart.
+		// A lock that was acquired after the restart is safe.
 		return slices.ContainsFunc(notes.all(), func(h hold) bool {
 			over, ended := h.over()
 			return (lock == "" || h.lock == lock) && !h.acquired.IsZero() && (one.to.IsZero() || h.asked.Before(one.to)) && (!ended || over.Add(late).After(from))
@@ -327,22 +325,21 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	return made
 }
 
-// leftBehind reports whether what is found stuck, or without a watch, is a node of which its client knows
-// nothing: kazoo makes another when the answer to the first does not come in time, and leaves both (kazoo
-// #732).
+// leftBehind reports whether a finding is about a node that its client does not know. kazoo creates
+// another node if the first answer is late, and leaves both (kazoo #732).
 func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	name := found.Subject.Contender.Raw()
 	if left, waits := found.Evidence["behind"].(string); waits {
-		name = left // its client's own, which waits behind it
+		name = left // the client's other node, which waits behind it
 	}
 	_, known := notes.find(lock, name)
 	about := slices.Contains([]string{"stuck-holder", "missing-watch", "self-wait"}, found.Rule) // no client acts for it
 	return about && !known && notes.abandoned(lock, name)
 }
 
-// missed lists the holds that an observer never reported although it could look for long enough while they
-// lasted. One that its client lost need not have been on a server that counts. The times in which an observer
-// says that it could not look count as faults: a machine that is busy enough makes servers late.
+// missed lists the holds that an observer never reported, although nothing disturbed it for long
+// enough while they lasted. Holds that the client lost do not count. The gaps that an observer
+// reports count as faults, because a busy machine makes servers late.
 func missed(notes *ledger, f *faults, reports []observed, by string, from, to time.Time) (all []string, looked int) {
 	acquired := map[[2]string]bool{}
 	f = f.withBlindness(reports, by)

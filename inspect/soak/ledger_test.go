@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hold is one acquisition as its client noted it. Unknown times are zero.
+// hold is one acquisition as its client recorded it. Unknown times are zero.
 type hold struct {
 	lock, name string // BACKEND:PATH, and the contender on the server
 	client     string
@@ -17,7 +17,7 @@ type hold struct {
 	lost       time.Time // the client learnt of the loss, was killed, or gave up waiting
 }
 
-// over is the earliest time at which the hold may end on the servers; false: it lasts.
+// over is the earliest time at which the hold may end on the servers, and false while it lasts.
 func (h *hold) over() (time.Time, bool) {
 	switch {
 	case !h.releasing.IsZero() && !h.lost.IsZero():
@@ -32,23 +32,23 @@ func (h *hold) over() (time.Time, bool) {
 	}
 }
 
-// try is an attempt to take a lock.
+// try is an attempt to acquire a lock.
 type try struct{ from, to time.Time }
 
-// ledger has the notes of all clients. It is safe for concurrent use.
+// ledger has the records of all clients. It is safe for concurrent use.
 type ledger struct {
 	mu       sync.Mutex
 	holds    map[[2]string]*hold // by lock and name
-	tries    map[string][]try    // failed ones with unknown names, by lock
+	tries    map[string][]try    // failed ones with unknown names, by lock; see nameless
 	count    map[string]int      // of operations, by kind
-	prefixes map[[2]string]bool  // of nodes that a client made or was about to make, by lock and beginning of the name
+	prefixes map[[2]string]bool  // of the names of nodes that a client may have created, by lock and prefix
 }
 
 func newLedger() *ledger {
 	return &ledger{holds: map[[2]string]*hold{}, tries: map[string][]try{}, count: map[string]int{}, prefixes: map[[2]string]bool{}}
 }
 
-// record changes a hold, and creates it first if needed.
+// record updates a hold, and creates it first if needed.
 func (l *ledger) record(kind, lock, name string, change func(*hold)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *ledger) record(kind, lock, name string, change func(*hold)) {
 	change(h)
 }
 
-// failed notes a failed attempt of a client whose name is unknown.
+// failed records a failed attempt with an unknown name.
 func (l *ledger) failed(lock string, from time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +70,8 @@ func (l *ledger) failed(lock string, from time.Time) {
 	l.tries[lock] = append(l.tries[lock], try{from, time.Now()})
 }
 
-// nameless reports whether an attempt without a known name was under way or still on its way to the
-// servers: an abandoned request is executed once the fault that delayed it is over.
+// nameless reports whether an attempt with an unknown name was in progress. A server may execute an
+// abandoned request after the fault that delayed it.
 func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +80,7 @@ func (l *ledger) nameless(lock string, at time.Time, f *faults) bool {
 	})
 }
 
-// began notes that a client is about to make nodes with this prefix. kazoo makes another after its
+// began records that a client will create nodes with this prefix. kazoo creates another after its
 // session has expired.
 func (l *ledger) began(lock, prefix string) {
 	l.mu.Lock()
@@ -88,14 +88,14 @@ func (l *ledger) began(lock, prefix string) {
 	l.prefixes[[2]string{lock, prefix}] = true
 }
 
-// abandoned reports whether a client made a node of this name without learning of it.
+// abandoned reports whether a client may have created this node without knowing it.
 func (l *ledger) abandoned(lock, name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.prefixes[[2]string{lock, name[:max(0, len(name)-sequenceDigits)]}]
 }
 
-// sequenceDigits are the digits that ZooKeeper appends to the name of a sequential node.
+// sequenceDigits is the number of digits that ZooKeeper appends to a sequential node's name.
 const sequenceDigits = 10
 
 func (l *ledger) find(lock, name string) (hold, bool) {
@@ -118,7 +118,7 @@ func (l *ledger) all() []hold {
 	return list
 }
 
-// killed notes a client's death.
+// killed records a client's death.
 func (l *ledger) killed(client string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,26 +139,25 @@ func (l *ledger) counts() map[string]int {
 	return counts
 }
 
-// fault is something that a nemesis did. Nothing is expected of what it touches until a while after
-// its end.
+// fault is a disturbance. Reports about what it touches are not checked until some time after it.
 type fault struct {
 	kind     string
 	touches  []string // backends, servers and clients
 	from, to time.Time
 }
 
-// faults are all of them. It is safe for concurrent use.
+// faults is the list of all faults. It is safe for concurrent use.
 type faults struct {
 	mu   sync.Mutex
 	list []*fault
 }
 
-// begin notes the beginning of a fault; the returned function notes its end.
+// begin records the start of a fault. The returned function records its end.
 func (f *faults) begin(kind string, touches ...string) (end func()) {
 	return f.since(time.Now(), kind, touches...)
 }
 
-// since is begin for a fault that is noted later.
+// since is begin for a fault that started earlier.
 func (f *faults) since(from time.Time, kind string, touches ...string) (end func()) {
 	one := &fault{kind: kind, touches: touches, from: from}
 	f.mu.Lock()
@@ -183,14 +182,14 @@ func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 	return fault{}, false
 }
 
-// during finds a fault that touches one of these during a span, or ended at most a while before.
+// during finds a fault that touches one of these in a span, or ended less than after before it.
 func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
 	return f.find(func(one *fault) bool {
 		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)
 	})
 }
 
-// settled returns when the chain of faults that touched a backend was over; now if it is not.
+// settled returns when the overlapping faults of a backend had ended, or now while one lasts.
 func (f *faults) settled(from, now time.Time, backend string) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +205,7 @@ func (f *faults) settled(from, now time.Time, backend string) time.Time {
 	return from
 }
 
-// sight is the longest part of a span that no fault touches, nor its aftermath.
+// sight is the longest part of a span without a fault and the recovery from it.
 func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,7 +224,7 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 	return max(longest, to.Sub(from))
 }
 
-// withBlindness adds the times during which an observer said that it could not look.
+// withBlindness adds the gaps that an observer reported.
 func (f *faults) withBlindness(reports []observed, by string) *faults {
 	f.mu.Lock()
 	all := slices.Clone(f.list)
@@ -239,8 +238,8 @@ func (f *faults) withBlindness(reports []observed, by string) *faults {
 	return &faults{list: all}
 }
 
-// regained is how long an observer may need to recover after a fault: it waits for the Sentinels,
-// and dials again.
+// regained is how long an observer may need to recover after a fault. It asks the Sentinels and
+// reconnects.
 const regained = 5 * time.Second
 
 func shares(a, b []string) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// stacks are all goroutines' stacks, equal ones together.
+// stacks are all goroutines' stacks, with equal ones grouped.
 func stacks() string {
 	var text strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
@@ -23,7 +23,7 @@ func stacks() string {
 	return text.String()
 }
 
-// within awaits a condition for so long.
+// within polls until ok, for at most limit.
 func within(limit time.Duration, ok func() bool) bool {
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -42,7 +42,7 @@ func restartClient(t *testing.T, addrs []string) *zk.Conn {
 		for range events { // until Close
 		}
 	}()
-	if _, _, err := c.Exists("/"); err != nil { // it is connected, with all its goroutines
+	if _, _, err := c.Exists("/"); err != nil { // connected, and all its goroutines run
 		t.Fatal(err)
 	}
 	return c

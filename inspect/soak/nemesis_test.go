@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// nemesis does one thing after the other to servers and clients, and undoes each before the next.
+// nemesis causes one fault after another, and ends each before the next.
 type nemesis struct {
 	t       *testing.T
 	w       *world
@@ -20,7 +20,7 @@ type nemesis struct {
 	faults  *faults
 	random  *rand.Rand
 	counts  map[string]int
-	longest time.Duration // of a pause of the watching process
+	longest time.Duration // the longest pause of the watching process
 	agreed  time.Time     // when all members of the ensemble last showed the same
 }
 
@@ -56,9 +56,9 @@ func (n *nemesis) step() {
 	n.agree()
 }
 
-// agree makes the members of the ensemble show the same again. If a bug of theirs (see
-// [servertest.Ensemble.Differing]) made them differ, the holders are unknown: a fault is noted
-// since they last agreed, and the differing ones reload from their leader.
+// agree makes the members of the ensemble agree again. If a bug of ZooKeeper (see
+// [servertest.Ensemble.Differing]) made them differ, the holders are unknown. It records a fault
+// since they last agreed, and reloads a differing member from the leader.
 func (n *nemesis) agree() {
 	n.t.Helper()
 	from := n.agreed
@@ -78,10 +78,10 @@ func (n *nemesis) agree() {
 		n.w.ensemble.Rebuild(n.t, apart[0].Member)
 		end()
 	}
-	n.t.Fatal("nemesis: the members of the ensemble differ, whatever is done")
+	n.t.Fatal("nemesis: the members of the ensemble still differ")
 }
 
-// briefly lasts as long as a fault that clients should survive.
+// briefly sleeps for the length of a fault that clients should survive.
 func (n *nemesis) briefly() { time.Sleep(between(n.random, 500, 2500)) }
 
 func (n *nemesis) restartZooKeeper() {
@@ -103,7 +103,7 @@ func (n *nemesis) pauseZooKeeper() {
 	z.Resume(n.t)
 }
 
-// isolateZooKeeper cuts a member off from the others; its clients move to another.
+// isolateZooKeeper cuts a member off from the others. Its clients move to another.
 func (n *nemesis) isolateZooKeeper() {
 	i := n.random.IntN(len(n.w.zk))
 	defer n.faults.begin("isolate zookeeper", zkName, n.w.zk[i].Addr)()
@@ -145,7 +145,7 @@ func (n *nemesis) killClients() {
 func (n *nemesis) stopWatch() {
 	defer n.faults.begin("stop watch", watchName)()
 	n.watch.signal(n.t, syscall.SIGSTOP)
-	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds()))) // below and above the limit of a stall
+	time.Sleep(between(n.random, 1000, int(n.longest.Milliseconds()))) // shorter or longer than what counts as a stall
 	n.watch.signal(n.t, syscall.SIGCONT)
 }
 
@@ -158,7 +158,7 @@ func (n *nemesis) cutObserver() {
 	}
 }
 
-// blindObserver hides one service, its replies or its notifications from the observer.
+// blindObserver refuses the observer's connections, or drops its requests or the replies.
 func (n *nemesis) blindObserver() {
 	defer n.faults.begin("blind observer", observerName)()
 	list := n.w.zkLook
@@ -194,8 +194,8 @@ func (n *nemesis) slowObserver() {
 	}
 }
 
-// attend notes the servers' own events until ctx ends: on a busy machine an ensemble elects a
-// leader, and sentinels and cluster nodes replace a master, without a fault of ours.
+// attend records faults that we did not cause, until ctx ends. On a busy machine, an ensemble may
+// elect a leader, and sentinels or cluster nodes may replace a master.
 func (f *faults) attend(ctx context.Context, w *world) {
 	var whole func()
 	var watched, cluster mastership
@@ -213,7 +213,7 @@ func (f *faults) attend(ctx context.Context, w *world) {
 		}
 		masters, replicas := w.roles()
 		if len(masters) != 3 || len(replicas) != 3 {
-			continue // it is not over
+			continue // a failover in progress
 		}
 		if from, changed := cluster.is(strings.Join(redisAddrs(masters), ","), asked); changed {
 			_, ours := f.find(func(one *fault) bool { // a requested failover loses nothing
@@ -232,7 +232,7 @@ type mastership struct {
 	at    time.Time
 }
 
-// is records the masters, and returns since when they may have changed.
+// is records the masters. If they changed, it returns since when.
 func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
 	if addrs == "" {
 		return since, false

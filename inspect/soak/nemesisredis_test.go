@@ -26,7 +26,7 @@ func (n *nemesis) restartMaster() {
 	n.briefly()
 	m.Restart(n.t)
 	end()
-	time.Sleep(ttl) // a master comes back empty only after the longest TTL, or a lock could be granted twice
+	time.Sleep(ttl) // a master that comes back empty earlier could grant a lock twice
 }
 
 func (n *nemesis) failOver() {
@@ -35,11 +35,11 @@ func (n *nemesis) failOver() {
 	s := redis.NewSentinelClient(&redis.Options{Addr: n.w.sentinels[0].Addr})
 	defer s.Close()
 	if err := s.Failover(context.Background(), servertest.SentinelMaster).Err(); err != nil {
-		n.t.Logf("failover: %v", err) // one is under way, or its replica is not ready
+		n.t.Logf("failover: %v", err) // in progress already, or the replica is not ready
 		return
 	}
 	if !n.within(func() bool { return n.w.masterAddr() != old && n.replicates() }) {
-		n.t.Log("failover: none within a minute") // the sentinels give one up that takes them too long
+		n.t.Log("failover: none within a minute") // the sentinels give up a slow failover
 	}
 }
 
@@ -56,10 +56,10 @@ func (n *nemesis) killWatchedMaster() {
 			r.Restart(n.t)
 		}
 	}
-	n.await("a replica again", n.replicates)
+	n.await("a replica", n.replicates)
 }
 
-// masterAddr is the master that most sentinels name.
+// masterAddr is the master that a majority of the sentinels name, or empty.
 func (w *world) masterAddr() string {
 	votes := map[string]int{}
 	for _, s := range w.sentinels {
@@ -100,7 +100,7 @@ func (n *nemesis) restartSentinel() {
 	s.Restart(n.t)
 }
 
-// roles are the nodes of the cluster by what they are now: masters, and the replica of each.
+// roles returns the cluster's current masters, and the replica of each.
 func (w *world) roles() (masters []*servertest.Redis, replicas map[*servertest.Redis]*servertest.Redis) {
 	replicas = map[*servertest.Redis]*servertest.Redis{}
 	byAddr := map[string]*servertest.Redis{}
@@ -138,7 +138,7 @@ func (n *nemesis) failOverCluster() {
 		n.t.Logf("cluster failover: %v", err)
 		return
 	}
-	n.await("another master of the slots", func() bool {
+	n.await("the new master of the slots", func() bool {
 		_, now := n.w.roles()
 		return now[replica] == old
 	})
@@ -151,7 +151,7 @@ func (n *nemesis) restartClusterReplica() {
 			defer n.faults.begin("restart replica", clusterName, r.Addr)()
 			r.Kill(n.t)
 			r.Restart(n.t)
-			n.await("the replica follows", func() bool { _, now := n.w.roles(); return len(now) == 3 })
+			n.await("three replicas", func() bool { _, now := n.w.roles(); return len(now) == 3 })
 			return
 		}
 	}

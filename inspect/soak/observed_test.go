@@ -33,7 +33,7 @@ type observed struct {
 	Contender *struct{ Name string }
 	From      *string
 	Certainty string
-	Between   struct{ From, To time.Time } // where the instant was not seen
+	Between   struct{ From, To time.Time } // if the time was not observed
 	Finding   *inspect.Finding
 	Backend   *struct{ Name, State, Error string }
 	by        string
@@ -46,7 +46,7 @@ func (e observed) name() string {
 	return e.Contender.Name
 }
 
-// span is when it happened, as reported.
+// span is the reported time of the event.
 func (e observed) span() (from, to time.Time) {
 	if e.Between.From.IsZero() {
 		return e.At, e.At
@@ -54,7 +54,7 @@ func (e observed) span() (from, to time.Time) {
 	return e.Between.From, e.Between.To
 }
 
-// dated makes it an event of an instant.
+// dated sets an exact time.
 func (e *observed) dated(at time.Time) {
 	e.At, e.Between.From, e.Between.To = at, time.Time{}, time.Time{}
 }
@@ -63,7 +63,7 @@ func (e *observed) dated(at time.Time) {
 type story struct {
 	mu     sync.Mutex
 	events []observed
-	copy   io.Writer // of all of it; nil: no copy
+	copy   io.Writer // gets all reports; may be nil
 }
 
 func (s *story) add(t *testing.T, by string, line []byte) {
@@ -80,7 +80,7 @@ func (s *story) add(t *testing.T, by string, line []byte) {
 	}
 }
 
-// since returns the events from the n-th on that were reported before a time.
+// since returns the events from the n-th on that are dated before that time.
 func (s *story) since(n int, before time.Time) []observed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,20 +91,19 @@ func (s *story) since(n int, before time.Time) []observed {
 	return append([]observed(nil), s.events[n:end]...)
 }
 
-// The names of the observers.
 const (
-	observerName = "observer" // in this process, behind wires where it can be
-	watchName    = "watch"    // the real program, which is stopped at times
+	observerName = "observer" // in this process, through wires where possible
+	watchName    = "watch"    // the real program, which is sometimes paused
 )
 
-// eye is an Observer in this process, as the screen has one.
+// eye is an Observer in this process.
 type eye struct {
 	observer *inspect.Observer
 	stop     context.CancelFunc
 	done     chan struct{}
 }
 
-// observe watches all servers, those of ZooKeeper and the five masters through wires.
+// observe watches all servers, ZooKeeper and the five masters through wires.
 func observe(t *testing.T, w *world, reports *story) *eye {
 	t.Helper()
 	var admins []string
@@ -164,10 +163,10 @@ func (e *eye) end() {
 	<-e.done
 }
 
-// snapshot returns the observer's newest one.
+// snapshot returns the newest snapshot.
 func (e *eye) snapshot() *inspect.Snapshot { return e.observer.Snapshot() }
 
-// program is the real program, built once.
+// program returns the path of the real program, and builds it if needed.
 func program(t *testing.T) string {
 	t.Helper()
 	if path := os.Getenv("LOCKSCOPE_PROGRAM"); path != "" {
@@ -181,7 +180,7 @@ func program(t *testing.T) string {
 	return path
 }
 
-// watcher is the real program, which watches all servers.
+// watcher is a process of the real program that watches all servers.
 type watcher struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -209,15 +208,15 @@ func startWatch(t *testing.T, program string, targets []string, reports *story) 
 		<-w.done
 		_ = cmd.Wait()
 	})
-	select { // holds from before its first look are not events
+	select { // holds from before its first pass are not events
 	case <-looked.first:
 	case <-time.After(time.Minute):
-		t.Fatal("watch has not looked within a minute")
+		t.Fatal("watch has not finished its first pass within a minute")
 	}
 	return w
 }
 
-// announced passes on what a watch says on stderr, and notices the end of its first look.
+// announced copies a watch's stderr, and notices the end of its first pass.
 type announced struct {
 	first chan struct{}
 	once  sync.Once

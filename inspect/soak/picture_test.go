@@ -21,7 +21,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// picture is all locks that a client holds or waits for, by BACKEND:PATH, as "holder holder | waiter waiter".
+// picture maps each lock in use, BACKEND:PATH, to "holder holder | waiter waiter".
 type picture map[string]string
 
 // pictured returns the picture of a snapshot.
@@ -44,7 +44,7 @@ func pictured(s *inspect.Snapshot) picture {
 	return p
 }
 
-// listed runs the program's ls.
+// listed returns the picture that ls shows.
 func listed(t *testing.T, program string, targets []string) picture {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"ls", "-o", "json"}, targets...)...)
@@ -75,8 +75,7 @@ func listed(t *testing.T, program string, targets []string) picture {
 	return p
 }
 
-// picture asks the servers themselves, with plain clients: for the ZooKeeper queues in their order, and for
-// the values of the lock keys.
+// picture reads the ZooKeeper queues and the values of the Redis keys with plain clients.
 func (w *world) picture(ctx context.Context) (picture, error) {
 	p := picture{}
 	if err := w.queues(p); err != nil {
@@ -154,7 +153,7 @@ func (w *world) queues(p picture) error {
 
 func isRead(name string) bool { return strings.Contains(name, "__READ__") }
 
-// keysOfMaster adds the locks of a server if it is a master.
+// keysOfMaster adds a server's locks if it is a master.
 func keysOfMaster(ctx context.Context, p picture, backend, addr string) error {
 	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
 	role, err := c.Do(ctx, "ROLE").Slice()
@@ -172,7 +171,7 @@ func keysOfMaster(ctx context.Context, p picture, backend, addr string) error {
 	return err
 }
 
-// lockKeys returns the strings under a server's lock keys; it closes the client.
+// lockKeys returns the strings under a server's lock keys, and closes the client.
 func lockKeys(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	defer c.Close()
 	keys, err := c.Keys(ctx, "lock:*").Result()
@@ -193,8 +192,7 @@ func lockKeys(ctx context.Context, c *redis.Client) (map[string]string, error) {
 	return values, nil
 }
 
-// same waits until an observer's picture matches the servers'. It fails the test if it never
-// does.
+// same waits until an observer's picture matches the servers', or fails the test.
 func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
 	t.Helper()
 	var seen, held picture
@@ -207,7 +205,7 @@ func (w *world) same(t *testing.T, look func() *inspect.Snapshot) picture {
 			return held
 		}
 	}
-	t.Errorf("the picture is not the servers' (%v):\n%s", err, strings.Join(differences(seen, held), "\n"))
+	t.Errorf("the picture differs from the servers' (%v):\n%s", err, strings.Join(differences(seen, held), "\n"))
 	return held
 }
 
@@ -224,8 +222,8 @@ func differences(seen, held picture) (lines []string) {
 	return lines
 }
 
-// pose freezes clients on every lock: one has it, others wait where the servers know the waiters. The
-// returned function ends them.
+// pose leaves a holder on every lock, and waiters where the servers know them. The returned function
+// ends them.
 func pose(t *testing.T, c *clients) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -255,7 +253,7 @@ func pose(t *testing.T, c *clients) (end func()) {
 		entered := make(chan struct{})
 		go func() {
 			h, err := locker.Acquire(ctx)
-			if err == nil { // a reader next to another
+			if err == nil { // a second reader
 				close(entered)
 				<-ctx.Done()
 				err = h.Release(context.Background())
@@ -266,7 +264,7 @@ func pose(t *testing.T, c *clients) (end func()) {
 		case <-queued:
 		case <-entered:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: nobody waits", one.lock)
+			t.Fatalf("%s: no waiter", one.lock)
 		}
 	}
 	return func() {

@@ -25,24 +25,23 @@ import (
 
 var reconnects = flag.Int("soak.reconnects", 4, "how `OFTEN` TestReconnects breaks the connections of each backend")
 
-// reached is a backend with breakable connections.
+// reached is a backend with connections that a test can break.
 type reached struct {
 	name   string
 	source inspect.Source
 	lock   string
 	cut    func() // breaks all connections of the observer
-	// steady reports whether the observer has everything that it keeps on the servers.
+	// steady reports whether the observer has all its watches or tracking connections.
 	steady func() bool
-	// take makes another holder take the lock, and returns its name.
+	// take acquires the lock for a new holder and returns its name.
 	take func() string
 	// held counts the watches and connections on the servers, or the tracked clients and all
 	// clients.
 	held func() int
 }
 
-// TestReconnects breaks the connections of each backend repeatedly. Changes after each are seen,
-// and in the end there are no more watches, clients, goroutines, files or memory than after the
-// first few.
+// TestReconnects breaks the connections of each backend repeatedly. The observer must see the change
+// after each, and must not leak watches, clients, goroutines, files or memory.
 func TestReconnects(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T) reached{
 		"zk": reachedZooKeeper, "zk with TLS": reachedSecureZooKeeper,
@@ -52,8 +51,8 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// passing is how many connections and goroutines may come and go on their own; a leak on each
-// reconnect would exceed it.
+// passing is how many connections and goroutines may be temporary. A leak on each reconnect would
+// exceed it.
 const passing = 3
 
 func reconnect(t *testing.T, b reached) {
@@ -67,11 +66,11 @@ func reconnect(t *testing.T, b reached) {
 		turns++
 		b.cut()
 		name := b.take()
-		must.Become(t, fmt.Sprintf("what was taken after reconnect %d", turns), func() bool {
+		must.Become(t, fmt.Sprintf("the new holder after reconnect %d", turns), func() bool {
 			l := observer.Snapshot().Lock(inspect.ID{Backend: b.name, Path: b.lock})
 			return l != nil && len(l.Holders) == 1 && l.Holders[0].Name.String() == name
 		})
-		must.Become(t, fmt.Sprintf("all that is kept on the servers after reconnect %d", turns), b.steady)
+		must.Become(t, fmt.Sprintf("all watches or tracking connections after reconnect %d", turns), b.steady)
 	}
 	must.Become(t, "the first pass", func() bool {
 		list := observer.Snapshot().Backends
@@ -90,8 +89,8 @@ func reconnect(t *testing.T, b reached) {
 		return after.held <= before.held+passing && after.goroutines <= before.goroutines+passing && after.files <= before.files+passing
 	})
 	t.Logf("%d reconnects: %+v, before %+v", *reconnects, after, before)
-	must.True(t, ok, "something was left; now", stacks())
-	// The lock's history is bounded; 1,000 connections with their 8 KiB buffers would not fit.
+	must.True(t, ok, "a leak; goroutines:", stacks())
+	// The lock's history is bounded. 1,000 leaked connections with 8 KiB buffers would exceed this.
 	if most := before.heap + 2<<20; after.heap > most {
 		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
 	}
@@ -99,7 +98,7 @@ func reconnect(t *testing.T, b reached) {
 	must.Be(t, <-ended, nil)
 }
 
-// usage of the servers and this process by an observer; heap in bytes.
+// usage is what an observer uses on the servers and in this process; heap is in bytes.
 type usage struct {
 	held, goroutines, files int
 	heap                    uint64
@@ -110,7 +109,7 @@ func used(b reached) usage {
 	runtime.GC() // runs finalizers
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	files, _ := os.ReadDir("/proc/self/fd") // Linux only: elsewhere none are counted
+	files, _ := os.ReadDir("/proc/self/fd") // Linux only; none are counted elsewhere
 	return usage{b.held(), runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
@@ -125,8 +124,8 @@ func reachedSecureZooKeeper(t *testing.T) reached {
 	return reachedEnsemble(t, server.Addr, secure, certificates.Client(t))
 }
 
-// reachedEnsemble is a real server, at addr, behind a wire that resets connections; the session
-// survives. The observer uses its port at secure.
+// reachedEnsemble is a real server at addr. The observer connects to secure through a wire that
+// resets connections. The session survives.
 func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reached {
 	wire := servertest.StartWire(t, secure)
 	conn := restartClient(t, []string{addr})
@@ -172,7 +171,7 @@ func reachedCluster(t *testing.T) reached {
 	return reachedRedis(t, "cluster", redis.UniversalOptions{Addrs: redisAddrs(nodes), IsClusterMode: true}, nodes...)
 }
 
-// reachedRedis are real servers that close their clients' connections; the lock is on any of them.
+// reachedRedis are real servers that close their clients' connections. The lock is on one of them.
 func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers ...*servertest.Redis) reached {
 	const lock = "lock:a"
 	own := redis.UniversalOptions{Addrs: redisAddrs(servers), IsClusterMode: len(servers) > 1}
@@ -187,7 +186,7 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 		}
 	}
 	turns := 0
-	// clients adds up fields of INFO.
+	// clients adds up these fields of INFO on all servers.
 	clients := func(fields ...string) (n int) {
 		each(func(c *redis.Client) {
 			info := must.Have(c.InfoMap(ctx, "clients").Result())(t)

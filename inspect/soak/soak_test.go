@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	lasts = flag.Duration("soak.d", 0, "how `LONG` the faults go on; 0: no soak")
-	seed  = flag.Uint64("soak.seed", 0, "`SEED` of the schedule; 0: another one each time")
-	kept  = flag.String("soak.story", "", "write all that was reported to this `FILE`, a line each")
+	lasts = flag.Duration("soak.d", 0, "how `LONG` the faults go on; 0 skips the soak")
+	seed  = flag.Uint64("soak.seed", 0, "`SEED` of the schedule; 0 chooses a random one")
+	kept  = flag.String("soak.story", "", "write all reports to this `FILE`, one per line")
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(quiet{}) // it says of every server that is away that it is
+	redis.SetLogger(quiet{}) // it logs every unreachable server
 	servertest.Main(m)
 }
 
@@ -36,7 +36,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 
 func TestSoak(t *testing.T) {
 	if *lasts == 0 {
-		t.Skip("SKIPPED: it takes its time: make soak-look runs it")
+		t.Skip("SKIPPED: slow; make soak-look runs it")
 	}
 	if *seed == 0 {
 		*seed = rand.Uint64N(1_000_000) + 1
@@ -74,7 +74,7 @@ func TestSoak(t *testing.T) {
 	n.agreed = from
 	for time.Since(from) < *lasts {
 		n.step()
-		time.Sleep(between(n.random, 500, 4000)) // faults come alone and close together
+		time.Sleep(between(n.random, 500, 4000)) // sometimes alone, sometimes close together
 		if time.Since(from) > time.Minute && sum(n.counts)%25 == 0 {
 			t.Logf("%s faults %d, operations %v, doctor %v", time.Now().Format("15:04:05"), sum(n.counts), notes.counts(), doctor.codes)
 		}
@@ -82,13 +82,13 @@ func TestSoak(t *testing.T) {
 	to := time.Now()
 	all.end(t)
 	free := w.same(t, eye.snapshot)
-	quiet := time.Now() // clients frozen for the picture note nothing
+	quiet := time.Now() // the clients of pose record nothing
 	end := pose(t, all)
 	held := w.same(t, eye.snapshot)
-	must.True(t, len(held) >= 7, "too few locks to compare", held)
-	t.Logf("at the end the servers held:%v and then%v", free, held)
+	must.True(t, len(held) >= 7, "want at least 7 locks to compare", held)
+	t.Logf("at the end the servers held:%v\nand with posed clients:%v", free, held)
 	if lines := differences(listed(t, path, w.targets()), held); len(lines) > 0 {
-		t.Errorf("ls does not list what the servers hold:\n%s", strings.Join(lines, "\n"))
+		t.Errorf("ls differs from the servers:\n%s", strings.Join(lines, "\n"))
 	}
 	noFindings(t, eye)
 	load(t, eye)
@@ -103,9 +103,9 @@ func TestSoak(t *testing.T) {
 		for _, m := range all {
 			t.Errorf("%s never reported: %s", by, m)
 		}
-		t.Logf("%s could see %d holds for long enough, and missed %d", by, looked, len(all))
+		t.Logf("%s could observe %d holds, and missed %d", by, looked, len(all))
 		if want := int(to.Sub(from) / (10 * time.Second)); looked < want {
-			t.Errorf("%s could see %d holds for long enough: at least %d are expected", by, looked, want)
+			t.Errorf("%s could observe %d holds, want at least %d", by, looked, want)
 		}
 	}
 	t.Logf("in %v: faults %v; operations %v; events %v; doctor's exit codes %v", to.Sub(from).Round(time.Second), n.counts, notes.counts(), judge.counts, doctor.codes)
@@ -116,7 +116,7 @@ func TestSoak(t *testing.T) {
 	w.leftAlone(t)
 }
 
-// plant creates what must exist before any observer starts.
+// plant creates the root before any observer starts.
 func plant(t *testing.T, w *world) {
 	t.Helper()
 	c, _, err := zk.Connect(zkAddrs(w.zk), 10*time.Second, zk.WithLogInfo(false))
@@ -125,12 +125,12 @@ func plant(t *testing.T, w *world) {
 	must.Have(c.Create("/soak", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 }
 
-// hindsight is the time after which all about a moment is noted: the clients' waits have ended, and so have
-// two steps of the nemesis, after which it looks whether the members of the ensemble agree.
+// hindsight is the time after which everything about a moment is recorded. By then, the clients'
+// waits have ended, and the nemesis has checked whether the members of the ensemble agree.
 const hindsight = 3 * time.Minute
 
-// judgeOn judges events, each a while after it was reported, so that the clients' notes are there, until ctx ends. It
-// returns how many it has judged.
+// judgeOn judges events until ctx ends, each after hindsight, when the clients' records are complete.
+// It returns how many it has judged.
 func judgeOn(ctx context.Context, t *testing.T, j *judge, reports *story) int {
 	n := 0
 	for pause(ctx, 2*time.Second) {
@@ -147,7 +147,7 @@ func judgeRest(t *testing.T, j *judge, events []observed) {
 			kind := strings.Join([]string{e.by, e.Event, about(e), backendOf(e.Lock)}, " ")
 			if j.said[kind]++; j.said[kind] > mostSaid {
 				t.Fail()
-				continue // the end of the soak says how many
+				continue // the soak reports the number at its end
 			}
 			t.Errorf("%s %s reported %s %s of %s %s %s: %s", e.At.Local().Format("15:04:05.000"), e.by, e.Event, e.Certainty, e.Lock, e.name(), about(e), what)
 		}
@@ -164,7 +164,7 @@ func about(e observed) string {
 	return ""
 }
 
-// noFindings checks that nothing is reported as wrong when all is quiet.
+// noFindings checks that there are no findings above info at the end.
 func noFindings(t *testing.T, e *eye) {
 	s := e.snapshot()
 	for _, b := range s.Backends {
@@ -179,7 +179,7 @@ func noFindings(t *testing.T, e *eye) {
 	}
 }
 
-// load checks that what the observer keeps on the servers and in itself did not grow.
+// load checks that the observer's watches and goroutines stay few.
 func load(t *testing.T, e *eye) {
 	for _, b := range e.snapshot().Backends {
 		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
@@ -204,12 +204,12 @@ func (w *world) leftAlone(t *testing.T) {
 	must.Become(t, "the observer's connections are closed", func() bool { return open() <= 0 })
 }
 
-// enough fails a run with too few events, which proves nothing.
+// enough fails a run with too few events to prove anything.
 func enough(t *testing.T, lasted time.Duration, faults int, operations, events map[string]int, doctor map[int]int) {
 	t.Helper()
 	least := func(what string, n int, every time.Duration) {
 		if want := int(lasted / every); n < want {
-			t.Errorf("%d %s in %v: at least %d are expected", n, what, lasted.Round(time.Second), want)
+			t.Errorf("%d %s in %v, want at least %d", n, what, lasted.Round(time.Second), want)
 		}
 	}
 	least("faults", faults, 12*time.Second)

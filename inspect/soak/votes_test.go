@@ -8,13 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ballot holds the five masters' values of the one key, as plain clients read them one after the other.
+// ballot holds the five masters' values of the Redlock's key, read one after another.
 type ballot [5]string
 
 // silent marks a master that did not answer.
 const silent = "?"
 
-// state names a state of a Redlock that is worth a finding while it lasts; empty: none, or not all masters answered.
+// state names a state of a Redlock that deserves a finding, or is empty. All masters must have
+// answered.
 func (b ballot) state() string {
 	votes, most := map[string]int{}, 0
 	for _, value := range b {
@@ -38,11 +39,11 @@ func (b ballot) state() string {
 	}
 }
 
-// stands is the minimum duration of a state: contending clients cause others for a moment.
+// stands is the minimum duration of a state. Contending clients cause shorter ones.
 const stands = 900 * time.Millisecond
 
-// poll notes as faults the states of the five masters' key that really last, until ctx ends: on a busy
-// machine a client may get three of five votes, or be too late to take one back.
+// poll records lasting states of the Redlock's key as faults until ctx ends. On a busy machine, a
+// client may get three of five votes, or be late to take one back.
 func (f *faults) poll(ctx context.Context, w *world) {
 	var masters [5]*redis.Client
 	for i, m := range w.masters {

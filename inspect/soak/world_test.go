@@ -11,15 +11,15 @@ import (
 type world struct {
 	ensemble *servertest.Ensemble
 	zk       []*servertest.ZooKeeper
-	zkLook   []*servertest.Wire // before each, for the observer; the ensemble has others for clients
+	zkLook   []*servertest.Wire // to each, for the observer; the ensemble has others for the clients
 
-	masters []*servertest.Redis // of Redlock
-	look    []*servertest.Wire  // before each, for the observer
+	masters []*servertest.Redis // of the Redlock
+	look    []*servertest.Wire  // to each, for the observer
 
 	sentinels []*servertest.Redis
-	watched   []*servertest.Redis // by the sentinels: a master and a replica, at first in this order
+	watched   []*servertest.Redis // by the sentinels: a master and a replica, initially in this order
 
-	cluster []*servertest.Redis // three masters and their replicas, at first in this order
+	cluster []*servertest.Redis // three masters and their replicas, initially in this order
 }
 
 func start(t *testing.T) *world {
@@ -40,12 +40,11 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// The names of the backends.
 const (
 	zkName, redlockName, sentinelName, clusterName = "zk", "five", "sentinel", "cluster"
 )
 
-// targets are the command line's, with the servers' own addresses.
+// targets are the command line's targets, without wires.
 func (w *world) targets() []string {
 	var admins []string
 	for _, z := range w.zk {
