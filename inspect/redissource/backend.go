@@ -65,7 +65,7 @@ func (r *run) describe() *inspect.Backend {
 	b.Unseen = append(b.Unseen, r.table.blind()...)
 	b.Error = strings.Join(troubles, "; ")
 	switch {
-	case up > 0 && len(troubles) == 0: // those that have not answered yet may still do so
+	case up > 0 && len(troubles) == 0: // masters without an answer may still give one
 		b.State = inspect.Connected
 	case up > 0:
 		b.State = inspect.Degraded
@@ -75,7 +75,7 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// limitsOf fills in the limits of what reading may cost.
+// limitsOf fills in the cost limits.
 func (r *run) limitsOf(b *inspect.Backend) {
 	if r.cfg.Once {
 		return
@@ -97,7 +97,7 @@ func (p *masterState) describe() inspect.Server {
 	return server
 }
 
-// trouble explains why all locks of a master, or its new ones, are unknown; empty if nothing is
+// trouble explains why a master's locks, or its new locks, are unknown. It is empty if nothing is
 // known to be wrong.
 func (p *masterState) trouble() string {
 	switch {
@@ -191,8 +191,7 @@ func (p *masterState) cannotLook() string {
 	return text
 }
 
-// blind reports the matching keys of which only the names can be read, and whether there are too
-// many keys.
+// blind reports matching keys that may not be read, and whether there are too many keys.
 func (b *keyTable) blind() (list []inspect.Unseen) {
 	where := strings.Join(b.addrs, ", ")
 	unseen := inspect.Unseen{Aspect: inspect.AspectLocks, Where: where, Read: "the keys that match"}

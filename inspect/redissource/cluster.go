@@ -33,8 +33,8 @@ func (t *topology) sameNodes(o *topology) bool {
 	return slices.Equal(t.masters, o.masters) && slices.Equal(t.replicas, o.replicas)
 }
 
-// newTopology parses CLUSTER SLOTS. from is the host of the node that answered, used where the
-// node does not know its own name.
+// newTopology parses CLUSTER SLOTS. from is the address of the node that answered. Its host is used
+// if the node does not know its own name.
 func newTopology(said []redis.ClusterSlot, from string) *topology {
 	t := &topology{}
 	host, _, _ := net.SplitHostPort(from)
@@ -70,7 +70,7 @@ func newTopology(said []redis.ClusterSlot, from string) *topology {
 	return t
 }
 
-// ownerOf returns the index of the master that serves a key; -1 if none serves its slot.
+// ownerOf returns the index of the master that serves a key, or -1 if its slot is unserved.
 func (t *topology) ownerOf(key string) int { return int(t.owner[recipe.ClusterSlot(key)]) }
 
 // readTopology reads a cluster's topology from the first seed that answers.
@@ -229,7 +229,7 @@ func (e *entry) inherit(before *entry) {
 	e.cameUnreported(before.readAt)
 }
 
-// watchTopology sends the topology to the loop, repeatedly.
+// watchTopology repeatedly sends the topology to the loop.
 func (r *run) watchTopology() {
 	for sourcekit.Sleep(r.ctx, topologyEvery) == nil {
 		asked := r.cfg.Now()
@@ -240,7 +240,7 @@ func (r *run) watchTopology() {
 	}
 }
 
-// adopt applies a newer topology; true if the nodes have changed.
+// adopt applies a newer topology, and reports whether the nodes have changed.
 func (r *run) adopt(t *topology) bool {
 	if !t.sameNodes(r.table.topology) {
 		r.replaced = t

@@ -28,9 +28,9 @@ type Config struct {
 	Only string
 	// Once makes Run return after one pass.
 	Once bool
-	// Tick is the time between two readings of the known keys, default 250 ms.
+	// Tick is the time between two reads of the known keys, default 250 ms.
 	Tick time.Duration
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Timeout bounds every request, the dial included; default 1 s.
 	Timeout time.Duration
@@ -42,7 +42,7 @@ type Config struct {
 
 // Budget bounds what reading costs a server. Zero fields have defaults.
 type Budget struct {
-	// Unlimited: no pauses between SCANs.
+	// Unlimited disables the pauses between SCANs.
 	Unlimited bool
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
@@ -51,7 +51,7 @@ type Budget struct {
 	ScanCount int
 	// ScanEvery is the minimum time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration
-	// KeysPerTick in one pipeline; default 250.
+	// KeysPerTick is the number of keys in one pipeline; default 250.
 	KeysPerTick int
 	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of
 	// ten seconds' worth; default 50. Halved while the master answers much more slowly than at the
@@ -68,27 +68,27 @@ type Budget struct {
 	// burst of two seconds' worth; default 5000. A master that pushes more is polled, and asked to
 	// push again after a minute.
 	Pushes int
-	// Keys limits the keys to read, including those that are not locks: a SCAN need not end.
-	// Default 500,000.
+	// Keys limits the keys to read, including those that are not locks, because a SCAN need not
+	// end. Default 500,000.
 	Keys int
 }
 
 const (
-	freeFor     = time.Minute            // a lock that is gone is still listed as free
-	foreignFor  = time.Minute            // a key that is not a lock is not looked at
-	statusEvery = 11 * time.Second       // masters are asked about themselves
+	freeFor     = time.Minute            // how long a deleted lock stays listed as free
+	foreignFor  = time.Minute            // how long a key that is not a lock is left alone
+	statusEvery = 11 * time.Second       // between two status requests
 	sweepEvery  = 10 * time.Second       // see auditSweep
-	grace       = 100 * time.Millisecond // a changed key waits for a master that is being read
-	settle      = 5 * time.Millisecond   // and for the other masters to push the same
+	grace       = 100 * time.Millisecond // how long a changed key waits for a running read
+	settle      = 5 * time.Millisecond   // how long it waits for the other masters to push it
 	afterExpiry = 2 * time.Millisecond   // a key is read this long after its expiry
 
 	// beforeExpiry is how long before its expiry a key is read again. While a server or this
 	// process is paused, changes are not seen.
 	beforeExpiry = 100 * time.Millisecond
 
-	withPolls     = 15              // more commands a second to a polled master: 10 SCANs, its status, the audit
-	topologyEvery = 2 * time.Second // a cluster is asked who serves what
-	burstSeconds  = 10              // of a master's reads
+	withPolls     = 15              // other commands a second to a polled master: 10 SCANs, its status, the audit
+	topologyEvery = 2 * time.Second // between two reads of a cluster's topology
+	burstSeconds  = 10              // the burst of a master's reads
 
 	// While a master pushes, passes over its keys only look for changes that are never pushed.
 	restingScanEvery = 30 * time.Second
@@ -151,7 +151,7 @@ func (c Config) scanLimits() node.ScanLimits {
 	return node.ScanLimits{Unlimited: b.Unlimited, Duty: b.Duty, Count: b.ScanCount, Keys: b.Keys}
 }
 
-// settings of the requests to the masters.
+// settings returns the settings of requests to the masters.
 func (s *Source) settings() node.Settings {
 	return node.Settings{Timeout: s.cfg.Timeout, Now: s.cfg.Now, Named: s.cfg.Only, Patient: s.cfg.Once}
 }
@@ -162,7 +162,7 @@ func (c Config) addr(i int) string {
 		return c.Addrs[i]
 	}
 	if name := c.Masters[i].MasterName; name != "" {
-		return name // until the sentinels have said where it is
+		return name // until the sentinels report its address
 	}
 	if len(c.Masters[i].Addrs) > 0 {
 		return c.Masters[i].Addrs[0]

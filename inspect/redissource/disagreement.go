@@ -7,10 +7,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// disputeAsks is how often masters that disagree are asked again without a push, since the news
-// of one may be late. A rule needs two readings inspect.SettleFor apart, neither of them while
-// votes may just have been set. The first reading may be such a one, and so may the second if the
-// expiry is known to a few ms.
+// disputeAsks is how often masters that disagree are asked again without a push, since one push may
+// be late. A rule needs two reads inspect.SettleFor apart, neither of them while the votes may just
+// have been set. The first read may be too early, and so may the second, since an expiry is known
+// only to a few ms.
 const disputeAsks = 3
 
 // askAgain returns when to ask masters that disagree again; zero if not needed.

@@ -8,11 +8,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 )
 
-// At rest a master that pushes gets hardly any requests. Changes that a push may miss are found at
-// a slow beat: by one EXISTS that counts many keys at once, and by reading one key in turn in full.
+// An idle master that pushes gets hardly any requests. Changes that pushes may miss are found
+// slowly, by one EXISTS that counts many keys, and by reading one key in turn.
 const (
 	auditSize   = 1000 // keys in one EXISTS
-	sweepSample = 1    // keys read in full: with more a master at rest gets more than a command a second
+	sweepSample = 1    // keys read in full; more would cost an idle master over a command a second
 	// auditEvery is how often a master that does not push, and so reports no deletions, is
 	// audited.
 	auditEvery = 2 * time.Second
@@ -32,8 +32,7 @@ func (r *run) auditSweep() {
 	}
 }
 
-// counted holds the keys that a master should have but does not, and other keys to read after
-// that.
+// counted holds the keys that are missing from a master, and other keys to read afterwards.
 type counted struct {
 	master       int
 	gone, others []string
@@ -49,7 +48,7 @@ func (r *run) counted(c counted) {
 	if p.pushing && slices.ContainsFunc(c.gone, func(key string) bool { return r.endedUnpushed(p, key, c.asked) }) {
 		r.table.unwatch(p.index, later(p.countedAt, p.armedAt))
 		r.readAll(p)
-		p.goOverAgain(r.cfg.Now()) // others may have come
+		p.goOverAgain(r.cfg.Now()) // there may be new keys
 	}
 	for _, key := range c.gone {
 		r.wantOf(key, r.cfg.Now())
@@ -82,7 +81,7 @@ func (r *run) audit(p *masterState, sample []string, now time.Time) {
 	pushing := p.pushing
 	r.tasks.Go(func() {
 		gone, err := r.gone(p, keys)
-		if len(gone) > 0 && pushing && sourcekit.Sleep(r.ctx, r.cfg.Timeout) != nil { // for pushes on their way
+		if len(gone) > 0 && pushing && sourcekit.Sleep(r.ctx, r.cfg.Timeout) != nil { // pushes may be late
 			return
 		}
 		others := slices.Concat(sample, p.Joined(r.ctx))

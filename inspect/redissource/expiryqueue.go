@@ -17,7 +17,7 @@ type dueKey struct {
 	at  time.Time
 }
 
-// set makes a key due at an instant, unless it is due earlier.
+// set makes a key due at that time, unless it is due earlier.
 func (a *expiryQueue) set(key string, at time.Time) {
 	if was, ok := a.at[key]; ok && !at.Before(was) {
 		return
@@ -41,7 +41,7 @@ func (a *expiryQueue) next() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// due takes out the keys that are due.
+// due removes and returns the keys that are due.
 func (a *expiryQueue) due(now time.Time) []string {
 	var keys []string
 	for at, ok := a.next(); ok && !at.After(now); at, ok = a.next() {

@@ -11,10 +11,10 @@ import (
 type pushState struct {
 	master  int
 	armed   bool
-	refused *inspect.Unseen // why it is not armed, where the server will not push
+	refused *inspect.Unseen // why it is not armed, if the server refuses
 }
 
-// mostKept limits the keys in an inbox; beyond it, all keys may have changed.
+// mostKept limits the keys in an inbox. Beyond it, all keys count as changed.
 const mostKept = 100_000
 
 // inbox holds the changed keys that a master pushed, until the run takes them.
@@ -22,7 +22,7 @@ type inbox struct {
 	mu    sync.Mutex
 	keys  map[string]bool
 	all   bool      // everything may have changed
-	heard time.Time // when the newest ping was sent whose answer came: after all that was pushed before
+	heard time.Time // when the newest answered ping was sent; all earlier pushes have arrived
 }
 
 func (b *inbox) add(keys []string) {

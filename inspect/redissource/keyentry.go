@@ -12,8 +12,8 @@ import (
 // that it was read.
 const reportedAgain = 2 * time.Second
 
-// reportAgain returns when to report a polled lock again: a missing renewal must be seen before
-// the key expires.
+// reportAgain returns when to report a polled lock again. A missing renewal must show before the
+// key expires.
 func reportAgain(l *inspect.Lock) time.Time {
 	after := reportedAgain
 	for i := range l.Holders {
@@ -24,33 +24,32 @@ func reportAgain(l *inspect.Lock) time.Time {
 	return l.ReadAt.Add(after)
 }
 
-// unread is the error of a vote that was not requested yet.
+// unread is the error of a vote that has not been read yet.
 const unread = "not read yet"
 
 // entry is one key.
 type entry struct {
 	key   string
 	votes []inspect.Vote
-	// lock was emitted last; nil while the key was never seen to be a lock.
+	// lock is the last emitted lock; nil if the key was never a lock.
 	lock      *inspect.Lock
 	read      bool // at least once
 	readAt    time.Time
 	freeSince time.Time
-	confirmed int // how often masters that do not agree have said the same again
-	// changedAfter is the time at which the last changed verdict was last known to hold. It counts
-	// where changes may be unreported: on polled masters, where the first reading after an
-	// unreported change showed it (unreported), or when it is late (outOfSight).
+	confirmed int // how often disagreeing masters have repeated their votes
+	// changedAfter is when the previous verdict was last known to hold. It is reported only if the
+	// change may have gone unreported: on polled masters, at the first read after lost pushes
+	// (unreported), or at a late read (outOfSight).
 	changedAfter time.Time
 	unreported   bool
-	// unwatched has the votes whose next reading may show an unreported change: the master has just
-	// begun to push, or the key moved to another node of the cluster, or a pass over all keys found
-	// it. All changes until watchedUntil were reported.
+	// unwatched marks votes whose next read may show an unreported change: the master has just
+	// begun to push, the key moved to another node of the cluster, or a pass found the key. All
+	// changes until watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
 }
 
-// cameUnreported notes that the key appeared at some unknown time after since; zero if that is
-// unknown.
+// cameUnreported notes that the key appeared after since, without a report; zero means unknown.
 func (e *entry) cameUnreported(since time.Time) {
 	for i := range e.votes {
 		e.unwatch(i, time.Time{})
@@ -105,7 +104,7 @@ func ending(v inspect.Vote, now time.Time) bool {
 }
 
 // outOfSight reports whether an expired holder had not been read for a while, although changes
-// are reported. Their source may have been paused.
+// are reported. The server or this process may have been paused.
 func (e *entry) outOfSight(now time.Time) bool {
 	return e.lock != nil && slices.ContainsFunc(e.lock.Holders, func(h inspect.Contender) bool {
 		end := h.ExpiresAt
@@ -115,9 +114,9 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// stoodAt returns until when the verdict was known to be the same before a vote changes. This is
-// the last reading by a quorum of agreeing masters, and stays while too few of them remain. If no
-// masters agreed, it is the vote's own reading.
+// stoodAt returns when the verdict was last known to hold before a vote changes. That is when a
+// quorum of agreeing masters had last been read; it stays while fewer remain. If no masters agreed,
+// it is the vote's own last read.
 func (e *entry) stoodAt(at int) time.Time {
 	i := -1
 	if e.lock != nil {
@@ -152,7 +151,7 @@ func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 	return v
 }
 
-// steady keeps the old instant if the new one only jittered. A past instant was too early: then
+// steady keeps the old time if the new one only jittered. A time that has passed is replaced, or
 // nothing would be due.
 func steady(old, at, now time.Time) time.Time {
 	if !at.IsZero() && old.After(now) && at.Sub(old).Abs() < jitter {
@@ -161,8 +160,8 @@ func steady(old, at, now time.Time) time.Time {
 	return at
 }
 
-// unread reports whether some master was not asked yet. One that does not answer soon counts as
-// down.
+// unread reports whether some master has not been read yet. A master that does not answer soon
+// counts as down.
 func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }

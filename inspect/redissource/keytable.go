@@ -29,14 +29,14 @@ type keyTable struct {
 	next int
 	// foreign are keys that turned out not to be locks.
 	foreign map[string]postponed
-	// parts maps keys to the locks that they belong to. found lists those of these locks that are
-	// still to be added.
+	// parts maps keys to the locks that they belong to. found lists those locks that are not added
+	// yet.
 	parts map[string]string
 	found []string
 	// denied lists matching keys that our user may not read. refused lists known keys that some
 	// master did not fully report.
 	denied, refused map[string]bool
-	deniedKey       string // one of the denied; empty: there is none
+	deniedKey       string // one of the denied keys, or empty
 	// clients lists each master's connections.
 	clients []node.Clients
 	// replicas says, for each server, which master it replicates; nil for a master.
@@ -47,10 +47,10 @@ type keyTable struct {
 	polled bool
 	// full is set if keys were left out because of the limit.
 	full bool
-	most int // 0: no bound
+	most int // 0 means no limit
 }
 
-// postponed is a key that is not a lock, with the time of the next look and the delay until then.
+// postponed is a key that is not a lock, with the time of the next read and the delay until then.
 type postponed struct {
 	until time.Time
 	wait  time.Duration
@@ -118,7 +118,7 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	case b.denied[key]:
 		e.cameUnreported(inspect.NeverSeen)
 	case ok:
-		e.cameUnreported(a.until.Add(-a.wait)) // when it was not a lock, which it may be since
+		e.cameUnreported(a.until.Add(-a.wait)) // it was not a lock then, but may be one now
 	}
 	b.entries[key] = e
 	b.ring = append(b.ring, key)
@@ -126,8 +126,8 @@ func (b *keyTable) add(key string, now time.Time) bool {
 	return true
 }
 
-// unwatch notes that changes of a master's keys may be unreported since an instant; zero means
-// since their last reading.
+// unwatch notes that changes of a master's keys may be unreported since that time; zero means since
+// each key's last read.
 func (b *keyTable) unwatch(master int, since time.Time) {
 	for key, e := range b.entries {
 		if at, ok := b.place(key, master); ok {
@@ -143,8 +143,8 @@ func (b *keyTable) trim() {
 	}
 }
 
-// vote records a master's vote on a key. An expiry that only jittered keeps its old instant until
-// that has passed.
+// vote records a master's vote on a key. An expiry that only jittered keeps its old time until that
+// has passed.
 func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	e := b.entries[key]
 	if e == nil {
@@ -223,7 +223,7 @@ func (b *keyTable) silence(master int, err error, now time.Time) {
 	}
 }
 
-// judge builds a key's lock from its votes. It returns the lock if it changed; gone if it is no
+// judge builds a key's lock from its votes. It returns the lock if it changed, and whether it is no
 // longer listed.
 func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone bool) {
 	e := b.entries[key]
@@ -296,21 +296,21 @@ func (b *keyTable) forget(e *entry, now time.Time) {
 	case denied:
 		b.deny(e.key)
 	case slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Up }):
-		b.allow(e.key) // else no master has said anything else
+		b.allow(e.key) // otherwise it stays as it was
 	}
 	if denied || slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Foreign }) {
 		b.postpone(e.key, now)
 	}
 }
 
-// postpone delays the next look at a key that is not a lock, longer each time. Names rarely
-// change their use, and there may be many such keys.
+// postpone delays the next read of a key that is not a lock, longer each time. Names rarely change
+// their use, and there may be many such keys.
 func (b *keyTable) postpone(key string, now time.Time) {
 	wait := min(max(foreignFor, 4*b.foreign[key].wait), time.Hour)
 	b.foreign[key] = postponed{now.Add(wait), wait}
 }
 
-// recheck schedules a changed key that is not a lock, a minute after its last look.
+// recheck schedules the next read of a changed key that is not a lock, a minute after the last.
 func (b *keyTable) recheck(key string) {
 	if a, ok := b.foreign[key]; ok {
 		a.until = a.until.Add(foreignFor - a.wait)

@@ -29,28 +29,28 @@ func (r *run) report(rep report) {
 		return
 	}
 	took := rep.answered.Sub(rep.asked)
-	if p.down() && len(rep.keys) == 0 { // PING is answered even if all keys are refused: the status decides
+	if p.down() && len(rep.keys) == 0 { // PING may succeed while all keys are refused, so the status decides
 		p.requestStatusNow()
 		return
 	}
 	r.alive(p, took)
 	if replaced {
-		return // its previous end may have been reported
+		return // the answer may be the previous master's
 	}
 	p.pace.Add(took - time.Duration(len(rep.keys))*perKey)
 	now := rep.answered
 	for i, key := range rep.keys {
 		if !r.cfg.Once {
-			r.remindOf(key, rep.votes[i], now) // as read, perhaps older than the shown one
+			r.remindOf(key, rep.votes[i], now) // as read, perhaps earlier than the shown expiry
 		}
 		r.readable = r.readable || r.table.canBeRead(rep.master, key, rep.votes[i])
 		rep.votes[i].Unsure = r.mayHaveEvicted(p, key, &rep.votes[i])
 		r.table.vote(rep.master, key, rep.votes[i], now)
 		r.dirty[key] = true
-		r.remind(key, now) // not with its news, which may be held back until after its expiry
+		r.remind(key, now) // now, since its news may be held back until after its expiry
 		past := func(end time.Time) bool { return !end.After(now) }
 		if v := rep.votes[i]; !r.cfg.Once && !doubtful(v) && slices.ContainsFunc(ends(v), past) {
-			r.expiries.set(key, now.Add(afterExpiry)) // in its last millisecond
+			r.expiries.set(key, now.Add(afterExpiry)) // read in its last millisecond
 		}
 	}
 }
@@ -86,8 +86,8 @@ func (r *run) alive(p *masterState, latency time.Duration) {
 	p.Silent.Store(0)
 }
 
-// back rereads a master that answers again. Pushes in the meantime, if its connection survived, say
-// that a key changed, not when: they may have waited in the network.
+// back rereads a master that answers again. If its tracking connection survived, the network may
+// have delayed its pushes, so they do not show when a key changed.
 func (r *run) back(p *masterState) {
 	if p.pushing {
 		p.goOverAgain(r.cfg.Now())
@@ -104,7 +104,7 @@ func (r *run) down(p *masterState, err error) {
 	p.failed(err)
 	p.Silent.Store(1)
 	p.forgetReads()
-	if p.pushing { // later pushes may follow answers that already show them
+	if p.pushing { // answers may show changes before their pushes arrive
 		r.table.unwatch(p.index, p.heard)
 	}
 	r.table.silence(p.index, err, r.cfg.Now())

@@ -20,18 +20,18 @@ type masterState struct {
 	*node.Master
 	index    int
 	passed   bool            // its keys were read once, or could not be
-	wentOver time.Time       // when the newest pass over all its keys began; zero before the first
+	wentOver time.Time       // when its newest finished pass began; zero before the first
 	unsought *inspect.Unseen // why its keys could not be listed; nil if they were
-	asked    bool            // it was asked for its status once
-	met      bool            // and whether several servers answer at its address
-	several  bool            // they do
+	asked    bool            // its status was requested once
+	met      bool            // SeveralServers was checked once
+	several  bool            // several servers answer at its address
 	err      error           // why it does not answer; nil if it does
 	lost     int             // how often it stopped answering
 	server   inspect.Server
 	unseen   []inspect.Unseen // what it did not report about itself
-	restart  chan struct{}    // its status is wanted now
-	reported bool             // its INFO was answered once
-	scanned  int              // keys of the newest pass; -1: not counted
+	restart  chan struct{}    // requests its status now
+	reported bool             // INFO succeeded once
+	scanned  int              // keys of the newest pass; -1 if not counted
 	// databases lists the databases that hold keys, from INFO.
 	databases []inspect.Database
 
@@ -46,10 +46,10 @@ type tracking struct {
 	pushing     bool
 	armedAt     time.Time
 	pushedUntil time.Time       // all changes until then were pushed; zero before the first connection was lost
-	refused     *inspect.Unseen // why it does not push; nil while it may still begin
+	refused     *inspect.Unseen // why it does not push; nil while it may still start
 	inbox       inbox
-	heard       time.Time   // when the newest answered ping was sent: earlier pushes are known
-	resting     atomic.Bool // it pushes, and its keys have been read since
+	heard       time.Time   // when the newest answered ping was sent; earlier pushes are known
+	resting     atomic.Bool // it pushes, and a pass has finished since
 }
 
 // auditing counts the keys that should exist.
@@ -61,8 +61,7 @@ type auditing struct {
 	countedAt time.Time
 }
 
-// readQueue has the keys to read: in turn, and those that must wait because they were read too
-// often.
+// readQueue has the keys to read, in turn, or later if they were read too often.
 type readQueue struct {
 	turn    []string
 	wanted  map[string]bool
@@ -70,14 +69,14 @@ type readQueue struct {
 	spent   map[string]time.Time // the used part of each key's own limit
 	probe   bool                 // a ping is wanted
 	reads   time.Time            // the used part of the master's limit
-	polled  time.Time            // and of that for known keys, while it does not push
+	polled  time.Time            // the used part of the polling limit
 	pace    sourcekit.Pace
 	retryAt time.Time
 }
 
 type inFlight struct {
 	busy    bool
-	late    bool // the last one took longer than news can wait
+	late    bool // the last read took longer than news can wait
 	asking  []string
 	askedAt time.Time
 }
@@ -95,8 +94,8 @@ func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 // down reports whether the master failed to answer.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
-// mayHaveHad reports whether a pushed, unknown key may have existed earlier: it appeared while
-// nothing was pushed, and the keys have not been read since.
+// mayHaveHad reports whether a pushed, unknown key may have existed earlier: it may have appeared
+// while nothing was pushed, and no pass has finished since.
 func (p *masterState) mayHaveHad() bool {
 	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }
@@ -141,7 +140,7 @@ func (p *masterState) idle() bool { return !p.busy && len(p.wanted) == 0 && !p.p
 // nextRead returns when the next read is due; false if that does not depend on the clock.
 func (p *masterState) nextRead(now time.Time, perMaster node.Limit) (time.Time, bool) {
 	if p.busy || !p.asked {
-		return time.Time{}, false // its answer comes first; its clock and its role, too
+		return time.Time{}, false // wait for the running read, and for its clock and role
 	}
 	at, ok := p.later.next()
 	if len(p.turn) > 0 || p.probe {

@@ -69,9 +69,9 @@ func (r *run) read() {
 		keys, all, heard := p.inbox.take()
 		if all { // a flush, or too much to report by name
 			r.table.unwatch(p.index, p.heard)
-			p.requestStatusNow() // a replica that begins to copy its master flushes, too
+			p.requestStatusNow() // a new replica also flushes
 			r.readAll(p)
-			p.goOverAgain(now) // there may be new ones
+			p.goOverAgain(now) // there may be new keys
 		}
 		locks, others := p.LockKeys(slices.Collect(maps.Keys(keys)))
 		others = slices.DeleteFunc(others, func(key string) bool { return r.table.entries[key] == nil })
@@ -84,7 +84,7 @@ func (r *run) read() {
 				r.add([]string{key})
 			}
 			if r.table.entries[key] == nil {
-				r.table.recheck(key) // it was found not to be a lock a moment ago
+				r.table.recheck(key) // recently found not to be a lock
 				continue
 			}
 			if r.table.topology != nil {
@@ -116,12 +116,12 @@ func (r *run) push(st pushState) {
 	was := p.pushing
 	p.pushing = st.armed
 	p.refused = st.refused
-	p.resting.Store(false) // until its keys were gone over again
+	p.resting.Store(false) // until a pass has finished
 	if st.armed {
 		p.armedAt = r.cfg.Now()
 		p.retryAt = time.Time{}
 		p.requestStatusNow()
-		r.table.unwatch(p.index, p.pushedUntil) // what changed before it pushed
+		r.table.unwatch(p.index, p.pushedUntil) // for changes before it pushed
 		r.readAll(p)
 		p.probe = true
 		return
@@ -129,7 +129,7 @@ func (r *run) push(st pushState) {
 	if was {
 		p.pushedUntil = p.heard // pushes before that ping have arrived
 	}
-	p.probe = p.probe || was && p.refused == nil // is it still there?
+	p.probe = p.probe || was && p.refused == nil // does it still answer?
 }
 
 // wake runs everything that is due.
@@ -149,7 +149,7 @@ func (r *run) wake(now time.Time) {
 			if v == nil || !v.Up || p.down() {
 				continue
 			}
-			if disputed || ending(*v, now) || overdue(*v, now.Add(jitter)) { // which may be shown so much too late
+			if disputed || ending(*v, now) || overdue(*v, now.Add(jitter)) { // the shown expiry may be late
 				p.want(key, r.perKey, now)
 			}
 		}
@@ -231,7 +231,7 @@ func (r *run) requestReads(now time.Time) {
 func (r *run) limitOf(p *masterState) node.Limit {
 	switch {
 	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
-		return node.Limit{Burst: 1} // none: there is nothing to gather, and the scan has the budget
+		return node.Limit{Burst: 1} // no rate limit, since the scan has one and nothing is gathered
 	case r.cfg.Once:
 		return node.Limit{Every: node.Gather, Burst: 5}
 	case p.pace.Slow:
@@ -241,7 +241,7 @@ func (r *run) limitOf(p *masterState) node.Limit {
 	}
 }
 
-// release stops holding news back for a master's answer.
+// release stops holding back news for a master's answer.
 func (r *run) release(p *masterState) {
 	for _, key := range p.asking {
 		if r.asked[key]--; r.asked[key] <= 0 {
@@ -251,7 +251,7 @@ func (r *run) release(p *masterState) {
 	p.asking = nil
 }
 
-// flush emits changes, except for keys whose news is about to be complete.
+// flush emits changes, except of keys that wait for other masters.
 func (r *run) flush(now time.Time) {
 	var ready []string
 	for key := range r.dirty {
@@ -274,7 +274,7 @@ func (r *run) flush(now time.Time) {
 		}
 		r.remind(key, now)
 	}
-	r.discover(r.table.drainFound()) // what reported its part need not report the lock
+	r.discover(r.table.drainFound()) // a push of a part does not mean that the lock is new
 	u.Backend = r.changedBackend(now)
 	if u.Put != nil || u.Gone != nil || u.Backend != nil {
 		u.At = now

@@ -11,7 +11,7 @@ import (
 // sought describes the patterns of the scan and the number of keys it covers.
 func (r *run) sought() inspect.Sought {
 	s := inspect.Sought{For: r.cfg.soughtPatterns(), Database: r.cfg.Masters[0].DB}
-	most := map[int]int{} // of each database, on the master that has the most
+	most := map[int]int{} // keys by database, on the master with the most
 	for _, p := range r.masters {
 		if p.scanned >= 0 {
 			s.Counted = true
@@ -39,7 +39,7 @@ func (r *run) overMasters(sum, keys int) int {
 	return max(sum, keys)
 }
 
-// soughtPatterns returns the patterns as people write them; none if only one key is read.
+// soughtPatterns returns the patterns as a user would write them; none if only one key is read.
 func (c Config) soughtPatterns() []string {
 	switch {
 	case c.Only != "":

@@ -152,8 +152,8 @@ func perSecond(n, burst int) node.Limit {
 // news holds the keys with something to emit.
 type news struct {
 	dirty map[string]bool
-	asked map[string]int       // number of masters whose answer a key's news wait for
-	held  map[string]time.Time // until when they are held back
+	asked map[string]int       // the number of masters that a key's news waits for
+	held  map[string]time.Time // until when a key's news is held back
 }
 
 // report is a master's answer about keys.
@@ -176,8 +176,8 @@ type passed struct {
 	err      error
 }
 
-// statusReport is the status of a master or, for higher indexes, of a cluster replica. met: the
-// report only says whether several servers answer at the address.
+// statusReport is the status of a master or, for higher indexes, of a cluster replica. If met is
+// set, it only says whether several servers answer at the address.
 type statusReport struct {
 	master       int
 	status       node.Status
@@ -268,13 +268,13 @@ func (r *run) start() {
 	}
 }
 
-// requestStatus asks a master for its status at a slow pace, and when the master returns.
+// requestStatus asks a master for its status periodically, and when the master returns.
 func (r *run) requestStatus(p *masterState) {
 	for {
 		asked := r.cfg.Now()
 		st, err := p.ReadStatus(r.ctx)
 		if r.stall.Since(asked) && r.ctx.Err() == nil {
-			continue // its clock would be off by the wait
+			continue // the pause would distort its clock
 		}
 		if !send(r.ctx, r.statuses, statusReport{master: p.index, status: st, err: err}) {
 			return
@@ -315,7 +315,7 @@ func (r *run) scan(p *masterState) {
 		unsought, err := s.Pass(r.ctx, func(keys []string) { send(r.ctx, r.found, keys) })
 		keys := s.Keys()
 		if err != nil && r.stall.Since(start) && r.ctx.Err() == nil {
-			continue // it must not blame a server that did not answer in the meantime
+			continue // the pause is not the server's fault
 		}
 		if !send(r.ctx, r.passed, passed{p.index, start, unsought, keys, err}) || r.cfg.Once {
 			return
@@ -342,7 +342,7 @@ func (r *run) scanEvery(p *masterState) time.Duration {
 	return r.cfg.Budget.ScanEvery
 }
 
-// track makes one master push changes.
+// track makes one master push its changes.
 func (r *run) track(p *masterState) {
 	signal := func() {
 		select {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A key's end is unexplained if its master evicts keys, deleted all of them, or did not push the
-// end. No server reports which it was.
+// It is unknown how a key ended if its master evicts keys, was flushed, or did not push the end. No
+// server reports the cause.
 
 // mayHaveEvicted reports whether a key is gone or replaced on a master that evicts keys, or whose
 // INFO was never answered.

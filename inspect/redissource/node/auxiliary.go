@@ -20,7 +20,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
 	}
-	var start time.Time // of the request itself, which may have to wait for others
+	var start time.Time // of the request itself, which may wait for a slot
 	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
 		if scored && m.keys == nil {
@@ -30,7 +30,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 			r.request(ctx, p, main)
 		}
 		if m.siblings != nil || m.cluster {
-			return // in a cluster each node counts only its own
+			return // each cluster node counts only its own subscribers
 		}
 		if counted = m.requestSubscribers(ctx, p, channels); len(channels) > 0 {
 			counted.replication = p.Info(ctx, "replication")
@@ -66,7 +66,7 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 		if query.Type != recipe.TypeChannel {
 			continue
 		}
-		if counts == nil { // of a client of a whole cluster
+		if counts == nil { // the client is for a whole cluster
 			r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
 			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
 				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: "PUBSUB NUMSUB",
@@ -83,7 +83,7 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 		}
 	}
 	if counted.hidden() && r.nobodySubscribes() {
-		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // dead, or on replicas
+		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // the waiters are dead, or on replicas
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 	// maxClients is the largest number of connections for which CLIENT LIST is sent: the server
 	// builds the whole reply at once.
 	maxClients = 1000
-	// A shorter name does not identify a client; a longer one cannot match a value, which is cut.
+	// A shorter name does not identify a client. A longer one cannot match a value, which is cut.
 	minName, maxName = 4, 1 << 10
 )
 
@@ -31,7 +31,7 @@ type origin struct{ Host, Client string }
 // clientList is the status goroutine's state of the list of clients.
 type clientList struct {
 	refused *inspect.Unseen // why it is unknown
-	after   time.Time       // it is not asked for before
+	after   time.Time       // when to try again
 }
 
 // readClients requests the list of connections if INFO reports few of them. After a refusal it
@@ -48,7 +48,7 @@ func (m *Master) readClients(ctx context.Context, st *Status, info string) error
 	m.list.refused = nil
 	var list *redis.StringCmd
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error {
-		list = c.ClientList(ctx) // of every type: one that subscribes has its name from somewhere, too
+		list = c.ClientList(ctx) // of every type: subscribers have names too
 		return onlyBroken(list.Err())
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func ParseClients(text string) Clients {
 }
 
 // clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis
-// allows no blanks or line ends in names. A line that repeats a field is refused, in case another
+// allows no spaces or newlines in names. A line that repeats a field is refused, in case another
 // server allows them.
 func clientLine(line string) (addr, name string, ok bool) {
 	addrs, names := 0, 0
@@ -103,8 +103,7 @@ func clientLine(line string) (addr, name string, ok bool) {
 	return addr, name, addrs == 1 && names == 1 && strings.HasPrefix(line, "id=")
 }
 
-// Add records a connection. One without a network address, such as a Unix socket, has an unknown
-// origin.
+// Add records a connection. The origin is unknown without a network address, as on a Unix socket.
 func (c Clients) Add(name, addr string) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || at.Port() == 0 || at.Addr().Zone() != "" {
@@ -117,7 +116,7 @@ func (c Clients) Add(name, addr string) {
 		c[name] = old.and(from)
 		return
 	}
-	c[strings.Clone(name)] = from // without the rest of the list
+	c[strings.Clone(name)] = from // cloned, so that the whole list can be freed
 }
 
 // and merges the origins of several connections with one name.

@@ -23,17 +23,16 @@ type serverClock struct {
 	refused atomic.Bool
 }
 
-// scored reports whether the missing data of a key or, with main, the key itself holds instants of
-// the server's clock. They are read together with that clock, since it may have stepped since any
-// other read.
+// scored reports whether the missing data of a key or, with main, the key itself holds times by the
+// server's clock. They are read together with that clock, since it may step between two reads.
 func (r *keyReading) scored(main bool) bool {
 	return main && r.shape.kind == recipe.TypeZSet || slices.ContainsFunc(r.missing, func(q recipe.Query) bool {
 		return q.Type == recipe.TypeZSet || strings.HasPrefix(q.Key, recipe.AlivePrefix)
 	})
 }
 
-// requestClock queues TIME. It returns nil if TIME was refused last time, since the server would
-// log it.
+// requestClock queues TIME. It returns nil if TIME was refused last time, since the server logs
+// refused commands.
 func (m *Master) requestClock(ctx context.Context, p redis.Pipeliner) *redis.TimeCmd {
 	if m.clock.refused.Load() { // the status asks for it again
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// ClusterSlots asks a cluster node which node serves which slots.
+// ClusterSlots asks a cluster node for the owners of all slots.
 func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	var answer []redis.ClusterSlot
-	var right string // that is missing; a request that is never sent lacks none
+	var right string // the missing right; empty if the request was never sent
 	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) (err error) {
 		cmd := c.ClusterSlots(ctx)
 		right = rightFor(cmd, "")

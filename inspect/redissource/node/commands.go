@@ -65,7 +65,7 @@ func Rights() []string {
 	var rights []string
 	for _, name := range reading {
 		switch name {
-		case "auth", "hello", "sentinel|get-master-addr-by-name": // every user may send these; and only on sentinels
+		case "auth", "hello", "sentinel|get-master-addr-by-name": // always permitted, or for sentinels only
 		default:
 			rights = append(rights, "+"+name)
 		}

@@ -23,9 +23,9 @@ type keyReading struct {
 	main  probe
 
 	there   presence
-	content fault // of reading what the key holds
-	// empty is set if the key reads as an empty string. Unless a permitted command shows that it
-	// exists, it may not.
+	content fault // of reading the key's content
+	// empty is set if the key reads as an empty string. Then it may not exist, unless a permitted
+	// command shows that it does.
 	empty bool
 	// again requests another read, by another type or because the key changed meanwhile. once is
 	// set if it was read before.
@@ -101,13 +101,13 @@ func (m *Master) readMain(r *keyReading) {
 		r.empty = text.Val() == ""
 		r.vote.Value = inspect.Untrusted(r.keys.Main.Text)
 	} else if r.content == noFault && r.keys.Main.Type == recipe.TypeNone && !r.keys.Main.More {
-		r.there = isAbsent // an empty collection does not exist: it has ended since PTTL was answered
+		r.there = isAbsent // an empty collection does not exist: it ended after PTTL
 		return
 	}
 	if timed || r.content == otherType || r.content == noFault && !r.empty {
 		r.there = isPresent
 	}
-	r.again = r.empty && !r.once // it may have run out since PTTL was answered
+	r.again = r.empty && !r.once // it may have expired after PTTL
 }
 
 // readExpiry reads the expiry of an existing key.
@@ -200,7 +200,7 @@ func (m *Master) readWhole(r *keyReading, cmd *redis.StringCmd) {
 		r.missOwn(m, inspect.AspectOwner, cmd)
 	case !strings.HasPrefix(value, r.keys.Main.Text):
 		r.again = true
-	case len(value) < digested: // else it may go on
+	case len(value) < digested: // otherwise it may be longer
 		sum := sha256.Sum256([]byte(value))
 		r.vote.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	}

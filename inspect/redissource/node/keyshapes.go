@@ -82,7 +82,7 @@ func (m *Master) Cost(key string) int {
 	n := 2
 	for _, query := range m.typed.shape(key).queries {
 		if n++; query.Type != recipe.TypeList && query.Type != recipe.TypeChannel {
-			n++ // its time to live
+			n++ // its TTL
 		}
 	}
 	return n

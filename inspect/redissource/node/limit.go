@@ -3,7 +3,7 @@ package node
 import "time"
 
 // Limit is a rate limit by the generic cell rate algorithm (ITU-T I.371). Its whole state is one
-// instant, which is zero before anything is spent.
+// time, which is zero before anything is spent.
 type Limit struct {
 	Every time.Duration
 	Burst int

@@ -26,16 +26,15 @@ type Master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
 	now     func() time.Time
-	slots   chan struct{} // a place for each request at the same time
+	slots   chan struct{} // limits the requests in flight
 	sent    traffic
 	typed   typedKeys
 	clock   serverClock
 	list    clientList
-	servers servers      // of the goroutine that asks for the status
+	servers servers      // belongs to the goroutine that reads the status
 	Silent  atomic.Int32 // 1 while it does not answer
 
-	// borrowed: the client belongs to the caller. cluster: the client is for a whole cluster.
-	borrowed, cluster bool
+	borrowed, cluster bool // the client belongs to the caller; it is for a whole cluster
 	// For cluster nodes: keys reads keys, which may move; siblings are all masters of the
 	// cluster, this one included.
 	keys     redis.UniversalClient
@@ -43,11 +42,11 @@ type Master struct {
 
 	mu       sync.Mutex
 	client   redis.UniversalClient // nil until it is needed
-	clientAt []string              // the addresses that it connects to
+	clientAt []string              // the addresses of client
 	// dropped is the last discarded client; droppedBy is the error that caused it.
 	dropped   redis.UniversalClient
 	droppedBy error
-	addr      string // how it is shown; with Sentinel where the master was last found
+	addr      string // the displayed address; with Sentinel, the master's last address
 	// namedAt and formerAt are when Sentinel last named this master and the previous one; zero if
 	// never.
 	namedAt, formerAt time.Time
@@ -60,7 +59,7 @@ type Settings struct {
 	Timeout time.Duration // of a request, the dial included
 	Now     func() time.Time
 	Named   string // the one key that a user asked for
-	Patient bool   // wait to confirm what looks dead: there is no second look
+	Patient bool   // wait to confirm dead entries, since there is no later read
 }
 
 // New returns a master that is displayed as addr. It does not connect.

@@ -11,7 +11,7 @@ import (
 // overlaps, which CLIENT TRACKING refuses. The empty prefix covers every key.
 func Prefixes(patterns []string) []string {
 	all := each.Of(patterns, literal)
-	slices.Sort(all) // what a prefix covers follows it
+	slices.Sort(all) // a prefix comes before the strings that it covers
 	var kept []string
 	for _, p := range all {
 		if len(kept) == 0 || !strings.HasPrefix(p, kept[len(kept)-1]) {

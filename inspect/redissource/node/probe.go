@@ -22,7 +22,7 @@ const (
 	channelsAtOnce = 500
 )
 
-// probe reads one key by its presumed type: its value and, where it matters, its time to live.
+// probe reads one key by its presumed type: its value and, where it matters, its TTL.
 type probe struct {
 	query recipe.Query
 	ttl   *redis.DurationCmd
@@ -123,7 +123,7 @@ func cut(s string) string { return s[:min(len(s), shown)] }
 // subscribers counts the subscribers of many channels at once, sharded channels included.
 type subscribers struct {
 	plain, sharded []*redis.MapStringIntCmd
-	replication    *redis.StringCmd // nil if it was not asked for
+	replication    *redis.StringCmd // nil if not requested
 }
 
 func (m *Master) requestSubscribers(ctx context.Context, p redis.Pipeliner, channels []string) subscribers {
@@ -172,7 +172,7 @@ func (m *Master) counts(channels []string, s subscribers) map[string]channelValu
 		switch {
 		case err == nil:
 		case slices.Contains(s.sharded, cmd) && faultOf(err) == commandFault && !redisreply.Denied(err):
-			m.typed.noShards.Store(true) // before Redis 7: there are no such channels
+			m.typed.noShards.Store(true) // no sharded channels before Redis 7
 		case failed == nil:
 			failed = cmd
 		}

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	RetryEvery = time.Second // a dead master is tried
-	rearmEvery = time.Minute // a master that would not push is asked again
+	RetryEvery = time.Second // how often a dead master is tried
+	rearmEvery = time.Minute // how often a master that refused to push is asked again
 )
 
 // refusal means that a running master refuses to push. Tracking is retried at a slow pace.
@@ -28,7 +28,7 @@ type refusal struct{ inspect.Unseen }
 
 func (r refusal) Error() string { return r.Reason }
 
-// newer is the requirement that is named for a server without tracking.
+// newer is the requirement reported for a server without tracking.
 const newer = "Redis 6 or later, without a proxy in front of it"
 
 // refuse builds the refusal from a failed command. right would allow the command, unless the
@@ -58,10 +58,10 @@ type Pusher struct {
 	News     func(keys []string)
 	Flushed  func()
 	Heard    func(asked time.Time) // a ping that was sent then was answered
-	Late     func()                // ask the server whether it is there
+	Late     func()                // called while a ping is overdue
 
 	mu     sync.Mutex
-	pinged time.Time // the ping that has no answer yet; zero: none
+	pinged time.Time // the unanswered ping; zero if there is none
 }
 
 // Run keeps the connection open until the context ends, and reports its state.
@@ -77,7 +77,7 @@ func (p *Pusher) Run(ctx context.Context, report func(armed bool, refused *inspe
 		}
 		rest := time.Millisecond
 		if !armed || p.Master.now().Sub(began) < RetryEvery {
-			rest = RetryEvery // the server ended it at once
+			rest = RetryEvery // the connection ended at once
 		}
 		if r, ok := errors.AsType[refusal](err); ok {
 			rest = rearmEvery
@@ -111,7 +111,7 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {
 		return fmt.Errorf("redissource: %w", err)
 	}
-	conn := client.Subscribe(ctx) // to nothing: a connection on which the server may speak first
+	conn := client.Subscribe(ctx) // to nothing, for a connection that receives pushes
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := p.ping(ctx, conn); err != nil {
@@ -120,7 +120,7 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	return p.listen(ctx, conn, h, sync.OnceFunc(armed))
 }
 
-// arm turns tracking on; it fails if the server refuses.
+// arm turns tracking on. It fails if the server refuses.
 func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	hello := c.Do(ctx, "hello", 3)
 	reply, err := hello.Result()
@@ -154,7 +154,7 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 func (p *Pusher) ping(ctx context.Context, conn *redis.PubSub) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Master.timeout)
 	defer cancel()
-	p.Master.sent.heartbeats.Add(1) // it goes around the hook
+	p.Master.sent.heartbeats.Add(1) // the hook does not see it
 	p.mu.Lock()
 	p.pinged = p.Master.now()
 	p.mu.Unlock()
@@ -221,7 +221,7 @@ func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer cancel()
-	at := p.Master.Address() // where the connection goes: direct has just found it
+	at := p.Master.Address() // the address of this connection, which direct has just found
 	beats.Go(func() { p.keepAlive(ctx, conn, at) })
 	for {
 		message, err := connect.Receive(ctx, conn, 2*silentFor*p.Master.timeout)
@@ -245,7 +245,7 @@ func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 type invalidations struct {
 	*Pusher
 	spent time.Time   // of the rate
-	over  atomic.Bool // there are too many
+	over  atomic.Bool // the rate was exceeded
 }
 
 // HandlePushNotification implements push.NotificationHandler. An "invalidate" message has a list
@@ -263,7 +263,7 @@ func (h *invalidations) HandlePushNotification(
 	}
 	now := h.Master.now()
 	if h.Rate.Ready(h.spent, now).After(now) {
-		h.over.Store(true) // seen with the next answer to a ping
+		h.over.Store(true) // handled at the next answer to a ping
 		return nil
 	}
 	h.spent = h.Rate.Spend(h.spent, now, len(list))

@@ -15,7 +15,7 @@ const (
 	shown = 1 << 10
 	// digested limits the size of values that get a digest, in bytes.
 	digested = 64 << 10
-	// maxReadings limits the reads of a key that changes with every read.
+	// maxReadings limits the reads of a key that keeps changing.
 	maxReadings = 4
 )
 
@@ -91,8 +91,8 @@ func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vot
 	return err
 }
 
-// readOnce reads keys by their presumed types and returns those to be read again. once: they were
-// read before.
+// readOnce reads keys by their presumed types and returns those to be read again. once is set if
+// they were read before.
 func (m *Master) readOnce(ctx context.Context, keys []string, once bool) ([]inspect.Vote, []string, error) {
 	readings := m.newReadings(keys, once)
 	if err := m.readAuxiliary(ctx, readings, true); err != nil {

@@ -20,7 +20,7 @@ const (
 	otherType                 // WRONGTYPE: the key holds another type
 	elsewhere                 // another node of the Redis Cluster has the key, or none
 	commandFault              // this command, or this key, is refused; others may be answered
-	serverFault               // the server answers nothing: it is gone, wants another login, loads its data
+	serverFault               // the server answers nothing: it is gone, refuses our login, or loads its data
 )
 
 // whole lists the error codes of a server that answers nothing.
@@ -28,7 +28,7 @@ var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
 
 func faultOf(err error) fault {
 	if err == nil {
-		return noFault // of most; reply below is allocated
+		return noFault // the usual case; reply below is allocated
 	}
 	var reply redis.Error
 	switch {
@@ -84,7 +84,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readName returns the name of a command as people write it, such as PUBSUB NUMSUB.
+// readName returns the displayed name of a command, such as PUBSUB NUMSUB.
 func readName(cmd redis.Cmder) string {
 	return strings.ToUpper(strings.ReplaceAll(commandName(cmd.Args()), "|", " "))
 }

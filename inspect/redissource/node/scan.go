@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	sweptEvery  = 100 * time.Millisecond // after the first pass a SCAN follows the one before no sooner
-	manyScans   = 20                     // of a pass: the next one looks at more keys at once
-	MostScanned = 1000                   // keys in one SCAN
-	fewScanned  = 50                     // while others are to wait for less
-	// Upper bounds of the pause between SCANs, however slow the server is: in the first pass, and
-	// later.
+	sweptEvery  = 100 * time.Millisecond // the shortest pause between SCANs after the first pass
+	manyScans   = 20                     // after a pass with more SCANs, a SCAN covers more keys
+	MostScanned = 1000                   // most keys in one SCAN
+	fewScanned  = 50                     // keys in one SCAN that delays other clients little
+	// The longest pauses between SCANs in the first pass and later, however slow the server is.
 	mostFirstPause = time.Second
 	mostPause      = 5 * time.Second
-	longPause      = 200 * time.Millisecond // after it one SCAN looks at more keys, so that the pass ends
+	longPause      = 200 * time.Millisecond // after it, a SCAN covers more keys, so that the pass ends
 
-	Gather           = 40 * time.Millisecond // one pass reads no sooner what it found, so that pipelines are long
+	Gather           = 40 * time.Millisecond // one pass collects found keys this long before it reads them
 	restingScanPause = 2500 * time.Millisecond
 )
 
@@ -33,23 +32,22 @@ type scanner struct {
 	patterns []string
 	match    Matcher
 	limits   ScanLimits
-	recent   [16]time.Duration // of the last SCANs
-	// resting: the master pushes changes, so there is no hurry.
+	recent   [16]time.Duration // durations of the last SCANs
+	// resting reports that the master pushes changes, so there is no hurry.
 	resting func() bool
 	calls   int
-	rested  time.Duration // after the last SCAN
-	// passes over the keys that ended; the last one was long.
-	passes int
-	long   bool
-	keys   int // that the last pass named
+	rested  time.Duration // the pause after the last SCAN
+	passes  int           // finished passes
+	long    bool          // the last pass was long
+	keys    int           // number of keys in the last pass
 }
 
 // ScanLimits bounds what finding keys costs a server.
 type ScanLimits struct {
 	Unlimited bool    // no pauses
 	Duty      float64 // the share of the server's time
-	Count     int     // keys of one SCAN; 0: by the pauses
-	Keys      int     // that match, of one pass; 0: no bound
+	Count     int     // keys of one SCAN; 0 decides by the pauses
+	Keys      int     // limit of matching keys in one pass; 0 means no limit
 }
 
 // NewScanner returns a scanner for keys that match a pattern. resting reports that there is no
@@ -61,7 +59,7 @@ func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, 
 // Pass reads all keys once and hands the matching ones to found, possibly more than once.
 // unsought is set if the server refuses SCAN.
 func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought *inspect.Unseen, err error) {
-	match := "" // SCAN takes one pattern: of several, all names are sifted here, which costs the server the same
+	match := "" // SCAN takes one pattern; filtering several here costs the server the same
 	if len(s.patterns) == 1 {
 		match = s.patterns[0]
 	}
@@ -82,14 +80,14 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 			u := s.m.miss(inspect.AspectLocks, cmd, rightFor(cmd, ""))
 			unsought = &u
 		}
-		keys, next := cmd.Val() // of none if it was refused
+		keys, next := cmd.Val() // no keys if it was refused
 		cursor, done = next, next == 0
 		s.keys += len(keys)
 		locks, _ := s.m.LockKeys(slices.DeleteFunc(keys, func(key string) bool { return !s.match.Any(key) }))
 		if len(locks) > 0 {
 			found(locks)
 		}
-		if given += len(locks); s.limits.Keys > 0 && given > 2*s.limits.Keys { // some come more than once
+		if given += len(locks); s.limits.Keys > 0 && given > 2*s.limits.Keys { // SCAN may repeat keys
 			unsought, done = &inspect.Unseen{
 				Aspect: inspect.AspectLocks, Where: s.m.Address(), Read: "SCAN",
 				Reason: fmt.Sprintf("SCAN has returned %d matching keys and does not end", given),

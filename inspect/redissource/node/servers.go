@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// alikeServers connections in a row that reach one server show that it is the only one; where another was reached
-	// before, alikeAfter of them; where several were seen, mostMet.
+	// alikeServers is how many connections in a row must reach the same server to show that it is
+	// the only one. If another was reached before, it takes alikeAfter; if several were seen,
+	// mostMet.
 	alikeServers = 2
 	alikeAfter   = 4
 	mostMet      = 8
@@ -42,7 +43,7 @@ func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 	}
 	s, enough := &m.servers, alikeServers
 	switch {
-	case s.several: // it is looked at again: the address may be that of one server now
+	case s.several: // check again: the address may lead to one server now
 		*s, enough = servers{}, mostMet
 	case s.alike(alikeServers, runID):
 		return false

@@ -21,7 +21,7 @@ type Status struct {
 	Reported bool
 	// Master is the address of the master that a replica follows.
 	Master string
-	// Unseen lists the questions that were refused or failed.
+	// Unseen lists the reads that were refused or failed.
 	Unseen  []inspect.Unseen
 	Clients Clients
 	// Databases lists the databases that hold keys.
@@ -36,13 +36,13 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	var clock *redis.TimeCmd
 	var ping *redis.StatusCmd
 	var info *redis.StringCmd
-	var start time.Time // of the request itself, which may have to wait until others are answered
+	var start time.Time // of the request itself, which may wait for a slot
 	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
 		// While it loads data or has lost its master, a server refuses PING and all keys, but not
 		// TIME and INFO.
 		ping, clock = p.Ping(ctx), p.Time(ctx)
-		info = p.Info(ctx) // one request for all sections that are not asked for by name
+		info = p.Info(ctx) // the default sections
 	})
 	end := m.now()
 	if err != nil {
@@ -108,7 +108,7 @@ func (st *Status) readHello(hello *redis.Cmd) {
 // readInfo parses an INFO reply, whose text is untrusted.
 func (st *Status) readInfo(info string, now time.Time) {
 	st.Role = roleName(infoField(info, "role"))
-	st.Cluster = cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")) == "cluster" // the latter: Valkey
+	st.Cluster = cmp.Or(infoField(info, "redis_mode"), infoField(info, "server_mode")) == "cluster" // on Valkey
 	if host := infoField(info, "master_host"); st.Role != roleMaster && host != "" {
 		st.Master = net.JoinHostPort(host, infoField(info, "master_port"))
 	}

@@ -24,7 +24,7 @@ func (m *Master) readWrites(st *Status, ping redis.Cmder, info string) {
 	case st.Role != roleMaster:
 	case infoField(info, "aof_enabled") == "1" && infoField(info, "aof_last_write_status") == "err":
 		st.WritesRefused = inspect.RefusedForAOF
-	case infoField(info, "min_slaves_good_slaves") == "0": // INFO has it only where some are needed, and not how many
+	case infoField(info, "min_slaves_good_slaves") == "0": // INFO has this field only if replicas are needed
 		st.WritesRefused = inspect.RefusedForReplicas
 	case full(info):
 		st.WritesRefused = inspect.RefusedForMemory
