@@ -46,9 +46,9 @@ func manyMasters(b *testing.B, n int) []*servertest.Redis {
 	return masters
 }
 
-// BenchmarkDuty reports how much of a server's time we use while scanning 1,000,000 keys, and what
-// that does to the 99th percentile of another program's commands. It compares the default SCAN
-// count with the one that one-shot commands use.
+// BenchmarkDuty reports how much of a server's time a scan of 1,000,000 keys uses, and how that
+// affects the p99 of another program. It compares the default SCAN count with that of one-shot
+// commands.
 func BenchmarkDuty(b *testing.B) {
 	m := manyMasters(b, 1)[0]
 	for name, keys := range map[string]int{"defaults": 0, "keys=1000": 1000} {

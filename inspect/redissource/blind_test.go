@@ -123,8 +123,8 @@ func TestWhatIsRenamedIsUnknown(t *testing.T) {
 	}
 }
 
-// lies lists the definite facts in some that contradict all, which was read with every right, and
-// the unknowns in some that do not name one of the missing rights.
+// lies compares some with all, which was read with every right. It lists facts that contradict all,
+// and unknowns that do not name one of the missing rights.
 func lies(all, some *inspect.Snapshot, rights []string) []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

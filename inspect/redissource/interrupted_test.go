@@ -79,8 +79,8 @@ func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key strin
 	return votes[0], nil
 }
 
-// While a slot moves, or a node has no quorum or loads its data, it may refuse one command of a read,
-// or all from there on. Only the facts that depend on refused commands become unknown.
+// While a slot moves, or a node loads its data, it may refuse one command of a read, or all from
+// there on. Only the facts that depend on refused commands become unknown.
 func TestWhatANodeOfAClusterRefusesForAWhileIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -37,14 +37,13 @@ type entry struct {
 	readAt    time.Time
 	freeSince time.Time
 	confirmed int // how often disagreeing masters have repeated their votes
-	// changedAfter is when the previous verdict was last known to hold. It is reported only if the
-	// change may have gone unreported: on polled masters, at the first read after lost pushes
-	// (unreported), or at a late read (outOfSight).
+	// changedAfter is when the previous verdict was last known to hold. It is reported on polled
+	// masters, at the first read after lost pushes (unreported), and at a late read (outOfSight).
 	changedAfter time.Time
 	unreported   bool
-	// unwatched marks votes whose next read may show an unreported change: the master has just
-	// begun to push, the key moved to another node of the cluster, or a pass found the key. All
-	// changes until watchedUntil were reported.
+	// unwatched marks votes whose next read may show an unreported change. The master has just
+	// begun to push, the key moved to another cluster node, or a pass found it. All changes until
+	// watchedUntil were reported.
 	unwatched    []bool
 	watchedUntil time.Time
 }
@@ -166,8 +165,8 @@ func (e *entry) unread() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool { return v.Error == unread })
 }
 
-// isLock reports whether at least one master holds a string or a structure that a recipe knows,
-// or something unreadable that may be one of the two.
+// isLock reports whether at least one master holds a string, a structure that a recipe knows, or
+// something unreadable.
 func (e *entry) isLock() bool {
 	return slices.ContainsFunc(e.votes, func(v inspect.Vote) bool {
 		return v.Present && !v.Foreign || v.Held != nil || hides(v) && !e.forbidden(v)

@@ -211,7 +211,7 @@ func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
 		}
 	}
 	total += after["info"] - before["info"] - polls - 1 // the INFOs that this test sent
-	// The slow status reads may fall into this time, but reading every key does not fit.
+	// A few slow status reads may happen meanwhile, but not a read of every key.
 	if most := 20 + int(seconds); total > most || seconds < 0.5 {
 		t.Errorf("before %v, after %v", before, after)
 	}

@@ -163,8 +163,8 @@ func (r *run) wake(now time.Time) {
 	}
 }
 
-// remind notes a key's next deadline: the expiry of its votes, which a server reports late or
-// never, or the time at which a free lock is dropped.
+// remind notes a key's next deadline. It is the expiry of its votes, which a server reports late or
+// never, or the time to drop a free lock.
 func (r *run) remind(key string, now time.Time) {
 	if r.cfg.Once {
 		return

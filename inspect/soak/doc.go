@@ -2,9 +2,9 @@
 // libraries use locks correctly, while servers restart, fail over and move slots, sessions move,
 // connections break, and a watching process is paused.
 //
-// The clients' own records are the truth. No event and no finding above info may be wrong, doctor
-// may only complain about unreachable servers, and in the end the observer must show what the
-// servers hold. A seed replays the schedule of faults:
+// The clients' own records are the truth. No event and no finding above info may be wrong, and doctor
+// may only complain about unreachable servers. In the end the observer must show what the servers
+// hold. A seed replays the schedule of faults:
 //
 //	make soak-look D=1h [SEED=7]
 //

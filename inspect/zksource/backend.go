@@ -16,7 +16,7 @@ import (
 type backendState struct {
 	sourcekit.Reporter
 	lookedAt time.Time
-	stale    bool // something changed that has to be reported at once
+	stale    bool // a change must be reported at once
 }
 
 // changedBackend returns the backend's state when a report is due, else nil.
@@ -25,7 +25,7 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	if r.conn.link != nil && !r.conn.ready && r.conn.why == "" && !r.done {
 		return nil // still connecting for the first time
 	}
-	if b.Last != nil { // the locks that go with it are dated by it
+	if b.Last != nil { // locks in the same update are dated by this clock
 		k := r.ensemble.Clock()
 		b.stale = b.stale || k.From != b.Last.Clock.From || k.Known != b.Last.Clock.Known
 	}
@@ -145,7 +145,7 @@ const mostReason = 240
 // credentials is the advice for unreadable nodes.
 const credentials = "give credentials with READ on it: LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD"
 
-// asUser describes how the servers know us; empty if we gave no credentials.
+// asUser names our user, or is empty without credentials.
 func (r *run) asUser() string {
 	if len(r.conn.auth) == 0 {
 		return ""

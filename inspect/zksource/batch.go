@@ -73,7 +73,7 @@ func (r *run) gather() *batch {
 			continue
 		}
 		if b.length+length > requestGoal {
-			q.Urgent = slices.Insert(q.Urgent, 0, j) // it comes first in the next
+			q.Urgent = slices.Insert(q.Urgent, 0, j) // first in the next request
 			return b
 		}
 		if b.length += length; j.Kind == tree.JobList {
@@ -109,7 +109,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	switch {
 	case b.err == nil:
 	case isBroken(b.err):
-		l.broken = true // the link's own event says so too, and then everything is asked again
+		l.broken = true // the link's own event follows, and then everything is read again
 		return
 	case errors.Is(b.err, zkwire.ErrTooLong):
 		r.answerTooLong(b)
@@ -117,7 +117,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	case zkwire.Throttled(b.err):
 		r.requestedTooMuch(&r.tree.Queue.Urgent, at, b.jobs...)
 		return
-	default: // it does not know the request, or its answer does not fit
+	default: // unknown request, or a malformed answer
 		r.unable(lack("multiRead", b.err), at)
 		return
 	}
@@ -125,7 +125,7 @@ func (r *run) answered(l *link, b *batch, at time.Time) {
 	r.pacing.answeredMany(b, at)
 	l.distance.learn(at.Sub(b.sent), at.Sub(l.distance.answered))
 	l.distance.answered = at
-	var reply tree.Reply // one for all: there are as many as contenders
+	var reply tree.Reply // reused, since there are as many as contenders
 	for i, j := range b.jobs {
 		reply = tree.Reply{Job: j, Sent: b.sent, At: at}
 		r.answeredOne(&reply, &b.results[i])

@@ -87,8 +87,8 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 	}
 }
 
-// No watch reports a changed ACL. Even an idle lock out of focus is soon unknown after our right to
-// read it was revoked, and known again after the right is restored.
+// No watch reports a changed ACL. Without our right, even an idle lock out of focus is soon unknown.
+// It is known again once the right is restored.
 func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}

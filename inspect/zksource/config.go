@@ -26,12 +26,12 @@ type Config struct {
 	TLS *tls.Config
 	// Auth is user:password for the digest scheme; empty for none.
 	Auth []byte
-	// NewAuth is called every few seconds while reads are refused, and must not block. The
-	// credentials it returns are used from then on. nil: they do not change.
+	// NewAuth is called every few seconds while reads are refused, and must not block. It returns
+	// the credentials to use from then on. nil means that they do not change.
 	NewAuth func() []byte
 	// Chroot is prepended to every path. Displayed paths are without it.
 	Chroot string
-	// Admin are the base URLs of the servers' AdminServers. Without them the four-letter words are tried.
+	// Admin are the base URLs of AdminServers. Without them, four-letter words are tried.
 	Admin []string
 	// Dial connects to the servers and AdminServers; nil uses a net.Dialer. TLS runs over its
 	// connections.
@@ -46,13 +46,13 @@ type Config struct {
 	Timeout time.Duration
 	// Budget bounds what reading costs the servers.
 	Budget Budget
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
 // Budget bounds what reading costs the servers. Zero fields have defaults.
 type Budget struct {
-	// Unlimited: reads are not paced.
+	// Unlimited disables the pacing of reads.
 	Unlimited bool
 	// Discovering and Steady limit the reads a second of new nodes and of changes; defaults 500 and
 	// 50, for one pass 5000.
@@ -64,9 +64,9 @@ type Budget struct {
 	// one pass 100 000 and 10 MiB. A single second may exceed them by a tenth; longer periods may
 	// not.
 	Items, Bytes float64
-	// Relists a second of one lock; default 4, and as many at once after a rest.
+	// Relists limits the lists of one lock a second, after a burst of as many; default 4.
 	Relists float64
-	// Depth of the directories below a root; default 16.
+	// Depth limits the levels below a root; default 16.
 	Depth int
 	// Children is the number above which a directory is counted but not listed; default 10 000.
 	Children int

@@ -13,14 +13,14 @@ import (
 // connection is our connection to the ensemble, and the history of earlier ones.
 type connection struct {
 	link    *link // nil while there is none
-	ready   bool  // there is a session, and login if one is needed
+	ready   bool  // there is a session, and we are logged in if needed
 	since   time.Time
 	many    bool     // many reads can share a request
 	watched []string // roots with a watch of all below
 
 	auth      []byte    // the credentials for the next session
 	refusedAt time.Time // the newest refusal of a login, or of a read that was allowed before; zero once that is long past
-	renewedAt time.Time // when NewAuth was asked last
+	renewedAt time.Time // when NewAuth was last called
 
 	retryAt  time.Time
 	failures int
@@ -28,7 +28,7 @@ type connection struct {
 	slow     bool   // a server did not answer in time
 	reasons  map[string]failure
 	lost     int // connections that broke
-	lies     int // of these, because of what a server said
+	lies     int // of these, because a server sent nonsense
 
 	spent      map[string]uint64 // requests on links that are gone, by server
 	heartbeats uint64            // on links that are gone
@@ -53,8 +53,7 @@ func (r *run) connect(now time.Time) {
 
 // patience returns the time for one connection attempt, including its session. go-zookeeper's
 // fixed second would never reach a slow or distant server. So it doubles while no server accepts
-// us, until trying all servers takes the whole Timeout. A single look cannot afford to start
-// lower.
+// us, until trying all servers takes the whole Timeout. A single pass has no time to start lower.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
 	if r.cfg.Once {
@@ -63,9 +62,9 @@ func (r *run) patience() time.Duration {
 	return min(time.Second<<min(r.conn.failures, 8), most)
 }
 
-// sessionTimeout returns the timeout to request; a request may go unanswered for a third of it. A
-// single look waits for its whole Timeout, shared among the servers: if one hangs, the next is
-// tried. A continuous watch has to notice sooner.
+// sessionTimeout returns the timeout to request. A request may go unanswered for a third of it. A
+// single pass shares its Timeout among the servers, so that it can try the next if one hangs. A
+// continuous watch must notice sooner.
 func (r *run) sessionTimeout() time.Duration {
 	if r.cfg.Once {
 		return max(r.beats.session, 3*r.cfg.Timeout/time.Duration(max(1, len(r.cfg.Servers))))
@@ -101,7 +100,6 @@ func (c *connection) cost() (requests, heartbeats uint64) {
 	return requests, heartbeats
 }
 
-// session returns the id of our session, or 0.
 func (c *connection) session() (id int64) {
 	if c.link != nil {
 		id, _ = c.link.tap.Session()
@@ -109,7 +107,7 @@ func (c *connection) session() (id int64) {
 	return id
 }
 
-// serving names the server that answers us, or all servers while none does.
+// serving names the connected server, or all servers.
 func (r *run) serving() string {
 	if r.conn.link != nil {
 		if at := r.conn.link.tap.Server(); at != "" {
@@ -133,7 +131,7 @@ func (r *run) dropLink() {
 	r.tasks.Go(l.close)
 }
 
-// dialReason returns why the last dial failed, with the address where there are several servers.
+// dialReason returns why the last dial failed, with the address if there are several servers.
 func (r *run) dialReason(err error) string {
 	if dial, ok := errors.AsType[*connect.DialError](err); ok && len(r.cfg.Servers) > 1 {
 		return dial.Addr + ": " + connect.Reason(err)
@@ -168,8 +166,7 @@ func (r *run) lost(e linkEvent) {
 	}
 }
 
-// nonsenseRest is the wait before a server that sent nonsense is asked again, if there is no
-// other.
+// nonsenseRest is the wait after an only server sent nonsense.
 const nonsenseRest = 10 * time.Second
 
 // forgetLink closes the link and forgets what depended on it.
@@ -180,7 +177,7 @@ func (r *run) forgetLink() {
 	r.tree.Stop(r.serving())
 }
 
-// reconnect makes a new connection at once, for a reason of our own: no client was disturbed and no
+// reconnect makes a new connection at once for a reason of our own. No client was disturbed and no
 // server was down.
 func (r *run) reconnect(now time.Time) {
 	r.forgetLink()
@@ -244,10 +241,10 @@ func (r *run) started() {
 	r.looksAgain(now)
 	c.many = r.able(now)
 	c.watched = r.watchRoots()
-	if r.backend.stale = true; c.lost == 0 { // one that is lost repeatedly is not progress
+	if r.backend.stale = true; c.lost == 0 { // repeatedly lost connections are not progress
 		r.progress = now
 	} else {
-		r.ensemble.Disturb(now) // others may have lost it, too
+		r.ensemble.Disturb(now) // other clients may have lost theirs too
 	}
 	r.tree.Start(tree.Server{
 		Addr: r.serving(), Many: c.many, Watched: c.watched, Since: now, Lost: c.lost,

@@ -8,7 +8,7 @@
 // This package drives them. One goroutine, the loop in source.go, owns all state. It puts replies
 // from a connection (link.go) into the tree, which builds the changed locks. It sends the reads
 // that the tree wants (request.go, batch.go) within the budgets (pacing.go), and emits an update.
-// Now and then it asks the servers about themselves (inquiries.go).
+// From time to time it asks the servers about themselves (inquiries.go).
 //
 // ReadLock reads one lock by the same rules, over the caller's connection (readlock.go).
 package zksource

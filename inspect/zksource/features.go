@@ -11,12 +11,11 @@ import (
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node with
-// one watch. A server that knows neither says so and closes the connection. The next connection
-// does without, and the lack is remembered. Such a server is read one node a request, repeatedly,
-// starting with the nodes on the screen.
+// one watch. An older server refuses and closes the connection. The next connection does without,
+// and the lack is remembered. Such a server is polled with one node per request, starting with the
+// nodes on the screen.
 
-// lacking records why a server does not get the 3.6 requests: it refused them as unknown, or
-// failed.
+// lacking records why a server does not get the 3.6 requests. It refused them or failed.
 type lacking struct {
 	why   string
 	since time.Time
@@ -25,7 +24,7 @@ type lacking struct {
 // lackingFor limits how long that is believed, since the server may be upgraded.
 const lackingFor = time.Hour
 
-// lack describes why a server does without a request.
+// lack explains why a server does not get a request.
 func lack(request string, err error) string {
 	if errors.Is(err, zkwire.ErrUnimplemented) {
 		return "does not know " + request + " (ZooKeeper 3.6)"
@@ -33,7 +32,7 @@ func lack(request string, err error) string {
 	return "refuses " + request + ": " + strings.TrimPrefix(err.Error(), "zk: ")
 }
 
-// able reports whether the server of our connection is not known to lack the requests of 3.6.
+// able reports whether the connected server gets the 3.6 requests.
 func (r *run) able(now time.Time) bool {
 	lacks, known := r.lacks[r.conn.link.connectedTo()]
 	return !known || now.Sub(lacks.since) > lackingFor
@@ -67,8 +66,7 @@ func (r *run) watchRoots() (watched []string) {
 	return watched
 }
 
-// notWatched handles a watch below a root that could not be set. Nothing may be read before it
-// is.
+// notWatched handles a failure to set a root's watch. Nothing may be read before it is set.
 func (r *run) notWatched(err error, now time.Time) {
 	if !zkwire.Throttled(err) {
 		r.unable(lack("addWatch", err), now)
@@ -85,7 +83,7 @@ func (r *run) requestedTooMuch(list *[]tree.Job, now time.Time, jobs ...tree.Job
 	*list = slices.Concat(jobs, *list)
 }
 
-// reading describes the way of reading for Backend.Reading; empty without a session.
+// reading is the value of Backend.Reading; empty without a session.
 func (r *run) reading() string {
 	if !r.conn.ready {
 		return ""

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// queryLimit bounds a question to one server while watching; for a single look see queryTime.
+	// queryLimit bounds a question to one server while watching. For one pass, see queryTime.
 	queryLimit = 3 * time.Second
 	// shortBeat is the interval of inquiries for short sessions, if there are at most fewSessions.
 	shortBeat   = 2500 * time.Millisecond
 	fewSessions = 1000
 )
 
-// inquiries is the schedule of asking servers about themselves.
+// inquiries schedules the questions to servers about themselves.
 type inquiries struct {
 	usual     time.Duration // the usual interval
 	reports   chan *ensemble.Report
 	asking    bool
-	afterPass bool      // it started after the first pass, and asks about its locks
+	afterPass bool      // the running inquiry started after the first pass
 	askAt     time.Time // when to ask next
 	askedAt   time.Time
 	watchesAt time.Time // when the watch tables were last requested
-	ended     int
+	ended     int       // finished inquiries
 	// identified is set once an inquiry that started after the first pass has ended.
 	identified bool
 	shortest   time.Duration // the shortest session timeout, as last reported
@@ -35,8 +35,8 @@ func newInquiries(usual time.Duration) inquiries {
 	return inquiries{usual: usual, shortest: 2 * usual, reports: make(chan *ensemble.Report, 1)}
 }
 
-// beat returns the interval of inquiries: at most half of the shortest session timeout, so that a
-// session is seen without its client before it expires.
+// beat returns the interval of inquiries. It is at most half of the shortest session timeout, so that
+// a lost client shows before its session expires.
 func (q *inquiries) beat() time.Duration { return min(q.usual, max(shortBeat, q.shortest/2)) }
 
 // learn stores the sessions of a report, including ours. With many sessions frequent reports cost
@@ -67,8 +67,8 @@ func (q *inquiries) covers(t *tree.Tree, now time.Time) []inspect.ID {
 	return ids
 }
 
-// startInquiry starts an inquiry when one is due: after the first pass or when no server lets us
-// in, and then rarely.
+// startInquiry starts an inquiry if one is due. The first is due after the first pass, or when no
+// server accepts us.
 func (r *run) startInquiry(now time.Time) {
 	q, ready := &r.inquiries, r.conn.ready
 	if q.asking || r.done || now.Before(q.askAt) || !ready && r.conn.failures == 0 || r.cfg.Once && q.identified {
@@ -93,8 +93,8 @@ func (r *run) startInquiry(now time.Time) {
 	})
 }
 
-// queryTime limits a question to one server. A single look waits for half of its time, at most five
-// seconds, so that a hanging server does not delay the result for long.
+// queryTime limits a question to one server. One pass waits longer, but leaves time for the other
+// servers if one hangs.
 func (r *run) queryTime() time.Duration {
 	if !r.cfg.Once {
 		return queryLimit
@@ -104,7 +104,7 @@ func (r *run) queryTime() time.Duration {
 
 // identify handles the result of an inquiry.
 func (r *run) identify(report *ensemble.Report) {
-	for range len(r.results) { // these were read before the table, so they are emitted first
+	for range len(r.results) { // read before the table, so emitted first
 		r.result(<-r.results)
 	}
 	for _, e := range r.inbox.take() {
@@ -112,7 +112,7 @@ func (r *run) identify(report *ensemble.Report) {
 	}
 	q := &r.inquiries
 	q.asking = false
-	if r.stall.Since(q.askedAt) { // the tables may be older
+	if r.stall.Since(q.askedAt) { // the tables may be from before the stall
 		q.askAt = r.cfg.Now()
 		return
 	}
@@ -131,7 +131,7 @@ func (r *run) identify(report *ensemble.Report) {
 		})
 		r.tree.Recheck(r.extra.Watches, now)
 	}
-	if r.conn.ready { // otherwise it would delay the end of a look when no server lets us in
+	if r.conn.ready { // otherwise it would delay the end while no server accepts us
 		r.progress = now
 	}
 	q.identified = q.identified || q.afterPass

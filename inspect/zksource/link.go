@@ -15,10 +15,10 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// link is one connection to the ensemble. A broken one is replaced, never resumed: our session
-// owns nothing, so a lost connection, an expired session and a hanging server are one case.
-// Besides, go-zookeeper's own resuming reads a field while another goroutine writes it. Many of
-// its fields, guarded by mu, hold what go-zookeeper's goroutines report.
+// link is one connection to the ensemble. A broken one is replaced, never resumed. Our session owns
+// nothing, so a lost connection, an expired session and a hanging server are one case. Besides,
+// go-zookeeper has a data race when it resumes. The fields guarded by mu are set by go-zookeeper's
+// goroutines.
 type link struct {
 	tap      *zkwire.Tap
 	now      func() time.Time
@@ -28,8 +28,8 @@ type link struct {
 	awake    sync.WaitGroup
 	ctx      context.Context // until close
 	end      context.CancelFunc
-	patience time.Duration // for one attempt to connect, where that is more than go-zookeeper's second
-	distance distance      // Of the run's goroutine
+	patience time.Duration // for one attempt to connect, if longer than go-zookeeper's second
+	distance distance      // belongs to the run's goroutine
 	// broken is set if a request got no answer; the event with the reason follows. Only the run's
 	// goroutine uses it.
 	broken bool
@@ -38,9 +38,9 @@ type link struct {
 	servers  int
 	attempts int
 	session  bool
-	server   string    // that gave it the session
-	dialled  time.Time // when the connection was begun on which it has the session, and when it had it
-	greeted  time.Time
+	server   string    // the server that granted the session
+	dialled  time.Time // when the connection with the session was dialled
+	greeted  time.Time // when it had the session
 	failed   bool
 	slow     bool // a server did not answer in time
 	raw      net.Conn
@@ -50,7 +50,7 @@ type link struct {
 // failure is a failed connection attempt to a server.
 type failure struct {
 	reason string
-	ours   bool // it may serve others
+	ours   bool // the server may serve other clients
 }
 
 // maxReply is the longest answer that does not end a connection, in bytes. The first multi-read
@@ -69,9 +69,9 @@ type linkEvent struct {
 	link  *link
 	at    time.Time
 	kind  linkKind
-	path  string       // of a watch
-	what  zk.EventType // why that fired
-	batch *batch       // what came of it
+	path  string       // of the watch
+	what  zk.EventType // why it fired
+	batch *batch       // the answered request
 	err   error        // why a watch was not set
 }
 
@@ -86,8 +86,8 @@ const (
 	linkNoWatch                  // the watch of all below a root was refused
 )
 
-// inbox is an unbounded queue of events: go-zookeeper must not block, and a dropped watch event
-// is lost.
+// inbox is an unbounded queue of events, since go-zookeeper must not block and no event may be
+// dropped.
 type inbox struct {
 	mu     sync.Mutex
 	events []linkEvent
@@ -211,8 +211,8 @@ func (l *link) event(e zk.Event) {
 	}
 }
 
-// keepAwake makes the leader answer once a second from now on, so that late news can be recognised:
-// see zkwire.Tap.Late.
+// keepAwake makes the leader answer once a second, so that late news is recognised (see
+// zkwire.Tap.Late).
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
 		beats := time.NewTicker(time.Second)
@@ -235,8 +235,7 @@ func (l *link) connectedTo() string {
 	return l.server
 }
 
-// established bounds the instant at which the server accepted the connection; false without a
-// session.
+// established bounds when the server accepted the connection. It returns false without a session.
 func (l *link) established() (from, to time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -250,7 +249,7 @@ func (l *link) reasons() map[string]failure {
 	return maps.Clone(l.errors)
 }
 
-// wasSlow reports whether a server did not answer in time; it may with more patience.
+// wasSlow reports whether a server did not answer in time. It may answer with more patience.
 func (l *link) wasSlow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

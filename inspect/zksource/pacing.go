@@ -13,15 +13,15 @@ type pacing struct {
 	cfg Config
 	// discovering and steady limit single-read requests for new nodes and for changes.
 	discovering, steady *sourcekit.Bucket
-	// These limit multi-read requests.
+	// requests, items and bytes limit multi-read requests.
 	requests, items, bytes *sourcekit.Bucket
 	pace                   sourcekit.Pace
 	size                   zkwire.ReadSize
 
-	flying  int // requests for one read on their way
-	batches int // requests for many
+	flying  int // single-read requests in flight
+	batches int // multi-read requests in flight
 
-	throttle time.Duration // until the budget has a token again; zero: nothing waits for it
+	throttle time.Duration // until the budget has a token again; zero if nothing waits for it
 	paused   pause
 
 	itemsRead, bytesRead uint64
@@ -33,7 +33,7 @@ type pause struct {
 	last  time.Duration // how long it was; zero once a request was answered
 }
 
-// The first pause, and the longest of consecutive ones, during the first look and later.
+// The shortest pause, and the longest ones during the first pass and later.
 const minPause, maxFirstPause, maxPause = 100 * time.Millisecond, time.Second, 5 * time.Second
 
 // newPacing returns the budgets of a configuration.
@@ -95,7 +95,7 @@ func (p *pacing) next(q *tree.Queue, many, firstPass bool, now time.Time) (j tre
 	return tree.Job{}, wait, false
 }
 
-// answered records how long a request took: slow servers are asked half as often.
+// answered records how long a request took. Budgets are halved for slow servers.
 func (p *pacing) answered(took time.Duration) {
 	p.paused.last = 0
 	p.pace.Add(took)
@@ -113,7 +113,7 @@ func (p *pacing) answeredMany(b *batch, at time.Time) {
 	p.answered(b.pace(at))
 }
 
-// throttled waits before the next request, longer each time in a row.
+// throttled pauses before the next request, longer each time in a row.
 func (p *pacing) throttled(firstPass bool, now time.Time) {
 	longest := maxFirstPause
 	if firstPass {
@@ -123,27 +123,26 @@ func (p *pacing) throttled(firstPass bool, now time.Time) {
 	p.paused.until = now.Add(p.paused.last)
 }
 
-// gentle reports whether requests are kept short for the sake of other clients: in a first look
+// gentle reports whether requests are kept short for the sake of other clients, as in a first pass
 // with a budget.
 func (p *pacing) gentle(q *tree.Queue) bool { return !p.cfg.Budget.Unlimited && q.Discovers() }
 
 const (
-	// requestsInFlight limits the unanswered requests for many reads. A server answers the requests
-	// of a session one after the other, so more would only queue there ahead of urgent ones.
+	// requestsInFlight limits the unanswered multi-read requests. A server answers a session's
+	// requests one after another, so more would only queue there ahead of urgent ones.
 	requestsInFlight = 4
-	// eagerInFlight is the limit for a look without a budget. The server should not wait while we
+	// eagerInFlight is the limit for a pass without a budget. The server should not wait while we
 	// handle its answers.
 	eagerInFlight = 8
-	// gentleItems and gentleInFlight are the limits for a first look with a budget, while the
-	// server also serves others. It answers them after the request that it is working on. With 200
-	// reads and four requests another program's p99 was 2.2 times its value alone, and 2.7 times
-	// while ls looked. With these limits it was 1.05 and 1.1 times, for twice the server's
-	// processor time (BenchmarkNeighbour).
+	// gentleItems and gentleInFlight are the limits for a first pass with a budget. Other clients
+	// wait until the server has finished a request. With 200 reads and four requests, another
+	// program's p99 was 2.2 times its value alone, and 2.7 times while ls ran. With these limits it
+	// was 1.05 and 1.1 times, for twice the server's CPU time (BenchmarkNeighbour).
 	gentleItems, gentleInFlight = 50, 2
 	// mostInFlight limits the unanswered requests to distant servers.
 	mostInFlight = 64
-	// mostMore limits how many more requests one answer allows: a network may deliver two answers
-	// together that the server sent apart.
+	// mostMore limits how many more requests one answer allows, since a network may deliver two
+	// answers together that the server sent apart.
 	mostMore = 8
 )
 
@@ -168,19 +167,20 @@ func (p *pacing) mayFly(q *tree.Queue, d *distance) int {
 }
 
 // distance estimates how far away a server is. A distant server answers each request equally late,
-// however many are in flight. On a slow server they wait for each other, and more of them do not
-// help. The greeting cannot distinguish a slow server from a distant one.
+// however many are in flight. On a slow server they queue, and more of them do not help. The
+// greeting cannot distinguish the two.
 type distance struct {
-	quickest time.Duration // answer of the server, at first to the request for a session; zero: there was none
-	// spare is how many multi-read requests may be in flight beyond the first ones: as many as
-	// were answered as fast as the fastest.
+	quickest time.Duration // the fastest answer, at first to the session request; zero before
+	// spare is how many multi-read requests may be in flight beyond the first ones, as many as
+	// did not slow down the answers.
 	spare    int
 	answered time.Time // the newest of them
 }
 
-// learn records how long a request took, and the time since the previous answer. A session's requests are
-// answered in order, so the server needed at most that time for it. If that is a small part of the round trip,
-// one more request may be in flight: at one more per answer, 64 are in flight after five round trips.
+// learn records how long a request took, and the time since the previous answer. A session's requests
+// are answered in order, so the server needed at most that time for it. If that is a small part of
+// the round trip, more requests may be in flight. At one more per answer, 64 are in flight after five
+// round trips.
 func (d *distance) learn(took, apart time.Duration) {
 	if d.quickest == 0 || took < d.quickest {
 		d.quickest = took

@@ -15,7 +15,7 @@ import (
 )
 
 // Transport sends single reads to a server. Paths are the server's. The error for a missing node is
-// zk.ErrNoNode and for an unreadable one zk.ErrNoAuth, perhaps wrapped; other errors mean that the
+// zk.ErrNoNode, and for an unreadable one zk.ErrNoAuth, perhaps wrapped. Other errors mean that the
 // server could not be asked.
 type Transport interface {
 	Exists(ctx context.Context, path string) (*zk.Stat, error)
@@ -24,7 +24,7 @@ type Transport interface {
 }
 
 type Reading struct {
-	// Lock has its failed reads in Unseen; it is free if there is no lock.
+	// Lock lists its failed reads in Unseen. It is free if there is no lock.
 	Lock *inspect.Lock
 
 	dir *tree.Dir
@@ -119,8 +119,7 @@ func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 
 // Stands returns the czxid of the ephemeral node with a contender's name, at the lock's node or
 // among its contenders; false if there is none. The node may exist although the lock has no such
-// contender, because of other nodes: a second node next to a lone one, or impossible sequence
-// numbers in its queue.
+// contender, because of a second node next to a lone one, or impossible sequence numbers.
 func (r *Reading) Stands(name string) (czxid int64, ok bool) {
 	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.Path) {
 		return r.stat.Czxid, true

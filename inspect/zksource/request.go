@@ -61,7 +61,7 @@ func (r *run) result(res result) {
 	case res.login:
 		r.loggedIn(res)
 	case isBroken(res.Err):
-		r.conn.link.broken = true // the link's own event reports this, too, and then everything is requested again
+		r.conn.link.broken = true // the link's own event follows, and then everything is read again
 	case zkwire.Throttled(res.Err):
 		list := &r.tree.Queue.Reads
 		if r.conn.many {
@@ -72,7 +72,7 @@ func (r *run) result(res result) {
 		r.progress = res.At
 		r.pacing.answered(res.At.Sub(res.Sent))
 		if errors.Is(res.Err, tree.ErrDenied) && res.Kind == tree.JobList && (res.Dir.Root() || res.Dir.WasListed()) {
-			r.conn.refusedAt = res.At // other nodes may be out of reach for good
+			r.conn.refusedAt = res.At // refusals of other nodes may be normal
 		}
 		r.apply(&res.Reply)
 	}
@@ -104,8 +104,7 @@ func (l *link) request(ctx context.Context, cfg Config, j tree.Job) tree.Reply {
 	return r
 }
 
-// request runs a job. If a node is unreadable, it asks for what needs no right: its existence,
-// owner and number of children.
+// request runs a job. If a node is unreadable, it requests the Stat, which needs no right.
 func request(ctx context.Context, t Transport, cfg Config, j tree.Job) tree.Reply {
 	r := tree.Reply{Job: j, Sent: cfg.Now()}
 	p := cfg.onServer(j.Node())

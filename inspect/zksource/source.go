@@ -71,25 +71,25 @@ type run struct {
 	tasks   sync.WaitGroup
 	focused sourcekit.Focus
 	stall   *stall.Watch
-	stood   inspect.Interval // the stall since which there has been no connection; zero once there is one
+	stood   inspect.Interval // the last stall, until we have reconnected; otherwise zero
 
 	conn      connection
 	inbox     *inbox
 	results   chan result
 	pacing    pacing
-	progress  time.Time          // the newest answer
-	lacks     map[string]lacking // what servers are not able to do, see features.go
+	progress  time.Time          // when the newest answer arrived
+	lacks     map[string]lacking // by server, see features.go
 	tree      *tree.Tree
 	ensemble  *ensemble.Ensemble
 	inquiries inquiries
-	heardAt   time.Time // all that had happened by then has been heard: see zkwire.Tap.Ordered
+	heardAt   time.Time // everything up to then has been reported, see zkwire.Tap.Ordered
 
 	extra   inspect.Update // identity tables to emit
 	backend backendState
 	done    bool
 }
 
-// loop runs until the context ends or the one pass is done.
+// loop runs until the context ends or a single pass is done.
 func (r *run) loop() {
 	beat := time.NewTicker(r.beats.poll)
 	defer beat.Stop()
@@ -114,7 +114,7 @@ func (r *run) loop() {
 		case <-r.stall.Woken():
 		case <-r.inbox.ready:
 			events := r.inbox.take()
-			r.attend() // else the end of a connection during a stall of ours would be the server's
+			r.attend() // first, so that a loss during our own stall is not blamed on the server
 			for _, e := range events {
 				r.event(e)
 			}
@@ -170,7 +170,7 @@ func (r *run) event(e linkEvent) {
 	case linkNoWatch:
 		r.notWatched(e.err, e.at)
 	case linkUp:
-		e.link.distance.quickest = e.link.tap.Latency() // nothing was read yet that could have taken the server's time
+		e.link.distance.quickest = e.link.tap.Latency() // before any read that takes the server's time
 		r.login()
 	case linkLost, linkFailed:
 		r.lost(e)
@@ -226,15 +226,15 @@ func (r *run) finishPass(now time.Time) {
 	if !r.tree.FirstPass {
 		r.tree.FirstPass, r.backend.stale = true, true
 		r.inquiries.askAt = now
-	} else if r.cfg.Once && r.inquiries.identified { // and the directories to list again after the table of watches are
+	} else if r.cfg.Once && r.inquiries.identified { // the lists after the watch table are done too
 		r.done = true
 	}
 }
 
-// endsEarly reports whether a single look ends incomplete: without progress, or after every
+// endsEarly reports whether a single pass ends incomplete, because there is no progress or every
 // server has refused us twice.
 func (r *run) endsEarly(now time.Time) bool {
-	waiting := !r.tree.FirstPass || r.inquiries.identified // and not for an inquiry, which has its own limit
+	waiting := !r.tree.FirstPass || r.inquiries.identified // otherwise for an inquiry, which has its own limit
 	if waiting && now.Sub(r.progress) > r.cfg.Timeout {
 		if r.pacing.paused.last > 0 {
 			r.conn.why = zkwire.ErrThrottled.Error()
@@ -252,7 +252,7 @@ func (r *run) endsEarly(now time.Time) bool {
 func (r *run) refocus(focus map[string]bool) {
 	fresh := r.tree.Focus(focus)
 	if now := r.cfg.Now(); fresh && now.Sub(r.inquiries.watchesAt) >= r.beats.identity {
-		r.inquiries.askAt = now // a chain was opened: its watches are worth asking for
+		r.inquiries.askAt = now // a newly opened lock needs its watches
 	}
 }
 

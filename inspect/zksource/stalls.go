@@ -15,11 +15,11 @@ func (r *run) attend() time.Time {
 		return now
 	}
 	r.ensemble.Disturb(now)
-	r.ensemble.ForgetClocks() // our own may have been set ahead, which looks the same
+	r.ensemble.ForgetClocks() // if our own clock was set ahead, that looks like a stall
 	r.heardAt = time.Time{}
 	r.stood = inspect.Interval{From: from, To: now}
 	r.blindUntil(now)
-	r.extra = inspect.Update{} // tables of before
+	r.extra = inspect.Update{} // its tables are old
 	r.inquiries.askAt, r.progress = now, now
 	if r.conn.link != nil {
 		r.reconnect(now)

@@ -129,8 +129,8 @@ type questions struct {
 	value *redis.StringCmd
 }
 
-// question queues TYPE for a key that could not be read by its type or may not exist, with its
-// memory use in case it is read again by another type. It requests a long value in full.
+// question queues TYPE for a key that could not be read or may not exist. It also queues its memory
+// use, in case it is read again by another type, and a long value in full.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere || r.again {
 		return q

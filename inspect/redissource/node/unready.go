@@ -6,10 +6,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// mayBeUnready reports whether a server may refuse all keys although it answers PING: it is
-// loading, is a replica without a link to its master (INFO does not report
-// replica-serve-stale-data), or reports nothing. Redis before 7 answers PING while its master is
-// lost, and proxies answer it themselves.
+// mayBeUnready reports whether a server may refuse all keys although it answers PING. It is loading,
+// has lost its master (INFO does not report replica-serve-stale-data), or reports nothing. Redis
+// before 7 answers PING while its master is lost, and proxies answer it themselves.
 func mayBeUnready(info string) bool {
 	switch {
 	case infoField(info, "role") == "", infoField(info, "loading") == "1":

@@ -6,16 +6,15 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// bounds limit the difference between a server's clock and ours at an instant.
+// bounds limit the difference between a server's clock and ours at a time.
 type bounds struct {
 	low, high time.Duration
 	at        time.Time
 	known     bool
-	atLow     bool // the truth is most likely next to low
+	atLow     bool // the true value is most likely near low
 }
 
-// readBetween bounds a clock that showed an instant, truncated to a unit, between two instants of
-// ours.
+// readBetween bounds a clock that showed a time, truncated to a unit, between two times of ours.
 func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds {
 	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
 }
@@ -63,8 +62,8 @@ func (b bounds) with(o bounds) bounds {
 }
 
 // establishedOn compares a server's clock with ours, which shows now, by our own connection. The
-// server reports when it accepted it (est of cons: ServerCnxn's established, new Date() at its
-// creation, in 3.4 to 3.9). The result is unknown if the connection is to another server.
+// server reports when it accepted it (est of cons, ServerCnxn's established, in 3.4 to 3.9). The
+// result is unknown if we are connected to another server.
 func establishedOn(ours Connection, conns []zkadmin.Connection, now time.Time) bounds {
 	if ours == nil {
 		return bounds{}
@@ -79,6 +78,6 @@ func establishedOn(ours Connection, conns []zkadmin.Connection, now time.Time) b
 	return bounds{}
 }
 
-// byClockOf returns an earlier instant by the wall clock of now. The wall clock may have been set
-// in between; the monotonic clock was not.
+// byClockOf returns an earlier time by the wall clock of now. The wall clock may have been set in
+// between, but not the monotonic clock.
 func byClockOf(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }

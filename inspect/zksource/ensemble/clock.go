@@ -12,9 +12,9 @@ import (
 // (PrepRequestProcessor), so it starts again with each election, and whenever that clock is set.
 type clock struct {
 	election       int64         // the newest one read
-	from           int64         // the first transaction after the clock was set; 0: it was not
+	from           int64         // the first transaction after the clock was set; 0 if it was not
 	oldest, newest transaction   // read in the newest election and since the clock was set
-	ahead          time.Duration // of newest against our clock when it was read; negative: behind
+	ahead          time.Duration // of newest against our clock when it was read; negative if behind
 	live           bounds        // from creations that were seen live
 	since          time.Time     // when live was renewed
 	everyone       bool          // all servers of the ensemble answered
@@ -39,8 +39,8 @@ const (
 	agreed = 2 * time.Second
 )
 
-// leader is the index of the server that dates all transactions; -1 if unknown, for example while a
-// deposed leader has not noticed yet: its election is older, or two claim the same one.
+// leader is the index of the server that dates all transactions, or -1 if unknown. A deposed leader
+// that has not noticed claims an older election, or the same one as another.
 func leader(answers []answer) int {
 	newest := int64(0)
 	for i := range answers {
@@ -123,7 +123,7 @@ func (c *clock) measure(was, answers []answer, everyone bool) {
 	}
 	for i := range min(len(was), len(answers)) {
 		if answers[i].serves() {
-			answers[i].clock = was[i].clock.with(answers[i].clock) // dates are in whole seconds: several are closer
+			answers[i].clock = was[i].clock.with(answers[i].clock) // several dates in whole seconds are closer
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (c *clock) ofServer(i int, answers []answer) bounds {
 	return a.clock
 }
 
-// ofLeader relates the clock that dates transactions to ours, with the first transaction for which
-// it holds. If the leader's clock is unknown, the others' count if they agree.
+// ofLeader relates the clock that dates transactions to ours, from some transaction on. If the
+// leader's clock is unknown, the other servers' clocks count if they agree.
 func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	election := c.election
 	b, same := agree(answers)
@@ -177,7 +177,7 @@ func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	}
 	switch {
 	case b.known && election == c.election && c.ahead > b.high+agreed:
-		// It was set ahead after the comparison: earlier dates are not as old as they look.
+		// It was set ahead after the comparison. Earlier dates are not as old as they look.
 		return inspect.LeaderClock{From: max(k.From, c.newest.zxid), Offset: c.ahead}
 	case b.known:
 		k.Offset, k.Within, k.Known = b.middle(), b.within(), true
@@ -185,7 +185,7 @@ func (c *clock) ofLeader(answers []answer) inspect.LeaderClock {
 	return k
 }
 
-// agree bounds the known clocks, as long as they agree. all: every server's is known.
+// agree bounds the known clocks if they agree. all reports whether every server's is known.
 func agree(answers []answer) (b bounds, all bool) {
 	all = len(answers) > 0
 	for i := range answers {

@@ -49,8 +49,8 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 	}
 }
 
-// No reading of the former leader's clock counts for the new leader, whether a node of the new
-// election or the new leader's answer arrives first.
+// The former leader's clock does not count for the new leader, whether a node of the new election
+// or the leader's answer arrives first.
 func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 	t.Parallel()
 	former, later := []answer{leads(4, 0, clockAhead(time.Hour)), follows()}, []answer{follows(), leads(5, 0, bounds{})}

@@ -74,7 +74,7 @@ func (e *Ensemble) Voters() int { return e.voters }
 // clock.
 func (e *Ensemble) Dated(zxid int64, at, now time.Time) { e.clock.dated(transaction{zxid, at}, now) }
 
-// Created learns from a node whose creation we heard of at seen.
+// Created learns from a node whose creation was reported to us at seen.
 func (e *Ensemble) Created(zxid int64, created, seen, now time.Time) {
 	e.clock.created(byClockOf(now, seen), created, zxid)
 }

@@ -15,7 +15,7 @@ import (
 
 // Inquiry asks all servers for their status, their sessions and the sessions' watches.
 type Inquiry struct {
-	// Limit bounds a question to one server.
+	// Limit bounds each request to one server.
 	Limit time.Duration
 	Now   func() time.Time
 	// Ours is our own connection, or nil.
@@ -35,9 +35,9 @@ type Connection interface {
 	Server() string
 	// Acked returns our session and the time of the server's newest answer to it.
 	Acked() (session int64, at time.Time)
-	// Established bounds the instant at which the server accepted the connection.
+	// Established bounds when the server accepted the connection.
 	Established() (from, to time.Time, known bool)
-	// Read returns the data of a node. Only the end of the connection bounds it.
+	// Read returns the data of a node. It may block until the connection ends.
 	Read(node string) ([]byte, error)
 }
 
@@ -54,15 +54,15 @@ const watchTableLimit = 20_000
 // answer is a server's last report about itself.
 type answer struct {
 	asked  bool
-	at     time.Time // when
+	at     time.Time // when it answered
 	status zkadmin.Status
 	took   time.Duration
-	err    string // for people, escaped
+	err    string // escaped, for display
 	failed error
 	// oldest is the start of its oldest connection, by its own clock; zero if unknown.
 	oldest time.Time
 	clock  bounds // of its clock minus ours, as this answer shows it
-	// asOf is the earliest time of status.Zxid, and at the latest. See inspect.Server for lag and nodesApart.
+	// status.Zxid was read between asOf and at. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
@@ -101,15 +101,14 @@ type tables struct {
 	sessionsAt  time.Time // when it was asked for its sessions
 	sessions    map[int64]inspect.Session
 	sessionsErr error
-	asked       time.Time // when the table of watches was
+	asked       time.Time // when it was asked for its watches
 	watches     map[string][]int64
 	watchesErr  error
-	watchesRead read             // which failed
-	admin       *zkadmin.Failure // of the AdminServer, the first
+	watchesRead read             // the read that failed
+	admin       *zkadmin.Failure // the AdminServer's first failure
 }
 
-// waitUntil waits for an instant: a contender that has just joined a queue needs a moment to set
-// its watch.
+// waitUntil waits until that time or the end of ctx.
 func (q *Inquiry) waitUntil(ctx context.Context, at time.Time) {
 	timer := time.NewTimer(at.Sub(q.Now()))
 	defer timer.Stop()
@@ -190,15 +189,15 @@ func (q *Inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) answer 
 	case errors.Is(err, zkadmin.ErrNoQuorum):
 		a.err = zkadmin.ErrNoQuorum.Error()
 	case errors.Is(err, zkadmin.ErrNotAllowed), errors.Is(err, zkadmin.ErrUnauthorized):
-		a.asked = false // it is there, and says nothing
+		a.asked = false // it runs, but does not report
 	case err != nil:
 		a.err = inspect.Untrusted(why(err)).Cut(mostReason)
 	}
 	return a
 }
 
-// readSessions also records the start of the oldest connection by the server's clock, and what
-// our own one shows of that clock.
+// readSessions also records the start of the oldest connection by the server's clock, and what our
+// own connection shows of that clock.
 func (q *Inquiry) readSessions(
 	ctx context.Context, admin *zkadmin.Server, a *answer,
 ) (map[int64]inspect.Session, error) {

@@ -13,8 +13,8 @@ import (
 // It is also how long nothing may be written for znode counts to be comparable.
 const lagGrace = time.Second
 
-// compareMembers repeats the question to servers that were behind the leader or had another
-// number of znodes, since two servers are never read at the same instant.
+// compareMembers asks servers again that were behind the leader or had another number of znodes,
+// since two servers are never read at the same time.
 func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
@@ -55,7 +55,7 @@ func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 func (a *answer) askedAgain(second *answer, leader, leaderSecond zkadmin.Status) {
 	was, is := a.status, second.status
 	if is.Role != was.Role || second.epoch() != a.epoch() {
-		*a = *second // it was elected, or lost, in between: nothing of before is of now
+		*a = *second // an election in between makes the first answer useless
 		return
 	}
 	apart := nodesApart(is, leaderSecond)
@@ -94,7 +94,7 @@ func leaderZxid(servers []answer) uint64 {
 // with count 0, never shows on a follower.
 func behind(zxid, leader uint64) bool { return leader<<32 != 0 && zxid < leader }
 
-// commit is a transaction that the leader had at an instant.
+// commit is a transaction that the leader had at a time.
 type commit struct {
 	zxid uint64
 	at   time.Time

@@ -14,8 +14,8 @@ import (
 // configNode holds the list of the ensemble's servers, from 3.5 on.
 const configNode = "/zookeeper/config"
 
-// newAdmins pairs the servers with their AdminServers: by index if there are equally many, else
-// by host. AdminServers of unlisted servers come last.
+// newAdmins pairs the servers with their AdminServers by index if there are equally many, or else by
+// host. AdminServers of unlisted servers come last.
 func newAdmins(addrs, urls []string, one zkadmin.Config) []*zkadmin.Server {
 	configs := slices.Repeat([]zkadmin.Config{one}, len(addrs))
 	for i, addr := range addrs {
@@ -43,8 +43,8 @@ func sameHost(addr, admin string) bool {
 	return err == nil && bad == nil && u.Hostname() == host
 }
 
-// members counts the ensemble's servers, listed in our target or not, and the voting ones (see
-// [inspect.Backend]); 0 if unknown. It waits as long as for any other answer.
+// members counts all servers of the ensemble and the voting ones (see [inspect.Backend]), or returns
+// 0 if unknown. Limit bounds it.
 func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters int, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, 1, nil
@@ -73,7 +73,7 @@ func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters in
 }
 
 // countMembers counts the servers in an ensemble's configuration. It counts voters only if each
-// server has one vote: not with observers, weights or groups.
+// server has one vote, without observers, weights or groups.
 func countMembers(configuration string) (all, voters int) {
 	lines := "\n" + configuration
 	all = strings.Count(lines, "\nserver.")

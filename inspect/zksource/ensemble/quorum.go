@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// NoQuorum lists the answers of the servers of an ensemble without a quorum; empty if a server serves all clients, or
-// none reports that it lacks one.
+// NoQuorum lists the servers' answers if the ensemble has no quorum. It is empty if a server serves
+// all clients, or none reports that it lacks a quorum.
 func (e *Ensemble) NoQuorum() string {
 	lacking := false
 	says := make([]string, 0, len(e.addrs))

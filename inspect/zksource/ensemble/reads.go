@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// read is one kind of question to the servers about themselves. The list is complete.
+// read is one kind of request about the servers themselves. The list is complete.
 type read uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // blindness is what stays unknown if a read fails.
 type blindness struct {
-	// name of the request, the AdminServer's command, and word the four-letter word.
+	// name is the request or the AdminServer's command, word the four-letter word.
 	name, word string
 	unknown    inspect.Aspect
 	// right is the right that the read needs.
@@ -49,9 +49,9 @@ func configUnseen(server string) inspect.Unseen {
 	}
 }
 
-// serverUnseen reports what is unknown without a server's answer. If no AdminServer is configured
-// and the four-letter word is not allowed, it returns a finding instead: the user did not ask for
-// that answer.
+// serverUnseen reports what is unknown without a server's answer. If the four-letter word is not
+// allowed and no AdminServer is configured, the user did not ask for that answer. Then it returns a
+// finding instead.
 func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *inspect.Finding) {
 	if err == nil {
 		return nil, nil
@@ -76,8 +76,7 @@ func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *in
 	return u, nil
 }
 
-// why returns the reason of a zkadmin error, without the names that the caller displays next to
-// it.
+// why returns the reason of a zkadmin error, without the names that are displayed next to it.
 func why(err error) string {
 	failures, ok := errors.AsType[zkadmin.Failures](err)
 	if !ok {

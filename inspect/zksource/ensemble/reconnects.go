@@ -2,26 +2,26 @@ package ensemble
 
 import "time"
 
-// Disturb records that clients had reason to reconnect at an instant of our clock, however soon
-// after the last one.
+// Disturb records that clients had reason to reconnect at a time of our clock, however soon after
+// the last one.
 func (e *Ensemble) Disturb(at time.Time) {
 	if at.After(e.disturbedAt) {
 		e.disturbedAt = at.Round(0)
 	}
 }
 
-// disturbAbout is Disturb for a computed instant, which varies a little each time.
+// disturbAbout is Disturb for a computed time, which varies a little.
 func (e *Ensemble) disturbAbout(at time.Time) {
 	if at.Sub(e.disturbedAt) > jitter {
 		e.Disturb(at)
 	}
 }
 
-// jitter is the tolerance for an instant computed from an age: round trips vary.
+// jitter is the tolerance for a time computed from an age, since round trips vary.
 const jitter = 5 * time.Second
 
-// disturbedBy derives from new answers the last time that clients had reason to reconnect: a server
-// stopped serving, or began to. Every server begins again after an election.
+// disturbedBy derives from new answers when clients last had reason to reconnect, because a server
+// stopped or started serving. Every server starts again after an election.
 func (e *Ensemble) disturbedBy(answers []answer) {
 	for i := range answers {
 		a, before := &answers[i], e.answers[i]
@@ -32,14 +32,13 @@ func (e *Ensemble) disturbedBy(answers []answer) {
 		case a.status.Uptime > 0:
 			e.disturbAbout(a.at.Add(-a.status.Uptime))
 		case before.serves() && before.status.Role == a.status.Role && before.epoch() == a.epoch():
-			// It does not report when it began to serve. Most likely it served throughout between
-			// two answers.
+			// It does not report when it started. Most likely it served throughout.
 		case !a.oldest.IsZero():
 			ahead := a.clock
-			if !ahead.known { // nor may this be: then its clock passes for ours
+			if !ahead.known { // if this is unknown too, its clock counts as right
 				ahead = e.clock.ofServer(i, answers)
 			}
-			serves := a.oldest.Add(-ahead.middle()) // since then at least
+			serves := a.oldest.Add(-ahead.middle()) // it has served since then at least
 			if serves.After(a.at) {
 				serves = a.at
 			}

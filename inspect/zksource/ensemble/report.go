@@ -18,11 +18,12 @@ import (
 type Report struct {
 	// Covers is copied from the inquiry.
 	Covers []inspect.ID
-	// Sessions of all servers that answered; nil if none did. SessionsAt is when the first of them was asked.
+	// Sessions of all servers that answered; nil if none did. SessionsAt is when the first was asked.
 	Sessions    map[int64]inspect.Session
 	SessionsAt  time.Time
 	AllSessions bool // every server of the ensemble answered
-	// Watches of all servers that answered, by the servers' paths; nil if none did. Asked is when the first was.
+	// Watches of all servers that answered, by the servers' paths; nil if none did. Asked is when
+	// the first was asked.
 	Watches map[string][]int64
 	Asked   time.Time
 
@@ -31,11 +32,11 @@ type Report struct {
 	voters       int
 	membersKnown bool
 	allWatches   bool                // every server of the ensemble answered
-	connected    map[int64]time.Time // when each session came to a server that answered for its watches
+	connected    map[int64]time.Time // when each session connected, on servers that reported watches
 	missed       missed
 }
 
-// missed collects refusals and failures of servers. Those of watches stay until watches are
+// missed collects refusals and failures of servers. Those about watches stay until watches are
 // requested again.
 type missed struct {
 	unseen, watches           []inspect.Unseen
@@ -95,11 +96,10 @@ func (r *Report) join(admins []*zkadmin.Server, answers []tables, watches bool) 
 }
 
 // settling is the time after a reconnect during which a client may be without its watches. It sets
-// them again right after the server accepts the connection. The time allows for a server's clock
-// that is behind ours.
+// them again at once, but a server's clock may be behind ours.
 const settling = 2 * time.Second
 
-// Hears reports whether the watch table is complete for a session that queued up at an instant. A
+// Hears reports whether the watch table is complete for a session that queued up at that time. A
 // disconnected session may be about to reconnect with its watches. A newly reconnected one may
 // still be setting them.
 func (r *Report) Hears(session int64, queued time.Time) bool {

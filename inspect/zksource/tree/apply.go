@@ -39,7 +39,7 @@ func (t *Tree) Apply(r *Reply) {
 	case JobCompare:
 		t.compared(d, r)
 	}
-	if d = t.dirs[d.Path]; again && d != nil { // it may be another: a root that was not there yet
+	if d = t.dirs[d.Path]; again && d != nil { // perhaps a new Dir, for a root that did not exist
 		t.touch(d, r.At)
 	}
 }
@@ -58,7 +58,7 @@ func (t *Tree) stated(d *Dir, r *Reply) {
 		t.markWhole(d)
 	case d.phase == crowded:
 		t.mark(d)
-	case t.cfg.Once && d.count == 0 && !d.root: // there is nothing to list
+	case t.cfg.Once && d.count == 0 && !d.root: // nothing to list
 		d.sentAt = r.Sent
 		d.adopt(nil, &r.Stat, r.At)
 		t.mark(d)
@@ -84,7 +84,7 @@ func (t *Tree) setStat(d *Dir, stat *Stat) {
 	default:
 		d.phase = listable
 	}
-	if d.phase != leaf && d.stoodAlone() { // a directory came in its place
+	if d.phase != leaf && d.stoodAlone() { // a directory replaced it
 		d.lone = notLone
 	}
 }
@@ -114,7 +114,7 @@ func (t *Tree) failed(d *Dir, r *Reply) {
 		d.count = r.Stat.NumChildren
 	}
 	t.blind.record(t.blind.refused, d.Path, what, r)
-	if d.count == 0 { // there is nothing to read
+	if d.count == 0 { // nothing to read
 		d.adopt(t.room(d, nil), &r.Stat, r.At)
 	}
 	if r.Sealed {
@@ -150,8 +150,8 @@ func (t *Tree) listed(d *Dir, r *Reply) {
 	t.adopt(d, r, wasShut)
 }
 
-// adopt takes a new list: it wants the new contenders read, and walks into the others. changed: the directory
-// is to be built even if the list is as before.
+// adopt applies a new list. It requests new contenders, and walks into other children. changed is set
+// if the directory must be built even if the list is unchanged.
 func (t *Tree) adopt(d *Dir, r *Reply, changed bool) {
 	late := !d.readAt.IsZero() && (t.polled(d) || d.readAt.Before(t.server.Since))
 	d.sentAt = r.Sent
@@ -171,14 +171,14 @@ func (t *Tree) adopt(d *Dir, r *Reply, changed bool) {
 	t.markListed(d, changed || another || moved || t.isDue(d), len(removed) > 0)
 }
 
-// markListed marks a directory that was listed, where that changed it. left: children have left.
+// markListed marks a listed directory if its lock may have changed. left is set if children left.
 func (t *Tree) markListed(d *Dir, changed, left bool) {
 	switch {
 	case d.phase == crowded, d.awaited == 0 && changed:
 		t.mark(d)
-	case d.judged && left: // what left may change the holder: that is shown at once
+	case d.judged && left: // a new holder is shown at once
 		t.mark(d)
-	case d.awaited > 0 && !t.cfg.Once && !t.FirstPass && d.shown == nil: // its length is shown before
+	case d.awaited > 0 && !t.cfg.Once && !t.FirstPass && d.shown == nil: // show the queue's length first
 		t.mark(d)
 	}
 }
@@ -189,7 +189,7 @@ func (t *Tree) isDue(d *Dir) bool {
 	return !d.judged || d.renewed || t.polled(d) || d.waits() || b != nil && b.waits()
 }
 
-// readAll wants everything read of a directory that was listed. Children in added came with the list.
+// readAll requests everything to read in a listed directory. added are its new children.
 func (t *Tree) readAll(d *Dir, added []string) {
 	list := &t.Queue.Reads
 	if d.answers || t.inFocus(d) {
@@ -203,8 +203,8 @@ func (t *Tree) readAll(d *Dir, added []string) {
 			t.child(d, name)
 		}
 	}
-	// A contender that left changes the holder, so the lock is shown at once. A new one queues
-	// behind the others and is shown after it was read.
+	// A contender that left may change the holder, so the lock is shown at once. A new one queues
+	// behind the others and is shown once it has been read.
 	if d.judged && d.awaited > 0 {
 		for _, name := range added {
 			d.hold(name)
@@ -280,7 +280,7 @@ func (t *Tree) got(d *Dir, r *Reply) {
 // recordContender records that a contender was read, or why it could not be, unless it is an
 // unlistable directory. It reports whether that is news.
 func (t *Tree) recordContender(d *Dir, r *Reply) bool {
-	if r.Err == nil && len(t.blind.refused) == 0 { // nearly always: there are a million of them
+	if r.Err == nil && len(t.blind.refused) == 0 { // the usual case, up to a million times
 		return false
 	}
 	p := join(d.Path, r.Name)

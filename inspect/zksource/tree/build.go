@@ -111,7 +111,7 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	if lock != nil {
 		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
-		if t.cfg.Only != "" { // the one that the operator asked for
+		if t.cfg.Only != "" { // the requested lock
 			lock.Named()
 		}
 		t.show(d, lock)
@@ -151,8 +151,8 @@ func (t *Tree) built(d *Dir, was fold) {
 	}
 }
 
-// ready reports whether enough of a directory was read. On the first walk its queue is shown by
-// names alone before that.
+// ready reports whether enough of a directory was read. Before that, on the first walk, its queue is
+// shown by names alone.
 func (t *Tree) ready(d *Dir, now time.Time) bool {
 	switch {
 	case d.phase == leaf, d.lone == freed:
@@ -160,7 +160,7 @@ func (t *Tree) ready(d *Dir, now time.Time) bool {
 	case d.readAt.IsZero():
 		return d.single()
 	case d.judged || d.awaited == 0:
-		return d.fresh == 0 || d.readSome() // otherwise all known ones have left, and the new ones are unread
+		return d.fresh == 0 || d.readSome() // otherwise only new, unread contenders are left
 	}
 	if !t.cfg.Once && !t.FirstPass && d.shown == nil && t.base(d) == nil {
 		if lock, _ := t.assemble(d, now); lock != nil {

@@ -24,18 +24,18 @@ type nodeRead uint8
 
 const (
 	nodeUnread   nodeRead = iota
-	nodeRefused           // nothing is known of it
-	nodeSealed            // its data may not be read, its Stat was
-	nodeComplete          // all of it
+	nodeRefused           // nothing could be read
+	nodeSealed            // only its Stat was read
+	nodeComplete          // all was read
 )
 
-// nodeWait is whether a node's read is on its way.
+// nodeWait is whether a node's read is queued or in flight.
 type nodeWait uint8
 
 const (
 	nodeIdle nodeWait = iota
 	nodeAwaited
-	nodeFresh // and it came since the lock was last complete: not shown before it is read
+	nodeFresh // awaited, and new since the lock was last complete, so hidden until read
 )
 
 // maxData limits the bytes that are kept of a node's data.
@@ -44,10 +44,10 @@ const maxData = 1 << 10
 // children has the sorted names of a directory's children, and their last readings.
 type children struct {
 	names []string
-	nodes []node // one for each of names, or nil: nothing was read
+	nodes []node // one for each of names, or nil if nothing was read
 	// early holds nodes that are read before a list names them.
 	early   map[string]*node
-	awaited int // how many are
+	awaited int // number of awaited nodes
 	fresh   int
 }
 
@@ -198,7 +198,7 @@ func (c *children) list(names []string) (added, removed []string) {
 	slices.Sort(names)
 	old, were := c.names, c.nodes
 	c.names, c.nodes = names, nil
-	if len(old) == 0 && len(c.early) == 0 { // mostly: most directories are listed once
+	if len(old) == 0 && len(c.early) == 0 { // the usual case: most directories are listed once
 		return slices.Clone(names), nil
 	}
 	if were != nil || len(c.early) > 0 {

@@ -14,7 +14,7 @@ type Config struct {
 	Only  string
 	// Chroot precedes every path on the servers.
 	Chroot Chroot
-	// Once: each node is read once, without changes. Eager: no budget bounds the reads.
+	// Once reads each node once, without following changes. Eager has no budget for reads.
 	Once, Eager bool
 	// Depth, Children, Dirs and Relists are fields of zksource.Budget.
 	Depth, Children, Dirs int

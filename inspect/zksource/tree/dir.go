@@ -11,8 +11,8 @@ import (
 type phase uint8
 
 const (
-	unasked  phase = iota // nothing
-	absent                // it does not exist; only roots are kept then
+	unasked  phase = iota // nothing is known yet
+	absent                // it does not exist; only roots are kept
 	leaf                  // it is ephemeral: it cannot have children
 	crowded               // it has too many children to list
 	shut                  // its children could not be listed; see blind.refused
@@ -25,7 +25,7 @@ type asking uint8
 const (
 	idle     asking = iota
 	underWay        // queued or in flight
-	askAgain        // and the directory has changed since
+	askAgain        // underWay, and the directory has changed since
 )
 
 // dataState is the state of a directory's own data, for recipes that keep something there; see
@@ -34,9 +34,9 @@ type dataState uint8
 
 const (
 	dataUnwanted dataState = iota
-	dataWanted             // and not read yet
+	dataWanted             // not read yet
 	dataRead
-	dataStale // it was read, and has changed since
+	dataStale // it has changed since it was read
 )
 
 // lone says whether a single node is a lock; see single.go.
@@ -44,7 +44,7 @@ type lone uint8
 
 const (
 	notLone lone = iota
-	byPath       // a single one at a path that a recipe names
+	byPath       // a node at a path that a recipe names
 	alone        // the only ephemeral node in its directory
 	freed        // it was alone, and has been deleted
 )
@@ -64,31 +64,31 @@ type Dir struct {
 	Path  string
 	depth int32
 	root  bool
-	// aboveRoot: the parent of a root, read only for the root's sake.
+	// aboveRoot marks the parent of a root, which is read only for the root's sake.
 	aboveRoot bool
-	// secretive: it has unreadable nodes, about which servers may report nothing.
+	// secretive marks a directory with unreadable nodes, about which servers may report nothing.
 	secretive bool
 
 	phase    phase
 	asked    asking
 	answers  bool  // the list in flight answers an event
-	gone     bool  // it is being forgotten
+	gone     bool  // it is no longer in the tree
 	dirty    bool  // its lock must be rebuilt
 	settling bool  // it is in Tree.settled
-	count    int32 // children, by its newest Stat; -1: not known
+	count    int32 // children, by its newest Stat; -1 if unknown
 	aversion int32 // version of its ACL at readAt
-	created  int64 // children ever created in it; 0: not known
+	created  int64 // children ever created in it; 0 if unknown
 	czxid    int64
 	pzxid    int64
 	ctime    int64
 	children
-	shown  *shown // nil: it is not a lock
-	judged bool   // at least once, with everything wanted read
-	// renewed: something new was read since the lock was last built.
+	shown  *shown // nil if it is not a lock
+	judged bool   // it was built with everything read at least once
+	// renewed is set if something new was read since the lock was last built.
 	renewed bool
 
 	data dataState
-	self *inspect.Znode // nil: not read
+	self *inspect.Znode // nil if not read
 
 	semaphore
 	singles
@@ -97,10 +97,10 @@ type Dir struct {
 
 	readAt  time.Time
 	sentAt  time.Time // when the list of readAt was requested
-	recheck time.Time // a list requested after this is shown even if nothing changed; zero: only changes are
+	recheck time.Time // a list requested after this is shown even if unchanged; zero if only changes are
 	triedAt time.Time // when it was polled, or failed to be read
-	relists *relists  // nil: it was never listed again
-	due     time.Time // when it may be listed again; zero: it need not
+	relists *relists  // nil if it was never listed again
+	due     time.Time // when it may be listed again; zero if it need not be
 }
 
 func (d *Dir) WasListed() bool { return !d.readAt.IsZero() }
@@ -150,9 +150,8 @@ func creations(stat *Stat) int64 {
 	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
-// wanted are the contenders to read: unread ones, and those whose data changed. Read together, it
-// is all of them; otherwise they are in queue order, and only the first ones of a long queue unless
-// full.
+// wanted returns the contenders to read, which are unread or whose data changed. Unless they are
+// read together, they are in queue order, and only the first ones of a long queue unless full.
 func (d *Dir) wanted(together, full bool) []string {
 	var names []string
 	if together { // order does not matter, and known ones need not be parsed
@@ -207,7 +206,7 @@ func (d *Dir) complete() bool {
 // waits reports whether listing one of its directories rebuilds its lock.
 func (d *Dir) waits() bool { return d.pending || !d.recheck.IsZero() }
 
-// Own is the directory's own node; the zero Znode if it was not read.
+// Own is the directory's own node, or the zero Znode if it was not read.
 func (d *Dir) Own() inspect.Znode {
 	if d.self == nil {
 		return inspect.Znode{}
@@ -234,7 +233,7 @@ func (d *Dir) newest() time.Time {
 	return at
 }
 
-// listedSince reports whether the directory and its parts were requested after an instant.
+// listedSince reports whether the directory and its parts were requested after that time.
 func (d *Dir) listedSince(at time.Time) bool {
 	return !slices.ContainsFunc(d.places(), func(in *Dir) bool { return !in.sentAt.After(at) })
 }

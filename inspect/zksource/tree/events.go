@@ -15,7 +15,7 @@ import (
 // Event is a watch's report about a node.
 type Event uint8
 
-// The events of a watch on a root. Created and Deleted: of the node itself; Changed: of its data.
+// The events of a watch on a root. Created and Deleted are about the node, Changed about its data.
 const (
 	Created Event = iota
 	Deleted

@@ -11,7 +11,7 @@ import (
 // Poll requests everything that no watch reports: missing roots, directories with too many
 // children or with unreadable nodes, and all directories on servers before 3.6.
 func (w *wants) Poll(now time.Time) {
-	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovery goes first
+	if w.FirstPass && now.Sub(w.walkedAt) >= w.cfg.Others/4 { // there may be many, and discovery comes first
 		w.walkedAt = now
 		for _, d := range w.dirs {
 			w.pollIfDue(d, now)
@@ -38,7 +38,7 @@ func (w *wants) pollIfDue(d *Dir, now time.Time) {
 	if d == nil || d.asked != idle || w.due[d] || d.phase == leaf && d.data == dataUnwanted {
 		return
 	}
-	if w.followed(d) && d.phase != crowded && d.phase != absent { // one may be made that we may not read
+	if w.followed(d) && d.phase != crowded && d.phase != absent { // an unreadable one may appear unreported
 		return
 	}
 	if _, refused := w.blind.refused[d.Path]; refused {
@@ -109,22 +109,22 @@ func (w *wants) lookAgain(p string, now time.Time) {
 // sweep visits all directories and compares each with its Stat.
 type sweep struct {
 	todo  []*Dir
-	at    time.Time // of the next part
+	at    time.Time // when the next comparisons are due
 	every time.Duration
 }
 
 // comparedAtOnce is the number of comparisons in one request.
 const comparedAtOnce = 200
 
-// compareSome compares directories with their Stats, a request's worth at a time, each once a lap.
-// That finds unreported changes, and changed ACLs, which no watch reports.
+// compareSome compares directories with their Stats, a request's worth at a time, each once per
+// Sweep. That finds unreported changes and changed ACLs.
 func (w *wants) compareSome(now time.Time) {
 	s := &w.sweep
 	if !w.FirstPass || len(w.server.Watched) == 0 || now.Before(s.at) {
 		return
 	}
 	if slices.ContainsFunc(w.Queue.Polls, func(j Job) bool { return j.Kind == JobCompare }) {
-		return // urgent reads go before those of the last beat
+		return // the last comparisons still wait behind urgent reads
 	}
 	if len(s.todo) == 0 {
 		for _, d := range w.dirs {

@@ -8,29 +8,26 @@ import (
 // Kind is the kind of a read.
 type Kind uint8
 
-// The kinds of reads: the Stat or the list of a directory, or its own data; a child with its data;
-// the directory's Stat to compare with its list.
+// The kinds of reads.
 const (
-	JobStat Kind = iota
-	JobList
-	JobData
-	JobGet
-	JobCompare
+	JobStat    Kind = iota // the Stat of a directory
+	JobList                // the children of a directory
+	JobData                // the data of a directory
+	JobGet                 // a child with its data
+	JobCompare             // the Stat of a directory, to compare with its list
 )
 
-// ofWhole reports whether a read is about a directory as a whole; only one of these runs at a
-// time.
+// ofWhole reports whether a read is about a directory as a whole. Only one of these runs at a time.
 func (k Kind) ofWhole() bool { return k <= JobData }
 
 // Job is one read. It is small, since there may be one for each contender.
 type Job struct {
 	Dir  *Dir
 	Name string // of the child to read
-	// Seen is when we heard of the child's creation, if that was a moment ago; else nil.
+	// Seen is when the child's creation was reported, if that was just now, or nil.
 	Seen *time.Time
 	Kind Kind
-	// Denied is set if the node was reported as unreadable; then only what needs no right is
-	// requested.
+	// Denied is set if the node was reported as unreadable. Then only its Stat is requested.
 	Denied bool
 }
 
@@ -42,7 +39,7 @@ func (j *Job) Node() string {
 	return join(j.Dir.Path, j.Name)
 }
 
-// Root reports whether the walk begins here.
+// Root reports whether the walk starts here.
 func (d *Dir) Root() bool { return d.root }
 
 // Stat is a node's Stat record. Times are in ms since 1970, by the servers' clock.
@@ -77,26 +74,24 @@ type Reply struct {
 // HasStat reports whether the reply has the node's Stat.
 func (r *Reply) HasStat() bool { return r.Err == nil || r.Sealed }
 
-// Queue holds the wanted reads. Changes come before new nodes, and polls come last. Among new
-// nodes, the rest of the walk mostly comes before the contenders of known locks, since it finds
-// more locks. The walk takes the lists of known directories first and then the Stats of others, so
-// that a lock shows at once however wide the tree is.
+// Queue holds the wanted reads. Changes come before new nodes, and polls come last. Among new nodes,
+// the walk mostly comes before the contenders of known locks, since it finds more locks. It lists
+// known directories before it reads the Stats of others, so that a lock shows quickly even in a wide
+// tree.
 type Queue struct {
 	Urgent, Reads, Lists, Walk, Polls []Job
 	// Alone holds the reads that cannot share a request.
 	Alone []Job
 
-	turn int
-	// whole: known locks are read completely before more are sought, as far as they fill the
-	// requests.
-	whole bool
+	turn  int
+	whole bool // finish known locks before the walk finds more, see enoughReads
 }
 
 const (
-	// enoughReads is the number of waiting contender reads above which a single look seeks no
+	// enoughReads is the number of waiting contender reads above which a single pass seeks no
 	// further locks. It shows a lock only when fully read, and waiting reads use memory.
 	enoughReads = 800
-	// readEvery: while directories are left to walk, one of this many requests reads contenders.
+	// readEvery is how often a request reads contenders while directories are left to walk.
 	readEvery = 10
 )
 

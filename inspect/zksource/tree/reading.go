@@ -21,7 +21,7 @@ func (d *Dir) Find(name string, wanted func(inspect.Znode) bool) (inspect.Znode,
 	return inspect.Znode{}, false
 }
 
-// Without returns the directory's lock without some znodes; nil if nothing is left.
+// Without returns the directory's lock without some znodes, or nil if nothing is left.
 func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) bool) *inspect.Lock {
 	if gone(d.Own()) {
 		return nil

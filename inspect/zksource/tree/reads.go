@@ -10,10 +10,10 @@ import (
 )
 
 // read is one kind of request to the servers. Together with ensemble/reads.go, which has the reads
-// about the servers themselves, the list is complete. Only heartbeats (ping and sync) and the login
-// are sent besides; without the login all of the backend is down. The watch below a root needs no
-// right, and does not cover unreadable nodes. A request for many reads has an answer to each: a
-// refused or failed one is repeated as a request for one read, and that outcome is recorded.
+// about the servers themselves, the list is complete. Besides these, only heartbeats (ping and sync)
+// and the login are sent. Without the login the backend is down. The watch on a root needs no right,
+// and does not cover unreadable nodes. A refused or failed part of a multi-read is repeated as a
+// single read, and that outcome is recorded.
 type read uint8
 
 const (
@@ -26,11 +26,11 @@ const (
 
 // blindness lists the aspects that stay unknown without a read.
 type blindness struct {
-	name string // of the request
-	// ofLock lists the unknown aspects of the lock that is read; ofBackend those of the backend,
-	// if the read is for no lock.
+	name string // the request's name
+	// ofLock lists the unknown aspects of the lock, or ofBackend those of the backend if the node
+	// belongs to no lock.
 	ofLock, ofBackend []inspect.Aspect
-	// right is the right that the read needs, with %s for the node; empty if none.
+	// right is the right that the read needs, with %s for the node, or empty.
 	right string
 }
 
@@ -54,10 +54,10 @@ type blind struct {
 	sealed  map[string]refusal // directories and nodes that are locks whose own data could not be read, by path
 	crowds  map[string]*Dir    // with too many children to list, by path
 
-	tooDeep  string    // the first directory that is not walked into; empty: none
-	tooMany  bool      // some were left out
-	noChroot bool      // it does not exist
-	doubtAt  time.Time // when something refused was asked for again
+	tooDeep  string    // the first directory below the depth limit, or empty
+	tooMany  bool      // some directories or names were left out
+	noChroot bool      // the chroot does not exist
+	doubtAt  time.Time // when a refused read was last retried
 }
 
 func newBlind() blind {
@@ -116,7 +116,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "zk: ")
 }
 
-// Refusal returns why the first unreadable root cannot be read; nil if all can.
+// Refusal returns why the first unreadable root cannot be read, or nil if all can be.
 func (g *ground) Refusal() (root string, err error) {
 	for _, p := range g.cfg.Roots {
 		if d := g.dirs[p]; d != nil && d.phase == shut && g.hidden(d) != nil {

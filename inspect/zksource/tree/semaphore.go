@@ -18,19 +18,16 @@ type semaphore struct {
 	fold  fold
 	// pending is set while something new or changed since fold was decided is unread.
 	pending bool
-	joined  bool // a part: its base was decided with it
+	joined  bool // on a part: the base was last built with it
 	// queue is the czxid of the queue last seen next to Curator's permits, or 0. Another queue
 	// there may belong to a mutex.
 	queue int64
-	// heldBack is since when the lock has been withheld because not all its parts were read
-	// again.
-	heldBack time.Time
-	// lost and gained: children have left or come since the last build of the lock that this
-	// directory is or belongs to.
-	lost, gained bool
+	// heldBack is when the lock began to wait for a new read of all its parts.
+	heldBack     time.Time
+	lost, gained bool // children have left, or appeared, since the lock was last built
 }
 
-// base returns the directory that d, by its name, may be a part of; nil if that is not walked.
+// base returns the directory that d, by its name, may be a part of, or nil if it is not walked.
 func (g *ground) base(d *Dir) *Dir {
 	p, ok := recipe.Base(d.Path)
 	if !ok {
@@ -39,21 +36,19 @@ func (g *ground) base(d *Dir) *Dir {
 	b := g.dirs[p]
 	isFolded := b != nil && b.fold == folded
 	if path.Base(d.Path) == recipe.CuratorLocks && !isFolded && g.dirs[join(p, recipe.CuratorLeases)] == nil {
-		return nil // the usual name for a place of locks
+		return nil // a common name for a directory of locks
 	}
 	return b
 }
 
-// markWhole marks the lock that a directory was a part of, or that waited for its kind, once the
-// directory is not a lock.
+// markWhole marks the lock of which a deleted directory, or an ephemeral node, may have been a part.
 func (t *Tree) markWhole(d *Dir) {
 	if b := t.base(d); b != nil && (b.fold != separate || b.pending) {
 		t.mark(b)
 	}
 }
 
-// markParts marks the possible former parts of a directory's lock, which may be locks themselves
-// now.
+// markParts marks the possible former parts of a directory's lock, which may now be locks.
 func (t *Tree) markParts(d *Dir) {
 	for _, where := range recipe.Parts(d.Path) {
 		if part := t.dirs[where.Path]; part != nil && part != d {
@@ -98,8 +93,8 @@ func (g *ground) hasPermits(d *Dir) bool {
 	return d.fold == folded || queue != nil && (queue.queued() || g.hidden(queue) != nil)
 }
 
-// foldedIs records whether the directory was a semaphore now. A former semaphore stays one while it
-// is empty, as long as one of its parts from then exists.
+// foldedIs records whether the directory is a semaphore now. A former semaphore stays one while it
+// is empty, as long as one of its parts still exists.
 func (d *Dir) foldedIs(now bool) {
 	leases, locks := d.parts[recipe.CuratorLeases], d.parts[recipe.CuratorLocks]
 	if now && leases != nil && locks != nil {
@@ -123,9 +118,9 @@ func (d *Dir) keepsQueue() bool {
 const holdBack = 500 * time.Millisecond
 
 // awaitsPart reports whether a semaphore's permits changed, or its queue lost a contender, and news
-// of the other directory is on its way. A client creates its permit before it leaves the queue, and
-// leaves the queue before the next client creates another. A server answers in order, and reports a
-// change before it shows it.
+// of the other directory is still to come. A client creates its permit before it leaves the queue,
+// and leaves the queue before the next client creates another. A server answers in order, and the
+// event of a change precedes its effects.
 func (w *wants) awaitsPart(d *Dir, now time.Time) bool {
 	permits, queue := d, d.parts[recipe.KazooQueue(d.Path)]
 	if queue == nil {

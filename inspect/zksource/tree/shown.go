@@ -7,10 +7,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Changes are the locks that Build made, and those that no longer exist.
+// Changes are the locks that Build built, and those that no longer exist.
 type Changes struct {
 	Put  map[string]*inspect.Lock
-	Gone map[string]bool // true: it was never a lock
+	Gone map[string]bool // true if it was never a lock
 }
 
 func newChanges() Changes {
@@ -34,7 +34,7 @@ type shown struct {
 	confidence recipe.Confidence
 	limit      int
 	contended  bool
-	watched    bool // the servers' tables of watches can hold something about it
+	watched    bool // the servers' watch tables may concern it
 }
 
 // show adds a directory's lock to the changes.

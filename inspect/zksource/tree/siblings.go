@@ -2,9 +2,9 @@ package tree
 
 import "path"
 
-// An ephemeral node that a user named is a lock if it would be one in a look at the whole tree:
-// if it is alone in its directory. So the directory is listed only to check this. The directory
-// and the other children do not become locks, and are not walked further.
+// An ephemeral node that a user named is a lock only if it is alone in its directory, as anywhere
+// in the tree. The directory is listed only to check this. Neither it nor its other children become
+// locks or are walked further.
 
 // lookAtSiblings requests the directory of a root that is an ephemeral node.
 func (w *wants) lookAtSiblings(c *Dir) {
@@ -28,8 +28,8 @@ func (g *ground) isSibling(d *Dir) bool {
 	return in != nil && in.aboveRoot && !d.root
 }
 
-// siblingsUnknown treats a root as alone if its directory is unreadable. Whether it really is
-// alone is reported as unknown on the directory.
+// siblingsUnknown treats a root as alone if its directory is unreadable. The unknown is reported on
+// the directory.
 func (t *Tree) siblingsUnknown(in *Dir) {
 	for name := range in.leaves {
 		if c := t.dirs[join(in.Path, name)]; c != nil && c.root {

@@ -6,18 +6,18 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Some locks are one znode each, without a queue: lone ephemeral nodes, and nodes at paths that a
-// recipe names. Such a node is walked like a directory, and its lock has its path. An ephemeral
-// node is known to be alone once all children of its directory were read.
+// Some locks are single znodes without a queue, either lone ephemeral nodes or nodes at paths that a
+// recipe names. Such a node is walked like a directory, and its lock has its path. An ephemeral node
+// is known to be alone once all children of its directory have been read.
 
-// singles is what a directory knows about nodes that are locks on their own, and whether it is one.
+// singles is what a directory knows about single nodes that are locks, and whether it is one.
 type singles struct {
 	lone   lone
 	seen   bool            // its Stat was read
-	unread int32           // children whose Stat was not read
-	leaves map[string]bool // children that are ephemeral and no contenders
-	only   *Dir            // the child that is alone, and so a lock
-	freed  *Dir            // the previous one
+	unread int32           // number of children whose Stat was not read
+	leaves map[string]bool // ephemeral children that are not contenders
+	only   *Dir            // the child that is alone, and therefore a lock
+	freed  *Dir            // the last such child, if deleted
 }
 
 // single reports whether a single node may be a lock.
@@ -28,7 +28,7 @@ func (d *Dir) stoodAlone() bool { return d.lone == alone || d.lone == freed }
 
 // recordSeen records the first read of a child's Stat.
 func (t *Tree) recordSeen(c *Dir) {
-	if c.root { // a lock that was named, or a root that is one
+	if c.root { // the requested lock, or a root that is a lock
 		if _, persistent := recipe.Singles(parent(c.Path)); c.phase == leaf {
 			t.lookAtSiblings(c)
 		} else if persistent {
@@ -48,7 +48,7 @@ func (t *Tree) recordSeen(c *Dir) {
 	t.settle(in)
 }
 
-// hasLeaf notes that a child is ephemeral; false if that was known.
+// hasLeaf notes that a child is ephemeral, and reports whether that is new.
 func (d *Dir) hasLeaf(name string) bool {
 	if d.leaves[name] {
 		return false
@@ -75,7 +75,7 @@ func (t *Tree) unnote(c *Dir) {
 	}
 }
 
-// findSingles finds children that are locks on their own once all children were read, so that the
+// findSingles finds single children that are locks once all children have been read, so that the
 // order of replies does not matter.
 func (t *Tree) findSingles(d *Dir) {
 	if d.unread > 0 || d.awaited > 0 || d.gone {
@@ -103,8 +103,7 @@ func (t *Tree) findSingles(d *Dir) {
 	}
 }
 
-// findPersisted finds persistent children that are locks on their own, only the first if there
-// are several.
+// findPersisted finds single persistent children that are locks, up to a limit.
 func (t *Tree) findPersisted(d *Dir) {
 	found := 0
 	for _, name := range d.names {
@@ -149,8 +148,8 @@ func (t *Tree) makeSingle(c *Dir, what lone) {
 	t.requestData(c)
 }
 
-// free keeps the lock of a deleted lone node as a free one, which the next creator of the node
-// holds. A directory keeps one.
+// free keeps the lock of a deleted lone node as free, until the node is created again. A directory
+// keeps only one.
 func (t *Tree) free(in, c *Dir) {
 	if in.freed != nil && in.freed != c {
 		t.remove(in.freed)

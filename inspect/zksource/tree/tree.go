@@ -18,7 +18,7 @@ type Tree struct {
 	Scanned int
 
 	dirty    []*Dir // whose locks must be built
-	settled  []*Dir // to be searched for nodes that are locks on their own
+	settled  []*Dir // to be searched for single nodes that are locks
 	changes  Changes
 	expiring map[*Dir]time.Time // locks that expire
 }
@@ -34,7 +34,7 @@ func New(cfg Config) *Tree {
 	}
 }
 
-// Next returns the earliest instant at which something is due; zero if nothing is.
+// Next returns the earliest time at which something is due, or zero.
 func (t *Tree) Next() (at time.Time) {
 	sooner := func(due time.Time) {
 		if at.IsZero() || due.Before(at) {
@@ -66,8 +66,8 @@ func (t *Tree) Wake(now time.Time) {
 	}
 }
 
-// Focus sets the paths of the locks on the screen, whose queues are read in full. fresh: one of
-// them is new.
+// Focus sets the paths of the locks on the screen, whose queues are read in full. fresh reports
+// whether one of them is new.
 func (t *Tree) Focus(focus map[string]bool) (fresh bool) {
 	before := t.focus
 	t.focus = focus

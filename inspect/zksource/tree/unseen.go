@@ -10,12 +10,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// hidden explains why the contenders of a directory are unknown; nil if its children can be
-// listed.
+// hidden explains why the contenders of a directory are unknown, or returns nil if its children can
+// be listed.
 func (g *ground) hidden(d *Dir) []inspect.Unseen {
 	switch why := g.blind.refused[d.Path]; d.phase {
 	case shut:
-		if d.count == 0 { // there is nothing in it
+		if d.count == 0 { // it is empty
 			return nil
 		}
 		return g.unseen(reads[why.read].ofLock, d.Path, why)
@@ -33,10 +33,10 @@ func (g *ground) crowd(of []inspect.Aspect, d *Dir) []inspect.Unseen {
 	})
 }
 
-// mostNodes limits the unread nodes that a backend names.
+// mostNodes limits the unread nodes in a report of a backend.
 const mostNodes = 50
 
-// Unseen returns the aspects of the backend that are unknown because of unread nodes outside of locks.
+// Unseen returns what is unknown about the backend because of unread nodes outside of locks.
 func (g *ground) Unseen() []inspect.Unseen {
 	var list []inspect.Unseen
 	for _, kept := range [...]map[string]refusal{g.blind.refused, g.blind.sealed} {
@@ -89,7 +89,7 @@ func (g *ground) standsInLock(p string) bool {
 	return b != nil && b.shown != nil && b.fold == folded
 }
 
-// missingRoots lists the roots that do not exist: most likely mistyped, or not created yet.
+// missingRoots lists the roots that do not exist, most likely mistyped or not created yet.
 func (g *ground) missingRoots() []inspect.Unseen {
 	var list []inspect.Unseen
 	for _, p := range g.cfg.Roots {
@@ -113,10 +113,10 @@ func (g *ground) missingRoots() []inspect.Unseen {
 	return list
 }
 
-// sealedShown limits the nodes with unreadable data that a lock names.
+// sealedShown limits the nodes with unreadable data in a report of a lock.
 const sealedShown = 3
 
-// contendersUnseen returns the aspects of a lock that are unknown because of contenders whose data could not be read.
+// contendersUnseen returns what is unknown about a lock because of unreadable data.
 func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
 	if len(g.blind.refused)+len(g.blind.sealed) == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
 	if why, refused := g.blind.sealed[d.Path]; refused {
 		of := reads[why.read].ofLock
 		if d.phase == leaf {
-			of = reads[readContender].ofLock // it is there, and ephemeral: only what it says is unknown
+			of = reads[readContender].ofLock // it exists and is ephemeral; only its data is unknown
 		}
 		list = append(list, g.unseen(of, d.Path, why)...)
 	}
@@ -147,8 +147,8 @@ func (g *ground) contendersUnseen(d *Dir) []inspect.Unseen {
 	return list
 }
 
-// undecidable explains why the holder is unknown although all children were listed: data that
-// decides it is unreadable. It returns nil if it is readable, or nothing depends on it.
+// undecidable explains why the holder is unknown although all children were listed, because it
+// depends on unreadable data. Otherwise it returns nil.
 func (g *ground) undecidable(d *Dir) []inspect.Unseen {
 	for _, name := range d.names {
 		p := join(d.Path, name)

@@ -27,7 +27,7 @@ func (t *Tree) child(d *Dir, name string) {
 	d.unread++
 	kind := t.firstLook(c)
 	if d.aboveRoot {
-		kind = JobStat // whether it is ephemeral is all that counts
+		kind = JobStat // which shows whether it is ephemeral
 	}
 	t.push(&t.Queue.Walk, Job{Kind: kind, Dir: c})
 }
@@ -39,9 +39,9 @@ func (t *Tree) serversOwn(p string) bool {
 	return p == "/zookeeper/config" || p == "/zookeeper/quota"
 }
 
-// firstLook returns the first read of a directory: its Stat, in case it is too big to list.
-// Without a budget it is listed at once, unless a list has already cost us the connection, or its
-// Stat showed it too big or missing.
+// firstLook returns the first read of a directory. It is the Stat, in case the directory is too big
+// to list. Without a budget it is listed at once, unless it was read before or a connection broke,
+// since a list may have been too big.
 func (w *wants) firstLook(d *Dir) Kind {
 	if w.cfg.Eager && w.server.Lost == 0 && d.phase == unasked {
 		return JobList

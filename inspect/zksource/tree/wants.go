@@ -12,10 +12,10 @@ type wants struct {
 	// Queue holds the wanted reads.
 	Queue Queue
 
-	names    int           // of children, in all directories
+	names    int           // number of children's names in all directories
 	due      map[*Dir]bool // directories that wait for their own budget
 	sweep    sweep
-	walkedAt time.Time // when Poll looked at all directories
+	walkedAt time.Time // when Poll last checked all directories
 }
 
 // Plant starts the walk at the roots.
@@ -77,7 +77,7 @@ func (w *wants) Stop(servers string) {
 	}
 }
 
-// push queues a read of a directory as a whole, unless one is under way.
+// push queues a read of a directory as a whole, unless one is queued or in flight.
 func (w *wants) push(list *[]Job, j Job) {
 	if j.Dir.asked != idle {
 		j.Dir.asked = askAgain
@@ -87,7 +87,7 @@ func (w *wants) push(list *[]Job, j Job) {
 	*list = append(*list, j)
 }
 
-// Wanted reports whether a job's node still exists.
+// Wanted reports whether a job's answer is still needed.
 func (w *wants) Wanted(j Job) bool {
 	return w.dirs[j.Dir.Path] == j.Dir && (j.Kind != JobGet || j.Dir.awaits(j.Name))
 }

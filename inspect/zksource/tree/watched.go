@@ -8,8 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Covers lists the locks whose watch edges are wanted: those on the screen, or all in a single
-// look.
+// Covers lists the locks whose watches to request, those on the screen or, in a single pass, all.
 func (g *ground) Covers() (ids []inspect.ID) {
 	add := func(d *Dir) {
 		if d != nil && d.shown != nil && d.shown.watched {
@@ -33,7 +32,7 @@ type Watches struct {
 	Covers []inspect.ID
 	Asked  time.Time
 	On     map[string][]int64
-	// Hears reports whether the table has all watches of a session that queued up at an instant.
+	// Hears reports whether the table has all watches of a session that queued up at that time.
 	Hears func(session int64, queued time.Time) bool
 }
 
@@ -71,7 +70,7 @@ func (g *ground) WatchTable(w Watches) *inspect.WatchTable {
 	return table
 }
 
-// mayBeUnheard reports whether the table may lack the session of a contender in a directory or one of its parts.
+// mayBeUnheard reports whether the table may lack a contender's session.
 func mayBeUnheard(d *Dir, w Watches) bool {
 	return slices.ContainsFunc(d.places(), func(in *Dir) bool {
 		return in.someUnread() || slices.ContainsFunc(in.nodes, func(n node) bool {
@@ -80,8 +79,8 @@ func mayBeUnheard(d *Dir, w Watches) bool {
 	})
 }
 
-// Recheck lists locks again if a table lacks a watch that should be there: a predecessor that
-// was already gone when the table was read is then distinguished from a watch on the wrong node.
+// Recheck lists locks again if a table lacks an expected watch. That distinguishes a predecessor
+// that was already gone when the table was read from a missing or wrong watch.
 func (w *wants) Recheck(table *inspect.WatchTable, now time.Time) {
 	for _, id := range table.Covers {
 		d := w.dirs[id.Path]
