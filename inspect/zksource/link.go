@@ -62,7 +62,7 @@ const maxReply = 64 << 20
 // more than the event's handling.
 const gather = 2 * time.Millisecond
 
-var errSpent = errors.New("this connection is not made again")
+var errSpent = errors.New("this connection is not resumed")
 
 // linkEvent carries a change of a link's session, a watch's event or an answer to the loop.
 type linkEvent struct {
