@@ -166,7 +166,7 @@ func (r *run) lost(e linkEvent) {
 	}
 }
 
-// nonsenseRest is the wait after an only server sent nonsense.
+// nonsenseRest is the wait after our only server has sent nonsense.
 const nonsenseRest = 10 * time.Second
 
 // forgetLink closes the link and forgets what depended on it.
