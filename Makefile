@@ -27,11 +27,13 @@ INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/ch
 QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
 
+# Compilers and tests collect garbage less often: they take up to 3 GB of memory.
+test test-all: export GOGC := 400
+
 .PHONY: test
 test: ## the tests on servers inside the program: nothing to install
 	@# Without real servers and long tests there is little to run in these three, and much to compile.
-	@# Compilers and tests collect garbage less often: this takes up to 3 GB of memory.
-	@GOGC=400 LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $(SLOWEST) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
+	@LOCKSCOPE_REAL= LOCKSCOPE_LONG= $(GO) test -vet=off $(QUICK) $(SIDE_BY_SIDE) $(SLOWEST) $$($(GO) list ./... | grep -vE '/(soak|campaign|foreign)$$')
 	@echo 'Passed with embedded servers only. "make test-all" adds real servers, long tests and the race detector.'
 
 .PHONY: test-all
