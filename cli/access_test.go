@@ -38,7 +38,7 @@ func homeOf(t *testing.T, user string) map[string]string {
 
 // Everything runs with only the rights that doctor --access prints: viewing with one line, acting
 // with the other.
-func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
+func TestAdvisedRightsSuffice(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	target := "redis://" + server.Addr + "?match=lock:*"
@@ -105,7 +105,7 @@ func TestTheRightsThatAreAdvisedAreEnough(t *testing.T) {
 }
 
 // Redis takes the lines as they are, also those for all keys, next to which it takes no other pattern.
-func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
+func TestRedisAcceptsAdvisedRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	for _, query := range []string{"", "?match=*", "?match=lock:*"} {
@@ -118,7 +118,7 @@ func TestTheRightsThatAreAdvisedAreTaken(t *testing.T) {
 
 // With the rights of the advised lines on a real ensemble, the viewer can see but not act, and
 // the operator can act.
-func TestTheRightsAdvisedForZooKeeperAreEnough(t *testing.T) {
+func TestAdvisedZooKeeperRightsSuffice(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)

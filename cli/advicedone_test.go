@@ -74,7 +74,7 @@ func carryOut(t *testing.T, troubles []trouble) {
 }
 
 // After an operator follows the advice of a finding in ZooKeeper, such as a client's restart, the finding is gone.
-func TestWhatIsAdvisedInZooKeeperHelps(t *testing.T) {
+func TestZooKeeperAdviceClearsFindings(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	other := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -285,7 +285,7 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 
 // A master that refuses writes accepts them again once its disk has room and it has saved, or
 // once it has memory.
-func TestAMasterThatIsAdvisedTakesWritesAgain(t *testing.T) {
+func TestAdviceRestoresRefusedWrites(t *testing.T) {
 	t.Parallel()
 	unsaved, full := newRedisHouse(t, 1), newRedisHouse(t, 1)
 	for _, h := range []*redisHouse{unsaved, full} {
@@ -359,7 +359,7 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 }
 
 // A wrong clock is corrected.
-func TestAClockThatIsSetRightIsNotFound(t *testing.T) {
+func TestCorrectedClockClearsTheFinding(t *testing.T) {
 	t.Parallel()
 	server, clock := servertest.StartRedisWithClock(t)
 	clock.Step(t, time.Minute)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestEveryCommandThatTouchesLocksHasExamples(t *testing.T) {
+func TestLockCommandsHaveExamples(t *testing.T) {
 	a := &app.App{}
 	for _, c := range rootCommand(a).Commands() {
 		if !strings.Contains(c.Use, "LOCK") && !strings.Contains(c.Use, "TARGET") {

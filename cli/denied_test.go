@@ -30,7 +30,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 
 // A directory in which anyone may create nodes, but whose access list only its owner may read,
 // refuses the lock to this account.
-func TestADirectoryWhoseListIsHiddenRefusesTheLock(t *testing.T) {
+func TestHiddenAccessListRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	owner := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)

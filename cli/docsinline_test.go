@@ -21,7 +21,7 @@ var (
 )
 
 // Commands in texts and tables exist, and accept these flags and arguments.
-func TestEveryCommandInATextIsOne(t *testing.T) {
+func TestInlineDocCommandsParse(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	commands := 0

@@ -190,7 +190,7 @@ func (d diagnosis) want(t *testing.T, code int, prefix string, want map[string][
 	}
 }
 
-func TestDoctorNamesWhatIsBrokenOnARealZooKeeper(t *testing.T) {
+func TestDoctorFindsZooKeeperFaults(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	killed := servertest.StartKazoo(t, server.Addr, "/dead/orders", "worker")

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestDoctorNamesWhatIsBrokenOnRealRedisMasters(t *testing.T) {
+func TestDoctorFindsRedisMasterFaults(t *testing.T) {
 	var addrs []string
 	var masters []*redis.Client
 	var servers []*servertest.Redis

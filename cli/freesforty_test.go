@@ -93,7 +93,7 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 // An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang,
 // and leaves the ones in use next to them alone: the same libraries' locks, and the waiters and other
 // holders in the locks that hang.
-func TestWhoFollowsTheAdviceFreesFortyLocks(t *testing.T) {
+func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	t.Parallel()
 	h := hangForty(t)
 	looks := [][]string{h.left(), {h.hung(), "--stuck-after", "1ms"}}

@@ -11,7 +11,7 @@ import (
 
 // A proxy hides a part of the servers. The answer is printed, and the exit code says that it is
 // partial. doctor's findings take precedence.
-func TestAViewThroughAProxyIsPartial(t *testing.T) {
+func TestProxiedViewIsPartial(t *testing.T) {
 	t.Parallel()
 	var addrs []string
 	for _, owner := range []string{"web-1", "web-2"} {

@@ -53,7 +53,7 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 
 // The server enforces what permissions.md says that an account cannot do: commands outside its
 // line, and keys outside its pattern.
-func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
+func TestRedisEnforcesAccountLimits(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	target := "redis://" + server.Addr + "?match=lock:*"
@@ -97,7 +97,7 @@ func TestRedisEnforcesTheLimitsOfTheAccounts(t *testing.T) {
 }
 
 // The Sentinel account can find the master, and nothing else.
-func TestASentinelEnforcesTheLimitsOfTheAccount(t *testing.T) {
+func TestSentinelEnforcesAccountLimits(t *testing.T) {
 	t.Parallel()
 	sentinel, _, _ := servertest.StartRedisSentinel(t)
 	words := strings.Fields(strings.ReplaceAll("ACL SETUSER lockscope reset on >PASSWORD resetchannels +auth +hello +ping +sentinel|get-master-addr-by-name", ">PASSWORD", ">"+marked+"x"))

@@ -10,7 +10,7 @@ import (
 )
 
 // A terminal that cannot redraw is refused, with what to use there.
-func TestADumbTerminalIsToldWhatToUse(t *testing.T) {
+func TestDumbTerminalSuggestsLinearMode(t *testing.T) {
 	t.Parallel()
 	path := must.Have(program())(t)
 	server := servertest.StartEmbeddedRedis(t)

@@ -119,7 +119,7 @@ func withCertificate(c servertest.Certificates) string {
 	return fmt.Sprintf("name=it&ca=%s&cert=%s&key=%s", c.CA, c.Cert, c.Key)
 }
 
-func TestARedisWithAPasswordAndADatabase(t *testing.T) {
+func TestRedisWithPasswordAndDatabase(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
 	server := servertest.StartRedis(t, "--unixsocket", socket)
@@ -130,7 +130,7 @@ func TestARedisWithAPasswordAndADatabase(t *testing.T) {
 	}
 }
 
-func TestMastersWithACertificateAndAnAccount(t *testing.T) {
+func TestMastersWithCertificateAndAccount(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
 	var servers []*servertest.Redis
@@ -174,7 +174,7 @@ func TestAClusterWithCertificatesAndAccounts(t *testing.T) {
 	mode{target: "redis+cluster://" + nodes[1].Addr + "?name=it", lock: "lock:plain", env: env}.check(t)
 }
 
-func TestAZooKeeperWithCertificatesAccessListsAndAChroot(t *testing.T) {
+func TestSecuredZooKeeperWithChroot(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
 	server, secure := servertest.StartZooKeeperTLS(t, c)

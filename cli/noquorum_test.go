@@ -33,7 +33,7 @@ func (d diagnosis) noQuorum() reportedFinding {
 }
 
 // The last member of an ensemble reports itself that it has no quorum.
-func TestAnEnsembleThatLostItsQuorumIsAnAlarm(t *testing.T) {
+func TestLostEnsembleQuorumIsCritical(t *testing.T) {
 	t.Parallel()
 	var addrs []string
 	servers := servertest.StartZooKeeperEnsemble(t, 3)

@@ -32,7 +32,7 @@ func awaitText(t *testing.T, path, text string, times int) string {
 
 // A finding reaches a program and a webhook when it comes and when it is cleared, each once, whatever else
 // hangs or fails.
-func TestWatchTellsAProgramAndAWebhook(t *testing.T) {
+func TestWatchNotifiesProgramAndWebhook(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("COMMAND is written for sh")
 	}

@@ -16,7 +16,7 @@ import (
 
 // A vote that could not be read changes the exit code although its backend is connected; one that was
 // refused is for doctor to tell.
-func TestAVoteThatCouldNotBeLookedAtIsToldByTheExitCode(t *testing.T) {
+func TestUnreadVoteChangesTheExitCode(t *testing.T) {
 	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	vote := func(addr string, up bool) inspect.Vote {

@@ -11,7 +11,7 @@ import (
 )
 
 // A server that accepts and says nothing makes a look take long: on a terminal that is reported, elsewhere it is not.
-func TestLongLookTellsItsProgressOnATerminalOnly(t *testing.T) {
+func TestProgressShowsOnlyOnTerminals(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	silent := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)

@@ -198,7 +198,7 @@ func TestDemoInATerminal(t *testing.T) {
 	}
 }
 
-func TestTwoDemosRunSideBySideAndEndOnASignal(t *testing.T) {
+func TestConcurrentDemosEndOnSignal(t *testing.T) {
 	t.Parallel()
 	a, b := inTerminal(t, 100, 30, "demo", "fair"), inTerminal(t, 100, 30, "demo", "redlock")
 	a.awaitText("zk:/locks/billing")

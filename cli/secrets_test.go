@@ -118,7 +118,7 @@ func (g *guarded) run(t *testing.T, args ...string) outcome {
 
 // Servers with a login each are looked at and acted on with the secrets of one profile, and none of these is
 // seen anywhere.
-func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
+func TestServersReceiveOnlyTheirOwnSecret(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	t.Run("seen", func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestEachServerGetsItsOwnSecretAndNobodyElse(t *testing.T) {
 }
 
 // The same secrets from the environment.
-func TestSecretsOfTheEnvironmentAreSeenNowhere(t *testing.T) {
+func TestEnvironmentSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	for name, value := range map[string]string{
@@ -228,7 +228,7 @@ func (g *guarded) onScreen(t *testing.T, args ...string) string {
 var password = regexp.MustCompile(marked + `\w+`)
 
 // A password that is refused is reported with the server and the user, and not shown.
-func TestARefusedSecretOfATargetNamesServerAndUser(t *testing.T) {
+func TestRefusedSecretNamesServerAndUser(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	right := must.Have(os.ReadFile(g.config))(t)

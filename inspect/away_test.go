@@ -7,7 +7,7 @@ import (
 
 // A client whose connection broke is in no table, but its session lasts. If its entry goes before
 // the session can have expired, the client or an operator deleted it, however many tables lack it.
-func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
+func TestSessionGoneEarlyWasReleased(t *testing.T) {
 	with := map[int64]Session{11: {ID: 11, Timeout: time.Minute, LastContact: now.Add(9 * time.Second)}, 12: {ID: 12}}
 	without := map[int64]Session{12: {ID: 12}}
 	for _, tt := range []struct {
@@ -38,7 +38,7 @@ func TestASessionThatCannotHaveRunOutHasNot(t *testing.T) {
 
 // A session missing from an older table has expired, however new the newest table is. One missing
 // only from the newest may have been closed.
-func TestAnOlderTableShowsThatASessionIsGone(t *testing.T) {
+func TestOlderTableProvesSessionExpiry(t *testing.T) {
 	with, without := map[int64]Session{11: {ID: 11, Timeout: 4 * time.Second, LastContact: now.Add(18 * time.Second)}, 12: {ID: 12}}, map[int64]Session{12: {ID: 12}}
 	for name, tt := range map[string]struct {
 		first map[int64]Session

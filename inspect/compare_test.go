@@ -145,7 +145,7 @@ func TestCompareKeys(t *testing.T) {
 // A holder whose keys the servers deleted has not released the lock, and works on as if it held
 // it. If even these keys would not give it a quorum, it has released it. A key that is gone early
 // may have been renamed.
-func TestWhatAServerDeletesIsNotReleased(t *testing.T) {
+func TestServerDeletionIsNotARelease(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
 		was, is string
@@ -226,7 +226,7 @@ func TestWhatAServerEvicts(t *testing.T) {
 
 // A key not read for a while before its end may have been released, so it is not reported as
 // expired.
-func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
+func TestUnreadKeyIsNotReportedExpired(t *testing.T) {
 	id := ID{"redis", "k"} // it expires in 1 s
 	is := KeyLock(id, ballots("-"), now.Add(time.Second))
 	for name, tt := range map[string]struct {
@@ -249,7 +249,7 @@ func TestAKeyThatNobodyLookedAtHasEnded(t *testing.T) {
 }
 
 // Without pushed changes, an event between two distant readings is not dated.
-func TestAChangeThatNobodyLookedAtForLongHasNoInstant(t *testing.T) {
+func TestChangeBetweenDistantReadsIsUndated(t *testing.T) {
 	id := ID{"redis", "k"}
 	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }
 	for name, tt := range map[string]struct {
@@ -314,7 +314,7 @@ func TestCompareFindings(t *testing.T) {
 }
 
 // Each of several holders releases or loses its own permit; another holder's keys say nothing about it.
-func TestTheEndOfOneOfSeveralHoldersIsItsOwn(t *testing.T) {
+func TestPermitHoldersEndIndependently(t *testing.T) {
 	id := ID{"redis", "k"}
 	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": no key
 		for i, names := range of {

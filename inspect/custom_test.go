@@ -27,7 +27,7 @@ func (u oneUpdate) Run(_ context.Context, emit func(Update)) error {
 
 func (oneUpdate) Focus([]ID) {}
 
-func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
+func TestRecogniseRereadsModesOwnersAndQueue(t *testing.T) {
 	var children []Znode
 	for i, name := range []string{"r-a-1-0000000001", "r-b-2-0000000002", "w-c-3-0000000003", "r-d-4-0000000004"} {
 		children = append(children, Znode{Name: name, Known: true, EphemeralOwner: int64(i + 1)})
@@ -55,7 +55,7 @@ func TestRecogniseReadsModesOwnersAndTheQueueAnew(t *testing.T) {
 	}
 }
 
-func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
+func TestRecogniseKeepsUnmatchedEntries(t *testing.T) {
 	recipes := []recipe.Custom{acme(t)}
 	foreign := directoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
 	if read := ReadBy(foreign, recipes); read.Recipe != "sequential" || read.Confidence != recipe.Possible {
@@ -75,7 +75,7 @@ func TestRecogniseKeepsWhatIsNotOfTheRecipe(t *testing.T) {
 	}
 }
 
-func TestACustomRecipeSpeaksForItsLibrary(t *testing.T) {
+func TestCustomRecipeSetsLibraryTraits(t *testing.T) {
 	c := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true}))(t)
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "w1"}}, time.Now())
 	if read := ReadBy(key, []recipe.Custom{c}); !read.NoTTLByDefault() || !read.OneServer() || key.NoTTLByDefault() || key.OneServer() {

@@ -49,7 +49,7 @@ func TestTheDeadDoNotWait(t *testing.T) {
 }
 
 // A holder is dead if a quorum of masters is certain of it.
-func TestAHolderIsDeadByAQuorum(t *testing.T) {
+func TestQuorumDecidesHolderIsDead(t *testing.T) {
 	for dead, want := range []bool{false, false, true, true} {
 		var votes []Vote
 		for i, addr := range []string{"r1", "r2", "r3"} {
@@ -88,7 +88,7 @@ func TestTheDeadAreInNoDeadlock(t *testing.T) {
 	}
 }
 
-func TestTheDeadAreNeitherOutliersNorOvertaken(t *testing.T) {
+func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {
 	var locks []*Lock
 	for i := range 80 {
 		l := queuedKey("lock:"+string(rune('A'+i)), 0, "w"+string(rune('A'+i)), "hoarder")

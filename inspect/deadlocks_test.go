@@ -88,7 +88,7 @@ func aged(age time.Duration, locks ...*Lock) []*Lock {
 	return locks
 }
 
-func TestALockThatChangesHandsIsInNoDeadlock(t *testing.T) {
+func TestMovingLockIsNotDeadlocked(t *testing.T) {
 	ring := func() []*Lock { return aged(time.Minute, chain("1", "a", "b"), chain("2", "b", "a")) }
 	young := now.Add(-SettleFor / 2)
 	for name, tt := range map[string]struct {
@@ -150,7 +150,7 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 
 // A likely cycle is found and comes first, however many others have sessions that may be several
 // threads.
-func TestALikelyDeadlockIsFoundAmongMany(t *testing.T) {
+func TestLikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
 	for i := range 3 * maxCycles {
 		one, two := fmt.Sprint("m", i), fmt.Sprint("n", i)

@@ -37,7 +37,7 @@ func rulesOf(l *Lock) string {
 	return strings.Join(words, ", ")
 }
 
-func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
+func TestRulesRunAgainOverTime(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(testRules(), 10*time.Second)
 	blind := queueOf(t, "11 12")
@@ -73,7 +73,7 @@ func TestRulesAreAskedAgainAsTimePasses(t *testing.T) {
 
 // The last facts before a backend fell silent do not age until it answers again. A finding from
 // the time in between goes.
-func TestALockOutOfSightDoesNotAge(t *testing.T) {
+func TestUnseenLockDoesNotAge(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(testRules()[:1], 10*time.Second)
 	l := queueOf(t, "11 12")
@@ -95,7 +95,7 @@ func TestALockOutOfSightDoesNotAge(t *testing.T) {
 	expect(t, "up again", rulesOf(a.locks.get(l.ID)), "long")
 }
 
-func TestRulesAreAskedOnceAtTheEndOfOnePass(t *testing.T) {
+func TestRulesRunOnceAfterSinglePass(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
 	src := script{make(chan Update, 3)}
@@ -144,7 +144,7 @@ func TestABeatMissesNoLock(t *testing.T) {
 }
 
 // Many locks are checked one after the other rather than at once, each within a lap.
-func TestABeatLooksAtAShareOfManyLocks(t *testing.T) {
+func TestEachBeatChecksSomeLocks(t *testing.T) {
 	a := applying(t)
 	const locks = 5 * beats * beatShare / 4
 	asked := map[ID]int{}
@@ -197,7 +197,7 @@ func TestTheRulesHaveABudget(t *testing.T) {
 }
 
 // A split vote stays split as long as it lasts, and a rule may wait a moment before it reports it.
-func TestASplitVoteIsLookedAtAgain(t *testing.T) {
+func TestSplitVoteIsCheckedAgain(t *testing.T) {
 	for _, state := range []State{StateSplit, StateMinority} {
 		must.True(t, ages(&Lock{State: state}), state, "is never looked at again")
 	}
@@ -206,7 +206,7 @@ func TestASplitVoteIsLookedAtAgain(t *testing.T) {
 
 // The advice about a deadlock follows the queues, on each of its locks, even if nothing else
 // changes.
-func TestTheAdviceOfADeadlockFollowsTheQueues(t *testing.T) {
+func TestDeadlockAdviceFollowsTheQueues(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {
 		if c.Cycle == nil {

@@ -79,7 +79,7 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 }
 
 // Reading contenders that were only listed before causes no event, and dates no grant.
-func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
+func TestReadingListedContendersCausesNoEvent(t *testing.T) {
 	listed := func(names ...string) (nodes []Znode) {
 		for _, n := range names {
 			nodes = append(nodes, Znode{Name: n})
@@ -113,7 +113,7 @@ func TestReadingWhatWasListedIsNoEvent(t *testing.T) {
 }
 
 // When the backend's clock becomes known or is set, the grants that we saw keep their age.
-func TestGrantsKeepTheirAgeWhenTheClockBecomesKnown(t *testing.T) {
+func TestClockChangesKeepGrantAges(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
@@ -167,7 +167,7 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 
 // A sandbox ends a session at once. Unless we announce it, nothing distinguishes that from a
 // release.
-func TestASessionThatWeEndIsKnown(t *testing.T) {
+func TestAnnouncedSessionEndIsExpiry(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.Expired("zk", 11)
@@ -180,7 +180,7 @@ func TestASessionThatWeEndIsKnown(t *testing.T) {
 }
 
 // A temporary lock is gone once it is free, even if we see that late, and it may come back.
-func TestALockThatNobodyNeedsIsGoneOnceItIsFree(t *testing.T) {
+func TestTemporaryLockLeavesOnceFree(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")
 	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
@@ -253,7 +253,7 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 	must.True(t, !a.holder().HeldSince.IsZero(), "later: granted, and not known when")
 }
 
-func TestAHolderWhoseSessionIsGoneExpired(t *testing.T) {
+func TestHolderWithoutSessionHasExpired(t *testing.T) {
 	silent := Session{ID: 11, Timeout: 10 * time.Second, LastContact: now.Add(20 * time.Second)}
 	recent := silent
 	recent.LastContact = now.Add(29 * time.Second)
@@ -301,7 +301,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 }
 
 // A release is certain only if the session cannot have expired instead.
-func TestAReleaseIsUnsureWhenTheSessionMayHaveRunOut(t *testing.T) {
+func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 	known := *zkUp
 	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
 	disturbed := *zkUp
@@ -383,7 +383,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 
 // A finding that comes and goes with every change of hands is reported once, and its end only when
 // it stays away.
-func TestFindingsThatComeAndGoAreReportedOnce(t *testing.T) {
+func TestFlappingFindingIsReportedOnce(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c *Case) []Finding {
 		if len(c.Lock.Waiters) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-func TestWhatTheConfigurationExpectsOfALock(t *testing.T) {
+func TestConfiguredExpectationsApplyToLocks(t *testing.T) {
 	o := NewObserver(time.Now)
 	o.Expect([]Expectation{
 		{Match: "zk:/app/leader-*", Election: true},

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
+func TestUnobservedEndIsNotARelease(t *testing.T) {
 	for _, skipped := range []bool{true, false} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -28,7 +28,7 @@ func TestWhatEndedWhileNobodyLookedIsNotReportedAsReleased(t *testing.T) {
 
 // After a gap, the masters of a Redlock are read one after the other. Reading one of them does not
 // date the others' answers.
-func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T) {
+func TestEndInGapIgnoresReadOrder(t *testing.T) {
 	id := ID{"five", "k"}
 	key := func(values string, read ...int) *Lock {
 		votes := ballots(values)
@@ -51,7 +51,7 @@ func TestWhatEndedInAGapIsReportedAsEndedWhicheverMasterIsReadFirst(t *testing.T
 	}
 }
 
-func TestALockIsAsOldAsItsBackendWasHeardOf(t *testing.T) {
+func TestLockAgeFollowsBackendContact(t *testing.T) {
 	read, heard := now.Add(-time.Hour), now.Add(-time.Minute)
 	for name, c := range map[string]struct {
 		lock Lock
@@ -139,7 +139,7 @@ func TestGapsAreReported(t *testing.T) {
 }
 
 // A grant between two readings that are far apart is not dated.
-func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
+func TestGrantBetweenDistantReadsIsUndated(t *testing.T) {
 	for _, unseen := range []time.Duration{time.Second, 20 * time.Second} {
 		for name, before := range map[string]string{"a key that was free": "-", "a new key": ""} {
 			id := ID{"redis", "k"}
@@ -161,7 +161,7 @@ func TestAGrantThatNobodyLookedAtForLongIsNotDated(t *testing.T) {
 }
 
 // A second gap, before we read what changed in the first, does not make those changes any younger.
-func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
+func TestSecondGapDoesNotRedateChanges(t *testing.T) {
 	up := *zkUp
 	gap := func(from, until int) Update {
 		return Update{Gap: &Gap{Backend: "zk", From: now.Add(time.Duration(from) * time.Second), Until: now.Add(time.Duration(until) * time.Second)}}
@@ -205,7 +205,7 @@ func TestAGapSoonAfterAnotherDoesNotDateWhatHappenedInTheFirst(t *testing.T) {
 }
 
 // A lock in a place not watched before may have been there all the time.
-func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
+func TestNewlyWatchedLockIsNotNew(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}})
 	a.reports(t)
@@ -223,7 +223,7 @@ func TestALockWhereNobodyHadLookedIsNotNew(t *testing.T) {
 // A session that was not taken up again after its server was gone runs out when that has served for its
 // timeout: long after all locks were read again. It was not seen whether it did, or its client came back and
 // released.
-func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
+func TestUnheardSessionEndIsNoRelease(t *testing.T) {
 	down := *zkUp
 	down.State, down.HeardAt = Down, now.Add(time.Second)
 	heard := func(second int) map[int64]Session {
@@ -262,7 +262,7 @@ func TestAnEndOfWhomNobodyHeardSinceAGapIsNoRelease(t *testing.T) {
 }
 
 // A restarted server has forgotten its connections, even if neither clock nor sessions are known.
-func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
+func TestEndAfterRestartIsNoRelease(t *testing.T) {
 	restarted := *zkUp
 	restarted.DisturbedAt = now.Add(5 * time.Second)
 	for at, want := range map[int]string{30: "ended 11", 120: "released 11"} {
@@ -284,7 +284,7 @@ func TestAnEndAfterARestartOfWhomNothingIsKnownIsNoRelease(t *testing.T) {
 
 // What a former leader dated, or this one before its clock was set, is not when a client was heard of by the
 // leader's clock of now.
-func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
+func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 	const from = 5
 	seen := now.Add(-time.Minute)
 	p := &backendState{state: &Backend{Clock: LeaderClock{Known: true, From: from}}}
@@ -301,7 +301,7 @@ func TestAClientIsNotHeardOfByAFormerLeadersClock(t *testing.T) {
 }
 
 // The read that the gap cut off failed, too: it does not date earlier unseen facts either.
-func TestAReadThatFailedAfterAGapDatesNothing(t *testing.T) {
+func TestFailedReadAfterGapDatesNothing(t *testing.T) {
 	a := applying(t)
 	key := func(word string, second int) *Lock {
 		votes := ballots(word)

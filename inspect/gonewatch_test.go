@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAWatchOnANodeThatIsGoneIsNamed(t *testing.T) {
+func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
 	l := queueOf(t, "11 12 13")
 	waiter, other := &l.Waiters[0], &l.Waiters[1]
 	const left = "_c_0123456789abcdef0123456789abcdef-lock-0000000007"
@@ -37,7 +37,7 @@ func TestAWatchOnANodeThatIsGoneIsNamed(t *testing.T) {
 
 // Comparing a lock with a table of all watches costs only the lock's own watches. 5,000 locks with
 // four watches each took 8 s when each was compared with all 20,000.
-func TestAWatchTableIsHeldAgainstOneLockOfMany(t *testing.T) {
+func TestWatchComparisonReadsOnlyOwnWatches(t *testing.T) {
 	const some, many = 20, 5000
 	tableOf := func(locks int) *WatchTable {
 		table := &WatchTable{Backend: "zk", ReadAt: now, Sessions: make(map[string][]int64, 4*locks)}

@@ -165,7 +165,7 @@ func TestIdentityIsNeverGuessed(t *testing.T) {
 	}
 }
 
-func TestCulpritAndOtherLocksOfAnOwner(t *testing.T) {
+func TestCulpritAndOwnersOtherLocks(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "c", "b"), chain("4", "a")}
 	s := NewSnapshot(now, nil, locks)
 	e, ok := s.Culprit(s.Lock(ID{"zk", "/1"}))
@@ -206,7 +206,7 @@ func TestCulpritsAreThreads(t *testing.T) {
 
 // The observer finds a deadlock once it has lasted for a second, passes it to the rules, and sees
 // it end. A lock that keeps changing hands is in none.
-func TestAnObserverFindsADeadlockThatStands(t *testing.T) {
+func TestObserverFindsLastingDeadlocks(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(time.Now, src)
 	o.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {

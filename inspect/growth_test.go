@@ -11,7 +11,7 @@ import (
 )
 
 // A lock may go while its watch table is read.
-func TestATableOfALockThatIsGoneIsNotKept(t *testing.T) {
+func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 	a := applying(t)
 	there := queueOf(t, "11 12")
 	a.send(0, Update{Put: []*Lock{there}, Backend: zkUp})
@@ -45,7 +45,7 @@ func TestWhatWeEndedIsForgotten(t *testing.T) {
 
 // Locks that come and go under new names leave little more than the name. The budget includes
 // that.
-func TestNamesOfThePastAreInTheBudget(t *testing.T) {
+func TestBudgetIncludesPastNames(t *testing.T) {
 	const budget = 1 << 20
 	name := strings.Repeat("x", 2000)
 	p := NewPast(0, time.Second, budget)
@@ -69,7 +69,7 @@ func TestNamesOfThePastAreInTheBudget(t *testing.T) {
 }
 
 // Servers come under ever new addresses, and only some of those that are gone are remembered.
-func TestRunsOfServersThatAreGoneAreForgotten(t *testing.T) {
+func TestGoneServersAreEventuallyForgotten(t *testing.T) {
 	var k cluster
 	for i := range 10_000 {
 		k.changed(redisAt(fmt.Sprintf("10.0.%d.%d:6379", i/250, i%250), "one"), now)

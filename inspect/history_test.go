@@ -49,7 +49,7 @@ func TestHistoryOfAQueue(t *testing.T) {
 	}
 }
 
-func TestHistoryKeepsNothingThatWasNotSeen(t *testing.T) {
+func TestHistoryOmitsUnseenEvents(t *testing.T) {
 	a := applying(t)
 	down := *zkUp
 	down.State = Down
@@ -121,7 +121,7 @@ func expectOvertaken(t *testing.T, h *History, want map[Untrusted]int) {
 	must.Equal(t, cmp.Diff(want, h.Overtaken), "")
 }
 
-func TestRenewalsShowInTheTimesToLive(t *testing.T) {
+func TestRenewalsAreDerivedFromExpiries(t *testing.T) {
 	a := applying(t)
 	key := func(holder string, second, ttl int) *Lock {
 		v := ballots(holder)
@@ -142,7 +142,7 @@ func TestRenewalsShowInTheTimesToLive(t *testing.T) {
 
 // Five masters that are renewed, or read, one after the other extend the quorum's TTL several
 // times in a moment.
-func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
+func TestRenewalAcrossMastersCountsOnce(t *testing.T) {
 	a := applying(t)
 	const ttl = 6 * time.Second
 	ends := []time.Duration{ttl, ttl, ttl, ttl, ttl}
@@ -175,7 +175,7 @@ func TestARenewalOfSeveralMastersIsOne(t *testing.T) {
 
 // A slow reading is off by its duration. That is not a renewal, and a real renewal is dated by its
 // key.
-func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
+func TestSlowReadsAreNotRenewals(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
 	for _, read := range []struct{ at, until time.Duration }{
@@ -196,7 +196,7 @@ func TestReadingsThatAreLateMakeNoRhythm(t *testing.T) {
 
 // If the few intervals differ, the longer counts as the usual one: a client that renews twice in a
 // row has not stopped after that.
-func TestTheUsualIntervalIsNotTheShortest(t *testing.T) {
+func TestUsualIntervalPrefersTheLonger(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
 	for _, second := range []int{0, 2, 4, 5} {
@@ -232,7 +232,7 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 
 // The longest time to live is that of the first look also where a key is read repeatedly and nothing
 // happens to it: a split vote that is taken for a fresh one each time is never reported.
-func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
+func TestLongestTTLSurvivesRereads(t *testing.T) {
 	a := applying(t)
 	votes := ballots("x y z")
 	for i := range votes {
@@ -248,7 +248,7 @@ func TestTheLongestTimeToLiveIsNotTheNewest(t *testing.T) {
 }
 
 // A master that comes and goes changes the time that a quorum lasts, but that is not a renewal.
-func TestAMasterThatComesAndGoesRenewsNothing(t *testing.T) {
+func TestFlappingMasterIsNoRenewal(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
 	for second := range 12 {

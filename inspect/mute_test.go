@@ -9,7 +9,7 @@ import (
 
 // A muted finding stays, marked, until the mute ends. Other findings and other locks are not
 // affected.
-func TestAFindingIsMutedUntilItsEnd(t *testing.T) {
+func TestMuteLastsUntilItsEnd(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	o := NewObserver(func() time.Time { return now })
 	l := ID{"zk", "/l"}

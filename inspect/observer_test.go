@@ -62,7 +62,7 @@ func lockOf(t *testing.T, nodes ...Znode) *Lock {
 	return l
 }
 
-func TestObserverTellsWhenAWaiterWasGranted(t *testing.T) {
+func TestObserverDatesGrants(t *testing.T) {
 	send, next := watched(t)
 	a, b := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11)
 	send(Update{Put: []*Lock{lockOf(t, a, b)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
@@ -143,7 +143,7 @@ func TestATableOfWatchesGrowsOld(t *testing.T) {
 }
 
 // Grants hidden by the servers' silence are not reported as new.
-func TestObserverKnowsWhatItDidNotSee(t *testing.T) {
+func TestGrantsDuringSilenceAreNotNew(t *testing.T) {
 	send, next := watched(t)
 	id := ID{"redis", "k"}
 	at := func(votes string, seconds int) Update {
@@ -167,7 +167,7 @@ func TestObserverKnowsWhatItDidNotSee(t *testing.T) {
 	}
 }
 
-func TestOneShotRunEndsWithEverythingInTheSnapshot(t *testing.T) {
+func TestOneShotSnapshotIsComplete(t *testing.T) {
 	s := script{make(chan Update, 2)}
 	s.updates <- Update{Backend: &Backend{Name: "zk"}}
 	s.updates <- Update{Put: []*Lock{lockOf(t, node(guid+"__lock__0000000000", 10))}}

@@ -26,7 +26,7 @@ func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
 }
 
 // A source's panic becomes an error with the stack, so that the screen can restore the terminal.
-func TestPanicOfASourceIsAnError(t *testing.T) {
+func TestSourcePanicBecomesAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := inspect.NewObserver(time.Now, panicking{}, patient{}).Run(ctx)

@@ -85,7 +85,7 @@ func TestAStepEndsAsItDid(t *testing.T) {
 
 // A lock that changes all the time displaces nothing of a quiet one, and the past stays within its
 // budget.
-func TestANoisyLockPushesOutNoQuietOne(t *testing.T) {
+func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
 	quiet := curatorLock(2, 0).ID

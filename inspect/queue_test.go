@@ -94,7 +94,7 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 	}
 }
 
-func TestADirectoryOfLoneSequentialNodesIsARegistry(t *testing.T) {
+func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
 	id := ID{"zk", "/services"}
 	read := func(at time.Duration) *Lock {
 		return directoryLock(id, []Znode{node("s-0000000000", 1), node("s-0000000001", 2), node("s-0000000002", 3)}, now.Add(at))

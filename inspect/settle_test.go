@@ -63,7 +63,7 @@ func (a *applied) findings(t *testing.T) (list []Event) {
 
 // What one look may catch halfway is reported once a second look, SettleFor later, has seen the
 // same.
-func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
+func TestTransientFindingNeedsSecondLook(t *testing.T) {
 	var l looks
 	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}
 	down.State = Down
@@ -110,7 +110,7 @@ func TestWhatMayPassIsReportedWhenItHasStood(t *testing.T) {
 }
 
 // A backend that is read once has no second look: its reader looks twice (see Lasting).
-func TestWhatMayPassIsReportedAtOnceByOneLook(t *testing.T) {
+func TestSingleLookReportsTransientFindings(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
 	evidence, read := "x", 0.0
@@ -145,7 +145,7 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatLastsIsFoundByTwoLooks(t *testing.T) {
+func TestTwoLooksKeepOnlyLastingFindings(t *testing.T) {
 	look := func(fs ...Finding) *Snapshot {
 		l := queueOf(t, "11 12")
 		l.Findings = fs

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
+func TestTableKeepsOrderAndOldVersions(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var tb table
 	model := map[ID]*Lock{}
@@ -47,7 +47,7 @@ func TestTableKeepsLocksSortedAndOldVersionsUntouched(t *testing.T) {
 
 // A session is dated by the server that its client is connected to, whose clock may differ from
 // the leader's.
-func TestASessionIsAsOldAsItsServerSays(t *testing.T) {
+func TestSessionAgeUsesItsServersClock(t *testing.T) {
 	b := &Backend{
 		Name: "zk", Kind: ZooKeeper, Clock: LeaderClock{From: 1, Known: true, Offset: time.Hour},
 		Servers: []Server{{Addr: "a", ClockKnown: true, ClockOffset: time.Minute}, {Addr: "b"}},

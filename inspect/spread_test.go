@@ -47,7 +47,7 @@ func keyAt(name, votes string, second float64) *Lock {
 
 // A backend whose locks are each on one master is reported once all of it was read and this has
 // lasted, and no longer than that.
-func TestSpreadIsCountedAsLocksComeAndGo(t *testing.T) {
+func TestSpreadFollowsLockChanges(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)
 	up := &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePush}
@@ -115,7 +115,7 @@ func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 }
 
 // Nine of ten locks on one server each are not leftovers of failed attempts; one among healthy locks is.
-func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
+func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 	for _, tt := range []struct {
 		votes   map[string]int // how many locks have these votes
 		suspect bool
@@ -146,7 +146,7 @@ func TestMostLocksOnOneServerAreSuspect(t *testing.T) {
 
 // Plain ephemeral sequential nodes are a queue where their owners watch those before them: then they are
 // worth an alarm. Members of a registry watch none, or all.
-func TestWatchesTellAQueueFromARegistry(t *testing.T) {
+func TestWatchesDistinguishQueueFromRegistry(t *testing.T) {
 	for name, tt := range map[string]struct {
 		watches map[string][]int64 // the number of a node, and who watches it
 		want    recipe.Confidence

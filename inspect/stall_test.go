@@ -10,7 +10,7 @@ import (
 
 // Facts that a source read before this process was paused are dated then, although they are
 // applied after the pause. Later events count as unseen.
-func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
+func TestReadsBeforeStallKeepTheirDate(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.reports(t)
@@ -38,7 +38,7 @@ func TestWhatWasKnownBeforeAStallIsDatedThen(t *testing.T) {
 }
 
 // A backend that fell silent was last seen when we last heard from it, not when we noticed.
-func TestNobodyLookedSinceABackendWasLastHeard(t *testing.T) {
+func TestSilenceStartsAtLastContact(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	down := *zkUp
@@ -55,7 +55,7 @@ func TestNobodyLookedSinceABackendWasLastHeard(t *testing.T) {
 	}
 }
 
-func TestAnObserverThatStoodStillWaitsForItsSources(t *testing.T) {
+func TestResumedObserverWaitsForSources(t *testing.T) {
 	var p pulse
 	for _, step := range []struct {
 		at     time.Duration

@@ -68,12 +68,12 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestValidityIsTheQuorumthLongestTTLWithoutDrift(t *testing.T) {
+func TestValidityUsesQuorumExpiryMinusDrift(t *testing.T) {
 	l := KeyLock(ID{"redis", "k"}, ballots("x x x x -"), now) // TTLs 1, 2, 3, 4 s: three masters last 2 s
 	must.Equal(t, l.ValidUntil.Sub(now), 2*time.Second-20*time.Millisecond-2*time.Millisecond, "valid for")
 }
 
-func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
+func TestQuorumWithoutExpiryNeverExpires(t *testing.T) {
 	votes := ballots("x x x")
 	votes[0].NoExpiry, votes[0].ExpiresAt = true, time.Time{}
 	l := KeyLock(ID{"redis", "k"}, votes, now)
@@ -89,7 +89,7 @@ func TestNoExpiryOnAQuorumNeverRunsOut(t *testing.T) {
 
 // A semaphore's permits do not compete: two clients whose attempts failed halfway do not split a
 // quorum.
-func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
+func TestPermitsWithoutQuorumAreNoSplit(t *testing.T) {
 	semaphore := func(members ...string) Vote {
 		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}
 		for _, m := range members {
@@ -114,7 +114,7 @@ func TestPermitsThatHaveNoQuorumAreNoSplit(t *testing.T) {
 
 // The queue of a mutex may be read before its first waiter was granted, and the key after that. No
 // client waits for what it holds. A reader may wait to become a writer.
-func TestWhoHoldsAMutexDoesNotWaitForIt(t *testing.T) {
+func TestMutexHolderIsNotAWaiter(t *testing.T) {
 	for _, tt := range []struct {
 		kind    string
 		masters int

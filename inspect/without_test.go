@@ -30,7 +30,7 @@ func TestWhatAnOwnerHasElsewhere(t *testing.T) {
 	}
 }
 
-func TestADeadlockEndsWithTheRightRelease(t *testing.T) {
+func TestRightReleaseEndsDeadlock(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		locks     map[string]string

@@ -2,7 +2,7 @@ package inspect
 
 import "testing"
 
-func TestWhoIsTheBestThatIsKnown(t *testing.T) {
+func TestBestKnownNameIsShown(t *testing.T) {
 	c := Contender{Name: "value"}
 	for _, step := range []struct {
 		learn func(*Owner)

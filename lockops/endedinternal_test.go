@@ -13,10 +13,10 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestNothingIsGrantedOnceTheWaitHasEnded: a turn that has come, but is not granted yet, is given up when the
+// A turn that has come, but is not granted yet, is given up when the
 // context has ended or the session is being closed, whichever of them a select would have noticed first. No
 // key is left of it.
-func TestNothingIsGrantedOnceTheWaitHasEnded(t *testing.T) {
+func TestEndedWaitIsNeverGranted(t *testing.T) {
 	t.Parallel()
 	for kind, turn := range map[string]func(*testing.T) readyTurn{
 		"zookeeper": zkTurn, "redis": redisTurn("mutex"), "redis-fair": redisTurn("fair"), "redlock": redlockTurn,
@@ -130,8 +130,8 @@ func TestAnEndedWaitAsksForNothing(t *testing.T) {
 	}
 }
 
-// TestAnEndedWaitGetsNoReadInsideOfAWrite that was only waiting for another to take it.
-func TestAnEndedWaitGetsNoReadInsideOfAWrite(t *testing.T) {
+// The wait was for another read inside the same write.
+func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	t.Parallel()
 	q := newZKQueue(leasedSession(t), "/lock", nil, true)
 	h := must.Have(q.acquire(t.Context(), recipe.Exclusive))(t)

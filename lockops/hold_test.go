@@ -106,8 +106,7 @@ func TestCheckFindsWhatCannotWork(t *testing.T) {
 	}
 }
 
-// TestOptionsThatAKindCannotKeepAreErrors instead of being ignored.
-func TestOptionsThatAKindCannotKeepAreErrors(t *testing.T) {
+func TestUnsupportedOptionsAreErrors(t *testing.T) {
 	t.Parallel()
 	zkOnly := map[string]lockops.Option{"WithRecipe": lockops.WithRecipe("curator"), "WithPrefix": lockops.WithPrefix("n-")}
 	redisOnly := map[string]lockops.Option{
@@ -160,8 +159,8 @@ func TestWithEndsWithEither(t *testing.T) {
 	})
 }
 
-// TestDoHoldsTheLockWhileItRuns, gives it back whatever happens inside, and returns a loss.
-func TestDoHoldsTheLockWhileItRuns(t *testing.T) {
+// Do also releases the lock whatever happens inside, and returns a loss.
+func TestDoHoldsLockWhileRunning(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l, inside := lock(), errors.New("inside")

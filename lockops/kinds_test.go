@@ -12,7 +12,7 @@ import (
 )
 
 // Each kind in the list can be held, sees what that cost, and cannot have it on other servers.
-func TestEveryKindOfLockCanBeHeld(t *testing.T) {
+func TestEveryKindCanBeHeld(t *testing.T) {
 	t.Parallel()
 	zookeeper := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
 	one := redisSession(t, servertest.StartEmbeddedRedis(t))
@@ -41,7 +41,7 @@ func TestEveryKindOfLockCanBeHeld(t *testing.T) {
 }
 
 // OnAsked gives the order of arrival by the master's clock, even where the lock was granted in another order.
-func TestOnAskedTellsTheOrderOfArrival(t *testing.T) {
+func TestOnAskedReportsArrivalOrder(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)

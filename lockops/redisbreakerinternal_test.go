@@ -103,8 +103,8 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 	}
 }
 
-// TestAMasterThatWasPassedOverIsFreed, when it has been asked for its vote after all, by a renewal.
-func TestAMasterThatWasPassedOverIsFreed(t *testing.T) {
+// A renewal had asked the skipped master for its vote after all.
+func TestSkippedMasterIsReleased(t *testing.T) {
 	t.Parallel()
 	var options []*redis.UniversalOptions
 	var clients []*redis.Client

@@ -260,8 +260,8 @@ func (f *farCase) handsOver(h *lockops.Hold) {
 	}
 }
 
-// TestSlowLinksToSentinelsClustersAndTLS: a lock is taken, kept and given back, also behind a lost connection.
-func TestSlowLinksToSentinelsClustersAndTLS(t *testing.T) {
+// A lock is taken, kept and given back, also behind a lost connection.
+func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 	t.Parallel()
 	const trip, connect = 80 * time.Millisecond, 150 * time.Millisecond
 	certificates := servertest.NewCertificates(t)

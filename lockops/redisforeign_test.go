@@ -33,7 +33,7 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 
 // What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as
 // anybody knows, and the other is asked for again.
-func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
+func TestUnexpectedReplyIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
@@ -73,7 +73,7 @@ func TestAReplyThatNoScriptGivesIsNoSuccess(t *testing.T) {
 }
 
 // Such a reply does not mean that a lock was not taken, either: a possible key is removed.
-func TestAReplyThatNoScriptGivesIsNoRefusal(t *testing.T) {
+func TestUnexpectedReplyIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])

@@ -242,9 +242,9 @@ func electionOf(votes string) *election {
 	return e
 }
 
-// TestPollsEndWithTheTTL: a waiter looks as soon as the holder's TTL ends, and otherwise less and
+// A waiter looks as soon as the holder's TTL ends, and otherwise less and
 // less often.
-func TestPollsEndWithTheTTL(t *testing.T) {
+func TestPollsEndWithTTL(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		if got := pollAfter(3*time.Millisecond, 5); got != 4*time.Millisecond {
@@ -278,9 +278,9 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	}
 }
 
-// TestWhatComesDuringARenewalIsNotLost: it may have been answered before the lock was taken away, or before a
+// It may have been answered before the lock was taken away, or before a
 // suspension that has brought the deadline nearer.
-func TestWhatComesDuringARenewalIsNotLost(t *testing.T) {
+func TestSignalDuringRenewalRenewsAgain(t *testing.T) {
 	t.Parallel()
 	for name, come := range map[string]func(*RedisSession, *lease){
 		"a message":    func(s *RedisSession, _ *lease) { s.look("lock") },
@@ -388,7 +388,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 }
 
 // A caller that gives up during a poll knows from the previous answer that another client has the lock.
-func TestAnAttemptThatEndsKnowsOfTheHolder(t *testing.T) {
+func TestCanceledAttemptReportsHolder(t *testing.T) {
 	t.Parallel()
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}}))(t)
 	defer s.Close()

@@ -98,9 +98,9 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	must.Succeed(t, servertest.Signal(p.cmd.Process, s))
 }
 
-// TestL6_PausedHolderHearsOfItWhenItGoesOn: a holder paused beyond its TTL loses its hold as soon
+// A holder paused beyond its TTL loses its hold as soon
 // as it continues, and its late release does not harm the next holder.
-func TestL6_PausedHolderHearsOfItWhenItGoesOn(t *testing.T) {
+func TestL6_ResumedHolderLearnsOfLoss(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, kind := range []string{"mutex", "fair", "redlock"} {

@@ -12,7 +12,7 @@ import (
 )
 
 // A connection that is closed between two requests costs no lock.
-func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
+func TestIdleDisconnectCostsNoLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}))(t)
@@ -33,7 +33,7 @@ func TestAConnectionClosedBehindAnAnswerCostsNoLock(t *testing.T) {
 
 // A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however
 // long the TTL is.
-func TestARenewalWithoutAnAnswerIsRepeatedSoon(t *testing.T) {
+func TestUnansweredRenewalIsRetriedSoon(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})

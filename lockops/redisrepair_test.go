@@ -81,8 +81,8 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TestTryAcquireEndsOnAHungServer: without a deadline of the caller's, too.
-func TestTryAcquireEndsOnAHungServer(t *testing.T) {
+// Without a deadline of the caller's, too.
+func TestTryAcquireEndsOnHungServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
@@ -231,9 +231,9 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	}
 }
 
-// TestFencingTokensGrowThoughTheirKeyExpires: the key next to the lock goes after a day, the order stays, also
+// The key next to the lock goes after a day, the order stays, also
 // when it went at once.
-func TestFencingTokensGrowThoughTheirKeyExpires(t *testing.T) {
+func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
@@ -294,9 +294,9 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	}
 }
 
-// TestTimedOutInAnElectionSaysHeld: the time ends while masters that hang are asked again; that the lock was
+// The time ends while masters that hang are asked again; that the lock was
 // held is known.
-func TestTimedOutInAnElectionSaysHeld(t *testing.T) {
+func TestElectionTimeoutReportsHeld(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))

@@ -134,9 +134,9 @@ func TestR10_EvictionIsReported(t *testing.T) {
 
 const holderEnv = "LOCKOPS_TEST_HOLDER"
 
-// TestAnswerAfterTheTTLIsNoLock: an answer that took longer than the TTL may be of a lock that another client
+// An answer that took longer than the TTL may be of a lock that another client
 // has by now.
-func TestAnswerAfterTheTTLIsNoLock(t *testing.T) {
+func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	w := servertest.StartWire(t, m.Addr)

@@ -34,10 +34,10 @@ var sleptKinds = []struct {
 	}},
 }
 
-// TestASuspendedMachineHoldsNoLongerThanItsTTL: its own clock stopped, those of the servers did not. The
+// Its own clock stopped, those of the servers did not. The
 // hold ends soon after the machine has woken, though its timers stopped as well; what is taken afterwards
 // is not shortened.
-func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
+func TestSuspensionDoesNotExtendHold(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
 		for name, opts := range map[string][]Option{"renewed": nil, "not renewed": {WithoutRenewal()}} {
@@ -79,9 +79,9 @@ func TestASuspendedMachineHoldsNoLongerThanItsTTL(t *testing.T) {
 	}
 }
 
-// TestAReleaseOfWhatHasRunOutSaysSo: the work goes on as soon as the machine has woken, and may be done
+// The work goes on as soon as the machine has woken, and may be done
 // before anybody has looked whether it was suspended.
-func TestAReleaseOfWhatHasRunOutSaysSo(t *testing.T) {
+func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -123,9 +123,9 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	}
 }
 
-// TestAnExtensionBehindASuspensionComesTooLate: the machine slept for longer than the TTL while the answer
+// The machine slept for longer than the TTL while the answer
 // was on its way.
-func TestAnExtensionBehindASuspensionComesTooLate(t *testing.T) {
+func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()

@@ -61,9 +61,9 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 	speaker.Wait()
 }
 
-// TestALockIsHeardOfBehindItsPruning: a listener that comes just before its channel is pruned gets
+// A listener that comes just before its channel is pruned gets
 // the messages.
-func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
+func TestListenerDuringPruneGetsMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)
 	w := s.masters[0].subscriber
@@ -79,8 +79,8 @@ func TestALockIsHeardOfBehindItsPruning(t *testing.T) {
 	must.Become(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
 }
 
-// TestASubscriptionIsNewsOnEachConnection: messages to the one before may have been missed.
-func TestASubscriptionIsNewsOnEachConnection(t *testing.T) {
+// Messages to the one before may have been missed.
+func TestResubscribingWakesWaiters(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)
 	m := s.masters[0]

@@ -41,9 +41,9 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAReleaseThatWasNotSentDeletedNothing: what is gone behind it was lost, unless an earlier one was sent
+// What is gone behind it was lost, unless an earlier one was sent
 // and may have done it.
-func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
+func TestUnsentReleaseReportsLoss(t *testing.T) {
 	t.Parallel()
 	lost := context.DeadlineExceeded
 	for name, tt := range map[string]struct {
@@ -77,9 +77,9 @@ func TestAReleaseThatWasNotSentDeletedNothing(t *testing.T) {
 	}
 }
 
-// TestAReleaseThatCameTooLateToTheServerIsNoLoss: the key that is gone once its TTL is over may have been
+// The key that is gone once its TTL is over may have been
 // ours until then.
-func TestAReleaseThatCameTooLateToTheServerIsNoLoss(t *testing.T) {
+func TestLateReleaseIsNoLoss(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()
@@ -123,9 +123,9 @@ func TestWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// TestWhatComesLateIsRemovedAlsoBehindALoss: a request of the acquisition that had no answer may be executed
+// A request of the acquisition that had no answer may be executed
 // when the key is gone.
-func TestWhatComesLateIsRemovedAlsoBehindALoss(t *testing.T) {
+func TestLateKeyIsRemovedAfterLoss(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
 	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
@@ -171,9 +171,9 @@ func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAProxysOwnErrorMayBeBeforeTheSET: what it has sent on may take the lock behind the clean-up, which goes
+// What it has sent on may take the lock behind the clean-up, which goes
 // on until that cannot be.
-func TestAProxysOwnErrorMayBeBeforeTheSET(t *testing.T) {
+func TestCleanupOutlastsProxyErrors(t *testing.T) {
 	t.Parallel()
 	late := WithMasterLimit(8 * time.Second) // a busy machine's late request is not refused as late
 	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure"} {

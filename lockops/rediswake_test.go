@@ -51,10 +51,10 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 	}
 }
 
-// TestAnUnansweredRequestIsTakenBackLater: the key was set, the answer was lost, and the request that is to
+// The key was set, the answer was lost, and the request that is to
 // take it back does not get through: that is tried again, though no client waits for it any more, and when its
 // session is closed.
-func TestAnUnansweredRequestIsTakenBackLater(t *testing.T) {
+func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)

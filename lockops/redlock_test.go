@@ -178,9 +178,9 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 	})
 }
 
-// TestL9_AVoteThatIsMadeUpForDoesNotCountYet: another client may have had the key in between, so
+// Another client may have had the key in between, so
 // such a vote does not count for the extension's majority.
-func TestL9_AVoteThatIsMadeUpForDoesNotCountYet(t *testing.T) {
+func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)

@@ -31,8 +31,8 @@ func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote, though it said who it is just before it was restarted.
-func TestL1_RestartedMasterOfAnAdoptedClientDoesNotVote(t *testing.T) {
+// It had identified itself just before the restart.
+func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}

@@ -52,8 +52,8 @@ func TestEveryRuleHasATest(t *testing.T) {
 	}
 }
 
-// TestThePageNamesTestsThatAreThere: each promise of docs/locks.md names the test that shows it.
-func TestThePageNamesTestsThatAreThere(t *testing.T) {
+// Each promise of docs/locks.md names the test that shows it.
+func TestDocsNameExistingTests(t *testing.T) {
 	t.Parallel()
 	names, named := tests(t), 0
 	for _, m := range testNamed.FindAllStringSubmatch(read(t, "../docs/locks.md"), -1) {

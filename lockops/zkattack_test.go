@@ -171,8 +171,8 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 	p.cut()
 }
 
-// TestExtendReturnsWhenTheHoldIsLost, even if no server answers and its context continues.
-func TestExtendReturnsWhenTheHoldIsLost(t *testing.T) {
+// It returns even if no server answers and its context continues.
+func TestExtendReturnsOnLoss(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})
 	p := startProxy(t, server.Addr)

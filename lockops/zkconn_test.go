@@ -9,7 +9,7 @@ import (
 
 // A request that could not be written, or not wholly, is asked for again, and a node whose removal could not
 // be is not left there.
-func TestARequestThatCannotBeWrittenIsLostInTransit(t *testing.T) {
+func TestUnwrittenRequestCountsAsLost(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
 	theirs.Close()

@@ -85,9 +85,9 @@ var zkKinds = []struct {
 	}},
 }
 
-// TestZ14_ADirectoryIsDeletedWithItsQueue: all who wait queue again in a directory made again, and each comes
+// All who wait queue again in a directory made again, and each comes
 // to its turn.
-func TestZ14_ADirectoryIsDeletedWithItsQueue(t *testing.T) {
+func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)
@@ -126,8 +126,8 @@ func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockop
 	return on(s, path)()
 }
 
-// TestZ14_ADirectoryIsDeletedAtAnyMoment of an Acquire, before each of its requests in turn: it begins again.
-func TestZ14_ADirectoryIsDeletedAtAnyMoment(t *testing.T) {
+// The directory is deleted before each request of an Acquire in turn, which then begins again.
+func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)

@@ -47,9 +47,9 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	})
 }
 
-// TestNodesTakeTheAccessOfTheirDirectory: in a tree of one user nothing is open to others; a node that may be
+// In a tree of one user nothing is open to others; a node that may be
 // created but not deleted is reported.
-func TestNodesTakeTheAccessOfTheirDirectory(t *testing.T) {
+func TestNodesInheritDirectoryAccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

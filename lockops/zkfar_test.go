@@ -163,8 +163,8 @@ func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 	return l.Addr().String(), certificates.Client(t)
 }
 
-// TestAWayTooFarIsRefusedAtOnce, by an error with the session timeout that would do.
-func TestAWayTooFarIsRefusedAtOnce(t *testing.T) {
+// The error names a session timeout that would suffice.
+func TestTooSlowLinkFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	way := lockops.WithDialContext(farWay{trip: 400 * time.Millisecond}.dial)

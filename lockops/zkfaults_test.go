@@ -74,9 +74,9 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	})
 }
 
-// TestZ4_NodeOfAnExpiredSessionIsNotMine: the session expires while a contender waits; it queues again with
+// The session expires while a contender waits; it queues again with
 // the new one.
-func TestZ4_NodeOfAnExpiredSessionIsNotMine(t *testing.T) {
+func TestZ4_WaiterRequeuesAfterSessionExpiry(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	path := servertest.UniquePath(t)
@@ -165,9 +165,9 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 	})
 }
 
-// TestZ7_ThePredecessorGoesBeforeItIsWatched: between the list that showed it and the watch on it. The waiter
+// Between the list that showed it and the watch on it. The waiter
 // looks again at once: the watch that is not a watch would hold it up for three session timeouts.
-func TestZ7_ThePredecessorGoesBeforeItIsWatched(t *testing.T) {
+func TestZ7_PredecessorGoneBeforeWatchIsNoticed(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -237,9 +237,9 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsReportedBeforeTheNextGrant: the holder's link becomes a black hole. Its hold ends without any
+// The holder's link becomes a black hole. Its hold ends without any
 // server, and before the next contender is granted the lock.
-func TestZ13_LossIsReportedBeforeTheNextGrant(t *testing.T) {
+func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -276,8 +276,8 @@ func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
 	})
 }
 
-// TestNewZKSessionSaysWhyItFailed names the servers and the reason.
-func TestNewZKSessionSaysWhyItFailed(t *testing.T) {
+// The error names the servers and the reason.
+func TestNewZKSessionExplainsFailure(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()

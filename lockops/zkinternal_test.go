@@ -122,8 +122,8 @@ func leasedSession(t *testing.T) *ZKSession {
 	return s
 }
 
-// TestOnlyWhatCameAfterIsLeftOut: entries that may be earlier than a contender stay in its queue.
-func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
+// Entries that may be earlier than a contender stay in its queue.
+func TestOnlyLaterEntriesAreDropped(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		own            string
@@ -140,8 +140,8 @@ func TestOnlyWhatCameAfterIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAWatchThatCannotBeSetHasThemLook: a contender never waits without a watch, but looks again.
-func TestAWatchThatCannotBeSetHasThemLook(t *testing.T) {
+// A contender never waits without a watch, but looks again.
+func TestFailedWatchForcesRecheck(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
 	session, _ := s.tap.Session()
@@ -170,9 +170,9 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestAHoldEndsByTheSessionsClock: if that clock is ahead, the process was stopped. No server is
+// If that clock is ahead, the process was stopped. No server is
 // asked.
-func TestAHoldEndsByTheSessionsClock(t *testing.T) {
+func TestHoldEndsBySessionClock(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	defer func() { _ = server.Close() }()

@@ -99,9 +99,9 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 }
 
-// TestALongWaitProvesItsSessionFirst: the first one granted after a long wait without any change of
+// The first one granted after a long wait without any change of
 // its own is granted only when a quorum has committed that its node is there.
-func TestALongWaitProvesItsSessionFirst(t *testing.T) {
+func TestLongWaitProvesSessionFirst(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestZKMutexIsExclusiveAndFair: many contenders, one at a time, in the order of their nodes.
-func TestZKMutexIsExclusiveAndFair(t *testing.T) {
+// Many contenders, one at a time, in the order of their nodes.
+func TestZkMutexIsExclusiveAndFair(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t) + "/nested/lock"
@@ -46,7 +46,7 @@ func TestZKMutexIsExclusiveAndFair(t *testing.T) {
 	})
 }
 
-func TestZKMutexTryAcquireLeavesNothing(t *testing.T) {
+func TestZkTryAcquireLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

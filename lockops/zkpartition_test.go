@@ -68,10 +68,10 @@ func partitions() []partition {
 	}
 }
 
-// TestLossIsReportedBeforeTheNextGrantInAnyPartition: whatever of an ensemble is cut off from whatever, the
+// Whatever of an ensemble is cut off from whatever, the
 // holder learns that its lock is lost, or keeps it, before anybody else is granted it; and when all is mended
 // the lock can be had.
-func TestLossIsReportedBeforeTheNextGrantInAnyPartition(t *testing.T) {
+func TestLossPrecedesGrantInAnyPartition(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: an ensemble and a partition of seconds, with -short")

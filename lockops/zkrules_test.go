@@ -97,9 +97,9 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	}
 }
 
-// TestZ19_NoChangeOfTheSessionIsMissed: however often the connection breaks, the hold outlives it, and its
+// However often the connection breaks, the hold outlives it, and its
 // end is reported.
-func TestZ19_NoChangeOfTheSessionIsMissed(t *testing.T) {
+func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
@@ -148,8 +148,8 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	}
 }
 
-// TestZ17_AnotherNodeOfMyNameIsNotMine: a directory is made again while a waiter is cut off, and its name comes again.
-func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
+// A directory is made again while a waiter is cut off, and its name comes again.
+func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)
@@ -181,9 +181,9 @@ func TestZ17_AnotherNodeOfMyNameIsNotMine(t *testing.T) {
 	release(t, a.h)
 }
 
-// TestZ17_TwoHoldsOfOneNameAreTwo: within one session a second hold has the name of the first, whose directory was made
+// Within one session a second hold has the name of the first, whose directory was made
 // again; each has its own token, and the release of the first leaves the second's node alone.
-func TestZ17_TwoHoldsOfOneNameAreTwo(t *testing.T) {
+func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)
@@ -244,8 +244,8 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	}
 }
 
-// TestALostWatchIsNoLostTurn: a server never sends the event; the waiter looks again on its own.
-func TestALostWatchIsNoLostTurn(t *testing.T) {
+// A server never sends the event; the waiter looks again on its own.
+func TestLostWatchCostsNoTurn(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
@@ -328,8 +328,8 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	})
 }
 
-// TestADeletedNodeIsReportedAtOnce, without a heartbeat: those stay unanswered.
-func TestADeletedNodeIsReportedAtOnce(t *testing.T) {
+// It is reported without a heartbeat: those stay unanswered.
+func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)

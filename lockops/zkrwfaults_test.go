@@ -100,9 +100,9 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ13_LossIsReportedToReadersBeforeTheNextWriter: the link of a reader inside a released write
+// The link of a reader inside a released write
 // becomes a black hole. Its hold ends before the next writer is granted the lock.
-func TestZ13_LossIsReportedToReadersBeforeTheNextWriter(t *testing.T) {
+func TestZ13_ReaderLossPrecedesNextWriter(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

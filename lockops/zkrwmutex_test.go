@@ -45,8 +45,8 @@ func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.L
 	return side(s, path, 'w', opts...)()
 }
 
-// TestZKRWMutexWhoWaitsForWhom: contenders come one after the other, and those who hold the lock leave together.
-func TestZKRWMutexWhoWaitsForWhom(t *testing.T) {
+// Contenders come one after the other, and those who hold the lock leave together.
+func TestReadersShareAndWritersQueue(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
@@ -297,8 +297,8 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestMutexAndReadWriteLockAreRefusedToEachOther where they would not wait for each other, without leaving anything.
-func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
+// Kinds of lock that would not wait for each other are refused, and nothing is left.
+func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		s := zkSession(t, server.Addr)
@@ -342,8 +342,8 @@ func TestMutexAndReadWriteLockAreRefusedToEachOther(t *testing.T) {
 	})
 }
 
-// TestKazoosMutexAndReadWriteLockQueueTogether: kazoo's writers are named as its mutex is.
-func TestKazoosMutexAndReadWriteLockQueueTogether(t *testing.T) {
+// Kazoo's writers are named as its mutex is.
+func TestKazooMutexQueuesWithReaders(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path, kazoo := servertest.UniquePath(t), lockops.WithRecipe("kazoo")

@@ -165,9 +165,9 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 	})
 }
 
-// TestZKSemaphoreRefusesWhatCannotBeShared: other kinds of locks in the directory, other recipes, another number of
+// Other kinds of locks in the directory, other recipes, another number of
 // permits, and numbers that are none; nothing is left.
-func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
+func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, _ string) {
 		s := zkSession(t, server.Addr)
@@ -200,9 +200,9 @@ func TestZKSemaphoreRefusesWhatCannotBeShared(t *testing.T) {
 	})
 }
 
-// TestZKSemaphoreIsSafeWithoutItsQueue: an operator deletes a waiter's node, so that
+// An operator deletes a waiter's node, so that
 // another comes to its turn; still no client gets one too many.
-func TestZKSemaphoreIsSafeWithoutItsQueue(t *testing.T) {
+func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
 		s := zkSession(t, server.Addr)

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-func TestEveryScenarioStartsAndEndsAtOnce(t *testing.T) {
+func TestEveryScenarioStartsAndStops(t *testing.T) {
 	names := []string{Tour}
 	for _, s := range Scenarios() {
 		names = append(names, s.Name)
@@ -42,7 +42,7 @@ func TestEveryScenarioStartsAndEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestUnknownScenarioNamesThoseThatThereAre(t *testing.T) {
+func TestUnknownScenarioListsKnownOnes(t *testing.T) {
 	if _, err := Start("nope", 1); !errors.Is(err, ErrNoScenario) || !strings.Contains(err.Error(), "redlock") {
 		t.Errorf("error %v", err)
 	}
@@ -58,7 +58,7 @@ func TestCaptionsFitTwoNarrowLines(t *testing.T) {
 	}
 }
 
-func TestAFrozenHolderHoldsUntilItIsThawed(t *testing.T) {
+func TestFrozenHolderHoldsUntilThawed(t *testing.T) {
 	s := must.Have(Start("fair", 3))(t)
 	defer s.Close()
 	const lock = "zk:/locks/orders"

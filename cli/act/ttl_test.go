@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// TestTheTTLsOutcomeIsSaidByMaster: a master that was not asked, or that has the value with
+// A master that was not asked, or that has the value with
 // another expiry, is not reported as having another value.
-func TestTheTTLsOutcomeIsSaidByMaster(t *testing.T) {
+func TestExpiryChangeIsReportedPerMaster(t *testing.T) {
 	never := inspect.Vote{Up: true, Present: true, NoExpiry: true}
 	for name, tt := range map[string]struct {
 		master act.MasterResult

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-func TestWhatMayPassIsLookedAtTwice(t *testing.T) {
+func TestTransientFindingsGetSecondLook(t *testing.T) {
 	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	found := func(rules ...string) *inspect.Snapshot {

@@ -6,7 +6,7 @@ import (
 )
 
 // A character split over two writes is still one character.
-func TestASCIIWriterJoinsCutCharacters(t *testing.T) {
+func TestWriterJoinsSplitCharacters(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	w := &asciiWriter{Writer: &out}

@@ -14,7 +14,7 @@ func TestALookWithoutHomeSaysNothing(t *testing.T) {
 	}
 }
 
-func TestALineOfAServerIsCut(t *testing.T) {
+func TestLongMessagesAreTruncated(t *testing.T) {
 	var said strings.Builder
 	a := &App{Environment: Environment{Stderr: &said}}
 	if a.Say("%s", strings.Repeat("x", 1<<20)); said.Len() > 2*mostSaid {

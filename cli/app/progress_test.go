@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestProgressLineIsOneLineAndGoneAtTheEnd(t *testing.T) {
+func TestProgressLineFitsAndClears(t *testing.T) {
 	var out strings.Builder
 	l := progressLine{to: &out, width: 20}
 	l.Show(strings.Repeat("x", 50))

@@ -10,7 +10,7 @@ import (
 )
 
 // The extension of FILE decides. Without one, a reader that reads at once gets text.
-func TestANameSaysWhetherARecordingIsPacked(t *testing.T) {
+func TestExtensionChoosesRecordingCompression(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ regular, packed bool }{
 		"night": {regular: true, packed: true}, "night.zst": {regular: true, packed: true}, "night.jsonl.zst": {packed: true},

@@ -13,7 +13,7 @@ import (
 
 // Only its owner can read a recording, even if it replaces a file that others could read. A pipe
 // or a device such as /dev/null keeps its rights.
-func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
+func TestRecordingRestrictsOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
 	must.Succeed(t, syscall.Mkfifo(pipe, 0o666))
@@ -31,7 +31,7 @@ func TestARecordingTakesRightsOffAFileAlone(t *testing.T) {
 	}
 }
 
-func TestARecordingReplacesNoFileBehindALink(t *testing.T) {
+func TestRecordingDoesNotReplaceLinkedFiles(t *testing.T) {
 	dir := t.TempDir()
 	file, link, device := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "null")
 	must.Succeed(t, os.WriteFile(file, []byte("theirs"), 0o600))

@@ -8,7 +8,7 @@ import (
 )
 
 // --via applies to targets without their own jump host, and is in the commands that findings advise.
-func TestViaIsForAllTargetsWithoutOne(t *testing.T) {
+func TestViaFillsInMissingJumpHosts(t *testing.T) {
 	targets := must.Have(connect.ParseTargets([]string{"redis://r1", "zk://z1?via=ssh://other"}))(t)
 	a := App{Options: Options{Via: "ssh://ops@bastion:2222"}}
 	must.Succeed(t, a.goVia(targets))

@@ -20,9 +20,9 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// TestALossThatOnlyTheReleaseFindsIsExitCode4: whatever the command's own code is. It is reported, and audited
+// Whatever the command's own code is. It is reported, and audited
 // with its reason.
-func TestALossThatOnlyTheReleaseFindsIsExitCode4(t *testing.T) {
+func TestLossFoundOnReleaseExitsWith4(t *testing.T) {
 	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)
 	s := must.Have(lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}))(t)
@@ -59,8 +59,8 @@ func TestEachEventNamesTheEntry(t *testing.T) {
 	must.Equal(t, strings.Count(said.String(), `"name":"ours"`), 2, "it said", said.String())
 }
 
-// TestWhatIsSaidOfALockThatIsSomebodyElses: nothing of ours is left that a TTL could free.
-func TestWhatIsSaidOfALockThatIsSomebodyElses(t *testing.T) {
+// Nothing of ours is left that a TTL could free.
+func TestTakenOverLockLeavesNothing(t *testing.T) {
 	q := &acquisition{lockChoice: lockChoice{id: inspect.ID{Backend: "redis", Path: "lock"}}}
 	for _, tt := range []struct {
 		err  error

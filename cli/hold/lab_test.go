@@ -167,7 +167,7 @@ func TestLabContends(t *testing.T) {
 }
 
 // The lock of a run leaves the list soon after the run's end, long before other free locks do.
-func TestTheLockOfARunLeavesTheList(t *testing.T) {
+func TestFinishedRunLeavesTheList(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()

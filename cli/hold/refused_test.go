@@ -13,7 +13,7 @@ import (
 )
 
 // The reply decides, not the lock's name.
-func TestALockIsRefusedByAReplyAlone(t *testing.T) {
+func TestOnlyRepliesCountAsRefusals(t *testing.T) {
 	denied := &lockops.DeniedError{Command: "set", Err: errors.New("NOPERM no permissions to run the 'set' command")}
 	for name, tt := range map[string]struct {
 		err  error

@@ -43,7 +43,7 @@ func TestAnAccessListIsJudged(t *testing.T) {
 }
 
 // Each command of a script is among the rights for acting.
-func TestTheRightsForActingHaveEveryCommandOfAScript(t *testing.T) {
+func TestActingRightsCoverScriptCommands(t *testing.T) {
 	_, act := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "7.0.15"}}})
 	words := strings.Fields(act[0])
 	n := 0

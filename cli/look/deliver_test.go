@@ -74,7 +74,7 @@ func TestReceiversAreGivenUp(t *testing.T) {
 	})
 }
 
-func TestReceiversGetTheRestAtTheEnd(t *testing.T) {
+func TestReceiversDrainWithinGracePeriod(t *testing.T) {
 	t.Parallel()
 	slow := func(ctx context.Context, _ message, _ func(error)) error {
 		select {

@@ -18,7 +18,7 @@ func found(rule string, severity inspect.Severity) inspect.Finding {
 	}
 }
 
-func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
+func TestDoctorPrintsVerdictThenWorstFinding(t *testing.T) {
 	lock := func(path string, fs ...inspect.Finding) *inspect.Lock {
 		return &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: path}, State: inspect.StateHeld, Findings: fs}
 	}
@@ -78,7 +78,7 @@ func TestDoctorSaysTheAnswerFirstAndThenTheWorst(t *testing.T) {
 
 // A read that may hide a finding sets the exit code, unless --allow-partial is given. Reads that
 // were never requested, and events between two looks, hide nothing.
-func TestDoctorFailsWhereAFindingCouldHide(t *testing.T) {
+func TestDoctorFailsOnIncompleteReads(t *testing.T) {
 	unseen := func(a inspect.Aspect) []inspect.Unseen {
 		return []inspect.Unseen{{Aspect: a, Where: "r1:1", Read: "TYPE", Reason: "NOPERM", Right: "+type"}}
 	}

@@ -24,7 +24,7 @@ func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	return open
 }
 
-func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
+func TestMutedAndMinorFindingsStayQuiet(t *testing.T) {
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
 	snapshot := func(list ...inspect.Finding) *inspect.Snapshot {
 		s := inspect.NewSnapshot(time.Unix(1_700_000_000, 0), []*inspect.Backend{{Name: "redis"}}, []*inspect.Lock{{ID: id, Findings: list}})
@@ -49,7 +49,7 @@ func TestWhatIsMutedOrLessSevereIsNotReported(t *testing.T) {
 	}
 }
 
-func TestABackendThatIsNotWellIsReported(t *testing.T) {
+func TestBackendStateDeterminesLevel(t *testing.T) {
 	for state, level := range map[inspect.BackendState]int{inspect.Connected: 0, inspect.Degraded: 1, inspect.Down: 2} {
 		must.Equal(t, backendLevel(&inspect.Backend{State: state}), level, state, "level")
 	}

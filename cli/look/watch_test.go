@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
+func TestWatchReportsDroppedEventCount(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}
 	if err := w.print(&inspect.Snapshot{Dropped: 7}); err != nil || !strings.Contains(stderr.String(), "7 events not printed") {
@@ -20,8 +20,8 @@ func TestWatchTellsHowManyEventsItCouldNotPrint(t *testing.T) {
 	}
 }
 
-// TestWatchNamesWhatItDoesNotSee next to the number of locks, which is otherwise taken for all of them.
-func TestWatchNamesWhatItDoesNotSee(t *testing.T) {
+// Next to the number of locks, watch names the backends that it has not seen: the number does not include theirs.
+func TestWatchNamesUnseenBackends(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}
 	backends := []*inspect.Backend{{Name: "zk", State: inspect.Connected, FirstPass: true}, {Name: "redis", State: inspect.Connected}}

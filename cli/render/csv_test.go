@@ -38,7 +38,7 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 }
 
 // What a spreadsheet would take for a formula is text in a cell.
-func TestCSVCellsAreNoFormulas(t *testing.T) {
+func TestCSVEscapesFormulas(t *testing.T) {
 	for text, want := range map[string]string{"=1+1": "'=1+1", "-2": "'-2", "@x": "'@x", "+x": "'+x", "a=b": "a=b", "": ""} {
 		must.Equal(t, csvText(text), want, text)
 	}

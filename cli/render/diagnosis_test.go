@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestDoctorCountsWhereItDoesNotList(t *testing.T) {
+func TestLongEnumerationsEndInCount(t *testing.T) {
 	c := Complaint{Finding: oneFinding("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
 	must.Equal(t, enumerate(c.on), "a, b, c, d and 2 more")
 	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b (likely)" {
@@ -25,7 +25,7 @@ func TestWorstFinding(t *testing.T) {
 	}
 }
 
-func TestACommandInAnAdviceStandsAlone(t *testing.T) {
+func TestAdvisedCommandsGetTheirOwnLine(t *testing.T) {
 	c := Complaint{Finding: inspect.Finding{
 		Message: "a holds it",
 		Steps: []inspect.Step{

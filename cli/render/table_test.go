@@ -47,7 +47,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 	}
 }
 
-func TestAHugeCellIsCutWithoutATerminal(t *testing.T) {
+func TestHugeCellIsCutWithoutTerminal(t *testing.T) {
 	tab := table{columns: []column{{head: "LOCK"}, {head: "STATE"}}}
 	tab.rows = [][]string{{strings.Repeat("a", 1<<20), "held"}, {"b", "free"}}
 	for line := range strings.Lines(tab.render(0)) {

@@ -39,7 +39,7 @@ func observing(t *testing.T, observer *inspect.Observer) context.Context {
 }
 
 // The Lab's expiry of a holder's session is reported as an expiry.
-func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
+func TestSandboxSessionExpiryIsReported(t *testing.T) {
 	t.Parallel()
 	box, targets, observer := observed(t, "fair", 1)
 	feed := observer.Subscribe()
@@ -68,7 +68,7 @@ func TestASessionExpiredInTheSandboxIsReportedAsThat(t *testing.T) {
 
 // The sandbox's servers evict nothing, so each end of a hold is a release, and the next holder was handed the
 // lock.
-func TestWhatIsGivenBackInTheSandboxWasNotEvicted(t *testing.T) {
+func TestSandboxReleasesAreNotEvictions(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	_, _, observer := observed(t, "redlock", 1)

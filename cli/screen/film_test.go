@@ -15,7 +15,7 @@ import (
 )
 
 // One look runs at a time, however many moments are requested; a caller that waits can give up.
-func TestOneMomentIsLookedForAtATime(t *testing.T) {
+func TestMomentLookupsRunOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFilm(nil)

@@ -39,7 +39,7 @@ func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 }
 
 // A reply decides, not an open port.
-func TestLocalServersAreKnownByTheirReply(t *testing.T) {
+func TestLocalServersAreRecognisedByReply(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]bool{
 		"+PONG\r\n": true, "-NOAUTH Authentication required.\r\n": true, "HTTP/1.1 400 Bad Request\r\n": false, "": false,

@@ -11,7 +11,7 @@ import (
 )
 
 // The screen keeps mutes as the command does, and can unmute; an invalid time is refused.
-func TestTheScreenMutesAsTheCommandDoes(t *testing.T) {
+func TestScreenMutesLikeTheCommand(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	a := &app.App{Environment: app.Environment{Now: func() time.Time { return now }}}

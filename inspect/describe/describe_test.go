@@ -213,7 +213,7 @@ func TestEvidence(t *testing.T) {
 }
 
 // A MAC address, which all programs of a host share, names no client.
-func TestOwnerWithAMACAddress(t *testing.T) {
+func TestOwnerIgnoresMACAddress(t *testing.T) {
 	for host, want := range map[inspect.Untrusted][2]string{
 		"worker-1": {"worker-1", "host"}, "02:fc:00:00:00:01": {"9790ad66", "MAC address"}, "02:fc:00:00:00:zz": {"02:fc:00:00:00:zz", "host"},
 		"": {"9790ad66", "host"},

@@ -97,7 +97,7 @@ func (s first) Run(_ context.Context, emit func(inspect.Update)) error {
 func (first) Focus([]inspect.ID) {}
 
 // A hold from before we watched says so, with the one time that is known.
-func TestAHoldFromBeforeWeStartedSaysSo(t *testing.T) {
+func TestHoldBeforeWatchingIsMarked(t *testing.T) {
 	began := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	id := inspect.ID{Backend: "redis", Path: "k"}
 	up := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Mode: inspect.ModePush, FirstPass: true}

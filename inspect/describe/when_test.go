@@ -10,7 +10,7 @@ import (
 )
 
 // A time of day alone is read as today's.
-func TestATimeOfDayHasItsDateWhereThatIsAnother(t *testing.T) {
+func TestTimesOnOtherDaysShowDate(t *testing.T) {
 	now := time.Date(2026, 11, 23, 3, 14, 7, 0, time.UTC)
 	for _, tt := range []struct {
 		at   time.Time
@@ -28,7 +28,7 @@ func TestATimeOfDayHasItsDateWhereThatIsAnother(t *testing.T) {
 	must.Contain(t, momentText(now.AddDate(0, 0, -2), now), "2026-11-21 03:14:07", "evidence")
 }
 
-func TestAHoldThatIsSeenSinceAnotherDayHasItsDate(t *testing.T) {
+func TestHoldSinceEarlierDayShowsDate(t *testing.T) {
 	at := time.Now()
 	for days, want := range map[int]bool{0: false, 3: true} {
 		seen := at.AddDate(0, 0, -days)

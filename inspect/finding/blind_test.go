@@ -213,7 +213,7 @@ func answering(errors ...string) *inspect.Lock {
 }
 
 // A master that is down and one that is loading need different advice.
-func TestSilentMastersAndThoseThatAnswerWithErrorsAreApart(t *testing.T) {
+func TestSilentAndFailingMastersAreSeparate(t *testing.T) {
 	t.Parallel()
 	found := diagnose(t, "blind", present(answering("", "LOADING Redis is loading")))
 	if len(found) != 2 || !strings.Contains(found[0].Advice(), "see why it does not answer") || !strings.Contains(found[1].Message, "r3 answered only LOADING") {

@@ -22,19 +22,19 @@ var followed = []struct{ rule, advice, shown string }{
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
 	{"persistent-contender", "if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
 	{"two-leaders", "restart that client: it will not notice", "cli/testdata/script.leaders-that-were-forced-out"},
-	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
-	{"writes-refused", "or raise maxmemory", "cli.TestAMasterThatIsAdvisedTakesWritesAgain"},
+	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAdviceRestoresRefusedWrites"},
+	{"writes-refused", "or raise maxmemory", "cli.TestAdviceRestoresRefusedWrites"},
 	{"writes-refused", "a person has to decide whether", ""},
 	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", forty},
 	{"stuck-holder", "It can be asked to release it, and may do so: lockscope ask", forty},
-	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorNamesWhatIsBrokenOnARealZooKeeper"},
+	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorFindsZooKeeperFaults"},
 	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},
 	{"ghost-owner", "if no process has this id any more: lockscope release", forty},
 	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
 	{"lost-wakeup", "restart it if it waits", advisedInZooKeeper},
 	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
 	{"alien-child", "Move it elsewhere, then delete it", advisedInZooKeeper},
-	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", forty + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestEveryActionOnEveryRecipeOfRedis"},
+	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", forty + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestRedisActionsWorkOnEveryRecipe"},
 	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
 	{"minority-leftover", "If it comes back: lockscope release", forty},
@@ -42,7 +42,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"servers-disagree", "give each ensemble its own target", advisedInZooKeeper},
 	{"thin-margin", "a person has to find out why", ""},
 	{"master-restarted", "let the holder finish first", advisedOnRedis},
-	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestAClockThatIsSetRightIsNotFound"},
+	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestCorrectedClockClearsTheFinding"},
 	{"stale-fair-queue", "If its client is gone: lockscope release", forty},
 	{"starvation", "a person has to choose a fair lock", ""},
 	{"eviction-risk", "maxmemory-policy noeviction", advisedOnRedis},
@@ -56,8 +56,8 @@ var followed = []struct{ rule, advice, shown string }{
 }
 
 const (
-	forty              = "cli.TestWhoFollowsTheAdviceFreesFortyLocks"
-	advisedInZooKeeper = "cli.TestWhatIsAdvisedInZooKeeperHelps"
+	forty              = "cli.TestFollowingAdviceFreesHungLocks"
+	advisedInZooKeeper = "cli.TestZooKeeperAdviceClearsFindings"
 	advisedOnRedis     = "cli.TestWhatIsAdvisedOnRedisHelps"
 )
 

@@ -55,7 +55,7 @@ func entry(r *rule) string {
 	return fmt.Sprintf("\n### %s\n\n%s\n\n- Check: %s\n- Do: %s\n- Do not %s\n- Evidence: %s.\n", name, r.means, r.sure, r.do, strings.TrimPrefix(r.not, "Do not "), r.evidence)
 }
 
-func TestThePageIsMadeFromTheRules(t *testing.T) {
+func TestFindingsPageMatchesRules(t *testing.T) {
 	t.Parallel()
 	const name = "../../docs/findings.md"
 	if *update {

@@ -131,7 +131,7 @@ func TestMembersThatDiffer(t *testing.T) {
 }
 
 // A single look reports a lagging member as info, since it may only be catching up.
-func TestOneLookNamesAMemberThatLags(t *testing.T) {
+func TestSingleLookReportsLaggingMember(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode    inspect.Mode

@@ -44,7 +44,7 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 }
 
 // An action is advised only if all its evidence was seen.
-func TestNoActionOnHalfOfTheEvidence(t *testing.T) {
+func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 	t.Parallel()
 	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
 		return func(l *inspect.Lock) { l.Unseen = []inspect.Unseen{{Aspect: a, Where: "r1", Read: "X"}} }
@@ -131,7 +131,7 @@ func TestSuspectTarget(t *testing.T) {
 }
 
 // redis-py asks one server: a lock on one of three is held, whatever a quorum would be.
-func TestALibraryOfOneServerNeedsNoQuorum(t *testing.T) {
+func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 	t.Parallel()
 	of := func(library, letters string) inspect.Case {
 		return present(with(votes(letters, time.Minute), func(l *inspect.Lock) { l.Recipe, l.Confidence = library, recipe.Likely }))

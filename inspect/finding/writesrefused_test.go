@@ -58,7 +58,7 @@ func TestWritesRefused(t *testing.T) {
 }
 
 // A second reason is a separate finding: a watch reports it, and both if there are two.
-func TestAnotherReasonOfARefusalIsReported(t *testing.T) {
+func TestSecondRefusalReasonIsReported(t *testing.T) {
 	t.Parallel()
 	at := now
 	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // played, not run

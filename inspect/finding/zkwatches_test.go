@@ -24,7 +24,7 @@ func watching(library string, sure recipe.Confidence, answers ...inspect.Confirm
 
 // A disconnected client watches nothing. If the servers do not list connections, it looks the same
 // as one with a lost wake-up.
-func TestMissingWatchOfWhoMayNotBeConnected(t *testing.T) {
+func TestMissingWatchMayMeanDisconnection(t *testing.T) {
 	t.Parallel()
 	of := func(sessions map[int64]inspect.Session, all bool, unseen ...inspect.Unseen) inspect.Case {
 		c := watching("kazoo", recipe.Certain, inspect.Missing, inspect.Confirmed)
@@ -109,8 +109,7 @@ func TestEntriesThatOneSessionLeaked(t *testing.T) {
 	}
 }
 
-// TestMissingWatchOfWhoWatchesWhatIsGone, by the facts about its client.
-func TestMissingWatchOfWhoWatchesWhatIsGone(t *testing.T) {
+func TestMissingWatchOnDeletedNode(t *testing.T) {
 	t.Parallel()
 	const left = "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"
 	gone := func(answer inspect.Confirmation, tableAfter time.Duration, changes ...func(*inspect.Case)) inspect.Case {

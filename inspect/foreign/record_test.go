@@ -166,7 +166,7 @@ func end(t *testing.T, r running) {
 var recognised = []string{"bull.js", "ioredis-lock.js", "redis-semaphore.js", "rq.py", "kazoo.py"}
 
 // At least fifteen programs without a recipe of ours are really run, and their data is replayed.
-func TestAtLeastFifteenProgramsWithoutARecipe(t *testing.T) {
+func TestFifteenForeignProgramsAreReplayed(t *testing.T) {
 	var ran []string
 	for _, p := range append(programs(t, "redis"), programs(t, "zookeeper")...) {
 		if len(p.packages) > 0 && !slices.Contains(recognised, p.file) {

@@ -79,7 +79,7 @@ func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 
 // WriteJSON writes what encoding/json makes of JSON, however many locks there are, and returns the
 // writer's error.
-func TestJSONIsWrittenLockByLock(t *testing.T) {
+func TestStreamedOutputMatchesStandardEncoder(t *testing.T) {
 	backends := []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce}}
 	var locks []*inspect.Lock
 	for _, path := range []string{"", "/<a>", "/b\x1b", "/bz"} { // as bytes ESC is before z, and escaped behind it
@@ -102,7 +102,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestJSONKeepsTheContract(t *testing.T) {
+func TestDocumentKeepsTheContract(t *testing.T) {
 	queue := queueOf(inspect.ID{Backend: "zk", Path: "/l\x1b"}, -2, 11)
 	queue.Waiters[0].Watch = inspect.Missing
 	s := inspect.NewSnapshot(now.Add(1500*time.Millisecond), []*inspect.Backend{
@@ -128,7 +128,7 @@ func TestJSONKeepsTheContract(t *testing.T) {
 }
 
 // Watched renewals and grants are in the JSON, and absent if there were none.
-func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
+func TestWatchedRenewalsAndGrantsAreWritten(t *testing.T) {
 	l := keyOf("held", "x")
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
 	once := keyOf("once", "x")
@@ -141,7 +141,7 @@ func TestRenewalsAndGrantsInTheJSON(t *testing.T) {
 
 // The JSON says since when we have seen a holder, even if its grant is unknown, and nothing if we
 // did not watch.
-func TestSeenSinceInTheJSON(t *testing.T) {
+func TestSeenSinceIsWritten(t *testing.T) {
 	watched, once := keyOf("watched", "x"), keyOf("once", "x")
 	watched.Holders[0].Seen = now
 	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once}))))(t)
@@ -153,7 +153,7 @@ func TestSeenSinceInTheJSON(t *testing.T) {
 }
 
 // An age by a clock that was not compared with ours is marked, in a document and in an event.
-func TestAgesByAnUnknownClockInTheJSON(t *testing.T) {
+func TestUnknownClockAgesAreMarked(t *testing.T) {
 	came := now.Add(-time.Hour)
 	entries := func(czxid int64) *inspect.Lock {
 		l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, 11, 12, 13)

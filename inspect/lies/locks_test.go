@@ -99,7 +99,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 }
 
 // A lying ZooKeeper grants no session, or one whose locks fail with errors.
-func TestZooKeeperLockOfALiarHasErrors(t *testing.T) {
+func TestLyingZooKeeperLocksFail(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
 	for name, answer := range map[string]servertest.Answer{

@@ -260,7 +260,7 @@ func TestEventsAreCounted(t *testing.T) {
 }
 
 // One backend is down and the other was not reached yet: not everything was read.
-func TestNotReadyWhileABackendIsMissing(t *testing.T) {
+func TestNotReadyUntilBackendsAreRead(t *testing.T) {
 	gone := &inspect.Backend{Name: "gone", State: inspect.Down}
 	c := New(func() time.Time { return noon }, 10)
 	must.True(t, !c.Ready(0), "ready before the first snapshot")

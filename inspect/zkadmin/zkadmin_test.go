@@ -134,7 +134,7 @@ func TestWordsThatAreCut(t *testing.T) {
 	}
 }
 
-func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
+func TestFallbackKeepsAdminServerFailure(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		var shut atomic.Bool
 		shut.Store(true)
@@ -162,7 +162,7 @@ func TestWhyTheAdminServerFailedIsKeptWhenAWordAnswers(t *testing.T) {
 	})
 }
 
-func TestASlowAdminServerLeavesTimeForAWord(t *testing.T) {
+func TestSlowAdminServerLeavesFallbackTime(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	hang := make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
@@ -250,7 +250,7 @@ func TestHostileAdminServers(t *testing.T) {
 	}
 }
 
-func TestADeadServerIsLeftInTime(t *testing.T) {
+func TestDeadServerTimesOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
 	must.Succeed(t, err)
 	defer l.Close()
@@ -263,7 +263,7 @@ func TestADeadServerIsLeftInTime(t *testing.T) {
 	}
 }
 
-func TestSessionIDsKeepAllTheirBits(t *testing.T) {
+func TestSessionIDsKeepAllBits(t *testing.T) {
 	for _, id := range []int64{72057675180539904, -9151314442816847871, 9223372036854775807} {
 		text := "\t0x" + hexOf(id) + "\n"
 		watches, err := parseWchp("/p\n" + text + "\n")

@@ -116,7 +116,7 @@ func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
 	return names
 }
 
-func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
+func TestReleaseFreesHolderAndNamesNext(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
@@ -154,7 +154,7 @@ func TestReleaseFreesTheHolderAndTellsWhoIsNext(t *testing.T) {
 }
 
 // The same name can come again when the directory is made again, at version 0: czxid and session differ.
-func TestReleaseRefusesANodeOfTheSameNameMadeAnew(t *testing.T) {
+func TestReleaseRefusesRecreatedNode(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
@@ -214,7 +214,7 @@ func redisMastersOf(t *testing.T, servers []*servertest.Redis) (clients []redis.
 	return clients, addrs
 }
 
-func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
+func TestReleaseChecksAndDeletesPerMaster(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
@@ -254,7 +254,7 @@ func TestReleaseComparesAndDeletesOnEveryMaster(t *testing.T) {
 	})
 }
 
-func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
+func TestReleaseFailsWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	servers := servertest.StartEmbeddedMasters(t, 3)
 	clients, addrs := redisMastersOf(t, servers)
@@ -274,7 +274,7 @@ func TestReleaseWithoutAQuorumOfAnswersIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestReleaseOfAnotherTypeOfKeyTouchesNothing(t *testing.T) {
+func TestReleaseLeavesOtherKeyTypes(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)
@@ -321,7 +321,7 @@ func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 	})
 }
 
-func TestReleaseOfASemaphoresPermitAndOfALoneNode(t *testing.T) {
+func TestReleaseFreesPermitsAndLoneNodes(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)

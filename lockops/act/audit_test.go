@@ -95,7 +95,7 @@ func TestAuditNamesWhoUsedSudo(t *testing.T) {
 }
 
 // A user without a name on the system is recorded by number: a line without a user is useless.
-func TestAUserWithoutANameHasANumber(t *testing.T) {
+func TestNamelessUserIsRecordedByNumber(t *testing.T) {
 	unknown := func() (*user.User, error) { return nil, user.UnknownUserIdError(65532) }
 	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }
 	nameless := func() (*user.User, error) { return &user.User{}, nil }

@@ -164,9 +164,9 @@ func TestAnAddressOfSeveral(t *testing.T) {
 	}
 }
 
-// TestTheListOfManyConnectionsIsNotAskedForUnasked: a master with more connections than most is not asked for
+// A master with more connections than most is not asked for
 // their list, and says why; one that a user asks for is.
-func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
+func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, ReadTimeout: time.Minute})
@@ -196,9 +196,9 @@ func TestTheListOfManyConnectionsIsNotAskedForUnasked(t *testing.T) {
 	}
 }
 
-// TestThePreviewSaysOnWhichChannelsItPublishes: of a library whose channel is known, and of one whose
+// Of a library whose channel is known, and of one whose
 // registry's name may end at each colon.
-func TestThePreviewSaysOnWhichChannelsItPublishes(t *testing.T) {
+func TestPreviewNamesPublishChannels(t *testing.T) {
 	const uuid = "0b9f4f3e-5d1c-4b52-9f0e-3f8f6f0f9a11"
 	for key, want := range map[string]string{
 		"lock":             "value seen)",

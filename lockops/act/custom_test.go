@@ -13,7 +13,7 @@ import (
 
 // By a custom recipe the second of two readers holds, which the names alone do not show: it is released as a
 // holder, and a deleted lock is not released again.
-func TestReleaseOfAHolderByACustomRecipe(t *testing.T) {
+func TestReleaseHonorsCustomRecipes(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)

@@ -15,7 +15,7 @@ import (
 
 // A user without a right to read part of a lock sees the missing right. It is not reported that the
 // holder is gone or different, or that there are no waiters.
-func TestWhatMayNotBeReadIsUnknownToARelease(t *testing.T) {
+func TestReleaseReportsMissingReadRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
@@ -76,7 +76,7 @@ func TestReplicaIsNamedByARelease(t *testing.T) {
 
 // A contender that was not found is gone only if everything was readable. Otherwise the release
 // would be reported as unnecessary.
-func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
+func TestUnseenContenderIsNotGone(t *testing.T) {
 	for aspect, known := range map[inspect.Aspect]bool{
 		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
 	} {
@@ -94,7 +94,7 @@ func TestWhoMayBeWhereWeCouldNotLookIsNotGone(t *testing.T) {
 
 // Without the server's clock it is unknown which waiters have been silent for too long: the first
 // may be gone.
-func TestWhoIsNextIsUnknownWithoutTheServersClock(t *testing.T) {
+func TestNextIsUnknownWithoutServerClock(t *testing.T) {
 	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
 	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}
 	holder := &inspect.Contender{Name: "h", State: inspect.Holding}
@@ -118,7 +118,7 @@ func TestWhoIsNextIsUnknownWithoutTheServersClock(t *testing.T) {
 
 // A holder of rueidislock's three keys that has lost two of them since the preview no longer holds the lock: the
 // third key stays, whichever it is, and the report says so.
-func TestAHolderThatLostItsMajorityOfKeysIsNotReleased(t *testing.T) {
+func TestHolderWithoutMajorityIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	const value = "0123456789abcdefghijklmn"

@@ -52,9 +52,9 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 	return c
 }
 
-// TestWhatEndsByItselfWasNotReleased: if a lock ends between a refused request and the next read,
+// If a lock ends between a refused request and the next read,
 // the request did not release it; if it may have, the cause is unknown.
-func TestWhatEndsByItselfWasNotReleased(t *testing.T) {
+func TestNaturalEndIsNoRelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})

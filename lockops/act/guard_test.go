@@ -88,7 +88,7 @@ func (q *confirmedRelease) there(t *testing.T, index int) bool {
 }
 
 // A contender that was confirmed as a waiter and holds the lock by now is not removed.
-func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
+func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
@@ -100,7 +100,7 @@ func TestWaiterThatHoldsByNowIsNotRemoved(t *testing.T) {
 }
 
 // The same when it comes to hold it between our last look and the delete: they are one step.
-func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
+func TestWaiterGrantedAfterCheckIsSpared(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.hooked.beforeRemoval = func() { q.remove(t, 0) }
@@ -115,7 +115,7 @@ func TestWaiterThatComesToHoldAfterTheLookIsNotRemoved(t *testing.T) {
 }
 
 // If the caller's context ends before the delete is sent, it is never sent.
-func TestNothingIsSentOnceTheCallerIsGone(t *testing.T) {
+func TestCanceledReleaseSendsNothing(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -190,7 +190,7 @@ func (u *unanswering) Delete(path string, version int32) error {
 }
 
 // A value that had no quorum when it was confirmed is not deleted once it has one, nor the reverse.
-func TestQuorumIsPartOfWhatIsGuarded(t *testing.T) {
+func TestQuorumChangeBlocksRelease(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, addrs := redisMastersOf(t, servers)

@@ -70,7 +70,7 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 // A node of a cluster refuses the release, since it needs keys that are on two nodes while their slot moves,
 // since the node has no quorum, or loads its data, and with it some of the questions of the look after it:
 // nothing was released, and nothing is said to be.
-func TestAReleaseThatIsRefusedForAWhileIsNone(t *testing.T) {
+func TestTransientRefusalReleasesNothing(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	long := strings.Repeat("v", 3000)

@@ -61,7 +61,7 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 }
 
 // Unless enough other masters still have the contender, the outcome is unknown.
-func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
+func TestUnansweredReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
 	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
 	stands := errors.New("it does nothing")
@@ -112,7 +112,7 @@ func TestAReleaseThatNobodyAnsweredAndNobodyCouldReadIsUnknown(t *testing.T) {
 	}
 }
 
-func TestWhatAMasterThatIsSilentHadIsNotGone(t *testing.T) {
+func TestSilentMasterDoesNotProveGone(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {
 		servers := servertest.StartEmbeddedMasters(t, 3)
@@ -171,7 +171,7 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 }
 
 // A request whose connection broke may run until its time limit, even after we read the key again.
-func TestAScriptThatMayRunLaterIsUnknown(t *testing.T) {
+func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: saidNo("upstream failure"), slow: true}

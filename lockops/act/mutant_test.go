@@ -47,7 +47,7 @@ func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
 }
 
 // A node whose data was written since it was seen is another one to the operator: a revocation, a new owner.
-func TestReleaseRefusesANodeThatWasWritten(t *testing.T) {
+func TestReleaseRefusesRewrittenNode(t *testing.T) {
 	t.Parallel()
 	for index := range 2 {
 		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
@@ -91,7 +91,7 @@ func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any)
 }
 
 // The script's reply has the deletion, though its message is denied: what the key says afterwards may be out of reach.
-func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
+func TestScriptSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
@@ -109,7 +109,7 @@ func TestDeniedWakeUpIsNoFailedScript(t *testing.T) {
 }
 
 // The caller's end between the last look and the removal counts as well.
-func TestRemovalIsNotSentOnceTheCallerIsGone(t *testing.T) {
+func TestCanceledRemovalIsNeverSent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -100,7 +100,7 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 // A master that did not answer, was read before and after that, and had the contender at neither time never
 // had it: it has no part in the outcome. One that could not be read before may have been what the request was
 // done on.
-func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
+func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	gone, silent := faulty{has: true, ends: true}, faulty{has: true, fails: errLostAnswer, dead: true}
@@ -137,7 +137,7 @@ func TestAMasterThatNeverHadTheContenderDecidesNothing(t *testing.T) {
 
 // A value that a master shows only in part may be the contender: the master is not counted among
 // those that lack it.
-func TestAMasterThatHidesTheContenderMayHaveIt(t *testing.T) {
+func TestUnreadableMasterMayHaveContender(t *testing.T) {
 	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
 	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}
 	for name, tt := range map[string]struct {

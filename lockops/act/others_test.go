@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
+func TestPreviewConsidersOtherLocks(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/a"}
 	lock := func(path string, session int64) *inspect.Lock {
 		l, _ := inspect.Directory{Children: []inspect.Znode{
@@ -66,7 +66,7 @@ func TestAPreviewSaysWhatTheOtherLocksTell(t *testing.T) {
 }
 
 // A deadlock may run through servers that were not given.
-func TestADeadlockOnServersThatWereNotGiven(t *testing.T) {
+func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/a"}
 	queue := func(sessions ...int64) *inspect.Lock {
 		var nodes []inspect.Znode

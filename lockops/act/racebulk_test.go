@@ -111,9 +111,9 @@ func (r *ttlOfMasters) duringItsEnd() {
 	}
 }
 
-// TestTTLOnSeveralMastersInRaces: the TTL is set only where the seen holder still has the lock,
+// The TTL is set only where the seen holder still has the lock,
 // while it releases, renews or expires.
-func TestTTLOnSeveralMastersInRaces(t *testing.T) {
+func TestTTLSafeInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients, addrs := redisMastersOf(t, servers)

@@ -82,7 +82,7 @@ func redisActions() []actions {
 
 // Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused
 // with its sentence.
-func TestEveryActionOnEveryRecipeOfRedis(t *testing.T) {
+func TestRedisActionsWorkOnEveryRecipe(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
 	for _, a := range redisActions() {
@@ -272,7 +272,7 @@ func zookeeperActions() []actions {
 
 // Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody
 // else, and asking, a TTL and the end of a session are refused with their sentences.
-func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
+func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)
@@ -324,7 +324,7 @@ func TestEveryActionOnEveryRecipeOfZooKeeper(t *testing.T) {
 // Every recipe of the page is in one of the tables, or has its own test of what can be done.
 func TestEveryRecipeHasItsActions(t *testing.T) {
 	have := map[string]bool{
-		"ephemeral": true, // TestReleaseOfASemaphoresPermitAndOfALoneNode
+		"ephemeral": true, // TestReleaseFreesPermitsAndLoneNodes
 		"helix":     true, // TestReleaseOfALockThatStays
 	}
 	for _, a := range append(redisActions(), zookeeperActions()...) {

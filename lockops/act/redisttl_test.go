@@ -57,9 +57,9 @@ func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	return must.Have(c.clients[i].PTTL(t.Context(), c.key).Result())(t)
 }
 
-// TestATTLIsSetOnEveryMaster: for a key that has none, longer and shorter for one that has; the value stays,
+// For a key that has none, longer and shorter for one that has; the value stays,
 // and the audit file has the request and the outcome.
-func TestATTLIsSetOnEveryMaster(t *testing.T) {
+func TestTTLReachesEveryMaster(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -124,9 +124,9 @@ func TestATTLIsGuarded(t *testing.T) {
 	}
 }
 
-// TestATTLBelowAQuorum: a value that too few masters have gets an end where it stands; one that a quorum has
+// A value that too few masters have gets an end where it stands; one that a quorum has
 // needs a quorum of masters that take it.
-func TestATTLBelowAQuorum(t *testing.T) {
+func TestMinorityValueTakesTTL(t *testing.T) {
 	t.Parallel()
 	eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
 		c.set(t, 1, aToken, 0)
@@ -149,8 +149,8 @@ func TestATTLBelowAQuorum(t *testing.T) {
 	})
 }
 
-// TestATTLThatIsRefusedIsNotSaidToBeGone: a master that refuses the script still has the contender, and says why.
-func TestATTLThatIsRefusedIsNotSaidToBeGone(t *testing.T) {
+// A master that refuses the script still has the contender, and says why.
+func TestRefusedTTLReportsWhy(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	client := server.Client(t)

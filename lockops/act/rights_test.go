@@ -48,7 +48,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 }
 
 // A wake-up that is denied makes no release look failed, neither to the operator nor in the audit file.
-func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
+func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
@@ -82,7 +82,7 @@ func TestDeniedWakeUpIsNoFailedRelease(t *testing.T) {
 }
 
 // A plain string is released with the least rights there are, and a right that is missing is named.
-func TestReleaseNeedsFewRightsAndNamesThem(t *testing.T) {
+func TestReleaseNamesMissingRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})

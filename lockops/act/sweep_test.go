@@ -143,9 +143,9 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 
 func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Name: "zk", Clock: by} }
 
-// TestSweepCountsByTheClockThatDatedIt: directories that were used right before stay, whatever our clock or
+// Directories that were used right before stay, whatever our clock or
 // that of a leader of the past shows; and what nobody can tell is said.
-func TestSweepCountsByTheClockThatDatedIt(t *testing.T) {
+func TestSweepCountsByLeaderClock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	s := startSweeping(t, server.Addr, nil)

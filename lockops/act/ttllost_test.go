@@ -15,7 +15,7 @@ import (
 
 // If an answer was lost, the TTL is unknown if the outcome depends on that answer. A key that is
 // gone afterwards proves that it was not set.
-func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
+func TestUnansweredTTLIsUnknown(t *testing.T) {
 	t.Parallel()
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
@@ -52,7 +52,7 @@ func TestATTLWhoseAnswerWasLostIsUnknown(t *testing.T) {
 }
 
 // A key that had a TTL and has one now may have been given it by a request whose answer was lost, or by its holder.
-func TestATTLThatWasAndIsThereIsNoProofOfALostAnswer(t *testing.T) {
+func TestExistingTTLProvesNothing(t *testing.T) {
 	t.Parallel()
 	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
 	must.Succeed(t, releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err())
@@ -89,7 +89,7 @@ func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may
 // take it up when the operator has read that it did not. One that refuses to say it is trusted.
-func TestNothingIsSentToAMasterThatDoesNotSayItsTime(t *testing.T) {
+func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		by    error

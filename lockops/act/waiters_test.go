@@ -171,7 +171,7 @@ func stringWaits() []waits {
 
 // Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library
 // itself waits for, and has it by our own look, too.
-func TestRedisWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+func TestRedisWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
 	for _, w := range append(structuredWaits(), stringWaits()...) {
@@ -262,7 +262,7 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 }
 
 // A holder's release of RSemaphore cannot be done from outside: a number does not say who took of it.
-func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
+func TestHolderlessSemaphoreIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	heard := client.Subscribe(t.Context(), "redisson_sc:{permits}")
@@ -280,7 +280,7 @@ func TestASemaphoreWithoutHoldersIsNotReleased(t *testing.T) {
 
 // A released permit is gone, even if a client listens for one: the number does not show the other
 // holders.
-func TestAPermitThatWasGivenBackIsGone(t *testing.T) {
+func TestReturnedPermitIsReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	client := server.Client(t)

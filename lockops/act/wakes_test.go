@@ -30,9 +30,9 @@ func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrust
 	return result
 }
 
-// TestZooKeeperClientsTakeWhatWasReleased: clients of Curator and kazoo that wait get the lock whose holder's node was
+// Clients of Curator and kazoo that wait get the lock whose holder's node was
 // deleted, on their own.
-func TestZooKeeperClientsTakeWhatWasReleased(t *testing.T) {
+func TestCuratorAndKazooTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)
@@ -111,8 +111,8 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	}
 }
 
-// TestReleaseTakesAWaiterOutOfOurQueues: the waiters behind it are not delayed.
-func TestReleaseTakesAWaiterOutOfOurQueues(t *testing.T) {
+// The waiters behind it are not delayed.
+func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	value := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
@@ -272,7 +272,7 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 
 // A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no
 // waiter then, and stays.
-func TestAWaiterThatLeftItsQueueIsNotReleasedAsTheHolder(t *testing.T) {
+func TestDequeuedWaiterTurnedHolderIsSpared(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})

@@ -99,7 +99,7 @@ var encounters = map[string]func(*encounter){
 
 // A node that exists, but is no longer a contender because of a new node next to it, is not gone:
 // neither before a release, nor between its preview and its delete, nor after a delete that was not answered.
-func TestANodeThatStandsIsNotGone(t *testing.T) {
+func TestExistingNodeIsNotReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)

@@ -110,7 +110,7 @@ func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- s
 
 // Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its
 // holder was released.
-func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
+func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
@@ -159,7 +159,7 @@ func TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased(t *testing.T) {
 
 // A lock of one znode: who watches it makes it again, who polls does so at the next try, and kazoo's real
 // lease and the clients of locks that stay succeed when they are called again.
-func TestWaitersForOneNodeTakeWhatWasReleased(t *testing.T) {
+func TestSingleNodeWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, first, second := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
@@ -218,7 +218,7 @@ func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, wa
 
 // The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after
 // it: they look whether the data say that the lock is free, and write theirs over the version that they read.
-func TestTheNextCallTakesALockThatStays(t *testing.T) {
+func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
@@ -274,14 +274,14 @@ func TestTheNextCallTakesALockThatStays(t *testing.T) {
 // elsewhere are the libraries whose waiters are tried in other tests, by file and function; or that cannot be
 // released, or wait for nothing, with the test that shows that.
 var elsewhere = map[string][2]string{
-	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
-	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestZooKeeperClientsTakeWhatWasReleased"},
-	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZooKeeperWaitersOfEveryRecipeTakeWhatWasReleased"},
-	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
-	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestWaitersForOneNodeTakeWhatWasReleased"},
+	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
+	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
+	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZkWaitersTakeReleasedLocks"},
+	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
+	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
 	// Their next call reads what the release writes.
-	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
-	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestTheNextCallTakesALockThatStays"},
+	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
+	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	"redis-py, and what uses it: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	// It takes its lock with redis-py's Lock.
@@ -290,7 +290,7 @@ var elsewhere = map[string][2]string{
 	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	// A number says nothing about who took of it: there is no holder to release.
-	"Redisson: RSemaphore": {"waiters_test.go", "TestASemaphoreWithoutHoldersIsNotReleased"},
+	"Redisson: RSemaphore": {"waiters_test.go", "TestHolderlessSemaphoreIsNotReleased"},
 }
 
 // Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or

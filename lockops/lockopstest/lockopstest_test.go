@@ -53,7 +53,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-func TestALostLockIsKeptUntilFree(t *testing.T) {
+func TestLostLockStaysHeldUntilFree(t *testing.T) {
 	l := lockopstest.New("l")
 	h := must.Have(l.Acquire(t.Context()))(t)
 	l.Lose(errors.New("deleted"))
