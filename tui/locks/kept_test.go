@@ -144,3 +144,17 @@ func TestTimesInTheFilterGoBy(t *testing.T) {
 		}
 	}
 }
+
+// The row under the cursor stays when the filter no longer matches it, drawn like an old one.
+func TestAnUnmatchedRowIsDim(t *testing.T) {
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()}), 120, 12)
+	p.theme = theme.New(theme.Options{BackgroundKnown: true, Profile: colorprofile.TrueColor})
+	p.press("/", "held", "enter", "down")
+	free := fixture.Orders()
+	free.State, free.Findings = inspect.StateFree, nil
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free}), free.ID)
+	row := p.cachedRows[free.ID]
+	must.True(t, row.inputs.unmatched, "the row counts as a match")
+	row.inputs.unmatched = false
+	must.True(t, p.drawRow(free, row.inputs) != row.drawn, "it is drawn like a match")
+}

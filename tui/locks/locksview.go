@@ -223,6 +223,7 @@ type rowInputs struct {
 	needs                   needs
 	selected, inside, fresh bool
 	marked, inChain         bool
+	unmatched               bool // the filter hides it once the cursor leaves
 }
 
 // rowView draws a row, or returns the previous drawing if nothing has changed: most rows stay the
@@ -234,7 +235,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	}
 	in := rowInputs{
 		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
-		justGranted(s, l), s.marks[l.ID], s.keysInChain(),
+		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown,
 	}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
@@ -268,7 +269,7 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	if at := slices.Index(s.shown.columns, byHolder); in.fresh && at >= 0 {
 		cells[at].Restyle(t.Fresh)
 	}
-	if of.old {
+	if of.old || in.unmatched {
 		for _, c := range cells {
 			c.Restyle(func(lipgloss.Style) lipgloss.Style { return t.Unknown })
 		}
