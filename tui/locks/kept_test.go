@@ -151,7 +151,7 @@ func TestAnUnmatchedRowIsDim(t *testing.T) {
 	p.theme = theme.New(theme.Options{BackgroundKnown: true, Profile: colorprofile.TrueColor})
 	p.press("/", "held", "enter", "down")
 	free := fixture.Orders()
-	free.State, free.Findings = inspect.StateFree, nil
+	free.State, free.Holders, free.Waiters, free.Findings = inspect.StateFree, nil, nil, nil
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{free}), free.ID)
 	row := p.cachedRows[free.ID]
 	must.True(t, row.inputs.unmatched, "the row counts as a match")
