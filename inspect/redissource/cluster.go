@@ -25,7 +25,7 @@ const slots = 16384
 // topology holds the nodes of a Redis Cluster and the owner of each slot.
 type topology struct {
 	masters, replicas []string     // by address, in order
-	owner             [slots]int16 // of a slot, in masters; -1: unserved
+	owner             [slots]int16 // index in masters, by slot; -1 if unserved
 }
 
 // sameNodes reports whether the nodes are the same; slots may have moved.

@@ -153,7 +153,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	e.read, e.readAt = true, now
 	at, ok := b.place(key, master)
 	if !ok {
-		return // it has moved
+		return // the key has moved to another node
 	}
 	old := &e.votes[at]
 	if old.Present != v.Present || old.Value != v.Value || old.Digest != v.Digest || old.Up != v.Up {

@@ -105,7 +105,7 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
-		peer.Send(t, "close", name+"-a") // it holds in every lock, and also waits in some
+		peer.Send(t, "close", name+"-a") // it holds every lock, and also waits for some
 		v.Await(name+": the next holder", func() bool {
 			l := v.Locks[p]
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && nobodyOf(l, before.Holders[0].Owner.Session)

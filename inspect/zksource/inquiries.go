@@ -88,7 +88,7 @@ func (r *run) startInquiry(now time.Time) {
 	r.tasks.Go(func() {
 		report := inquiry.Run(r.ctx)
 		if r.ctx.Err() == nil { // otherwise our own end failed the questions
-			q.reports <- report // there is room: one at a time
+			q.reports <- report // does not block, since only one inquiry runs
 		}
 	})
 }

@@ -79,7 +79,7 @@ type linkKind uint8
 
 const (
 	linkUp       linkKind = iota // there is a session
-	linkLost                     // there was one
+	linkLost                     // the session was lost
 	linkFailed                   // no server could be reached
 	linkFired                    // a watch fired
 	linkAnswered                 // a request for many reads was answered, or never will be

@@ -159,7 +159,7 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 	sent, heard := time.Now(), time.Time{}
 	p.Heard, p.pinged = func(asked time.Time) { heard = asked }, sent
 	if !p.answered() || !heard.Equal(sent) || p.answered() {
-		t.Errorf("after the answer, heard %v, want the time of the ping, once", heard)
+		t.Errorf("Heard was called with %v, want the time of the ping, once", heard)
 	}
 }
 

@@ -49,12 +49,12 @@ const (
 	freed        // it was alone, and has been deleted
 )
 
-// fold is whether a semaphore's parts are locks themselves; see semaphore.go.
+// fold is whether the possible parts of a semaphore are locks themselves; see semaphore.go.
 type fold uint8
 
 const (
 	undecided fold = iota
-	separate       // they are
+	separate       // they are locks
 	folded         // they are parts of this lock
 )
 

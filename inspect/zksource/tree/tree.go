@@ -17,7 +17,7 @@ type Tree struct {
 	// Scanned counts the directories read so far.
 	Scanned int
 
-	dirty    []*Dir // whose locks must be built
+	dirty    []*Dir // directories whose locks must be rebuilt
 	settled  []*Dir // to be searched for single nodes that are locks
 	changes  Changes
 	expiring map[*Dir]time.Time // locks that expire
