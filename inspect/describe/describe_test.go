@@ -188,7 +188,7 @@ func TestEvidence(t *testing.T) {
 		"value":      "2026-05-04T09:00:00Z", // that is its text, whatever it looks like
 		"odd_name\a": "\x1b[2J", "every_ms": int64(650), "sessions": []string{"0x1", "0x2"},
 		"ahead_ms": -1204.0, "late_ms": 10, "up": false, "votes": []any{map[string]any{"addr": "m:1", "says": "absent"}}, "bad": func() {},
-		"held_over": "1m", "known": "at-least", "blocked_below": 2,
+		"held_over": "1m", "known": "at-least", "blocked_below": 2, "count": 1,
 	}, time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), "cause", "locks")
 	want := []Fact{
 		{"owner", []string{"w"}},

@@ -42,7 +42,11 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	})
 	var facts []Fact
 	for _, name := range names {
-		if values := valuesOf(name, evidence[name], now); len(values) > 0 {
+		values := valuesOf(name, evidence[name], now)
+		if name == "count" && slices.Equal(values, []string{"1"}) { // the message says which one
+			continue
+		}
+		if len(values) > 0 {
 			facts = append(facts, Fact{factName(name), values})
 		}
 	}
