@@ -318,5 +318,5 @@ func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
 	drain(t, m, press(m, "V", "x"))
-	wantText(t, m, "None of them can be done: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "only possibly a lock")
+	wantText(t, m, "None of them can be done: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "it may not be a lock")
 }

@@ -261,7 +261,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	l.Waiters[0].Owner = inspect.Owner{}
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
-	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process): a deadlock through it does not show.")
+	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process). Deadlocks involving it cannot be detected.")
 }
 
 // The program itself has the list made, once and not in Update, and again when the snapshot is another.

@@ -239,7 +239,7 @@ func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, con
 			return Result{}, err
 		case now.Czxid != dir.czxid || now.Pzxid != dir.pzxid || now.Cversion != dir.cversion ||
 			now.Version != dir.version:
-			return Result{Reason: Changed, Detail: "it has been used since it was looked at"}, nil
+			return Result{Reason: Changed, Detail: "it has been used since the check"}, nil
 		}
 		return z.remove(ctx, z.sweeping(node, dir.version), Result{}, intent)
 	})
@@ -254,7 +254,7 @@ func (z *ZooKeeper) sweeping(node string, version int32) deletion {
 		case errors.Is(err, zk.ErrNoNode):
 			return Gone, "it is gone already", nil
 		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNotEmpty):
-			return Changed, "it has been used since it was looked at", nil
+			return Changed, "it has been used since the check", nil
 		default:
 			return "", "", z.failed("delete", node, err)
 		}

@@ -141,7 +141,7 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 			are, them = "is", "it"
 		}
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
-			"%s: %d of %s %s unidentified (no session, host or process): a deadlock through %s does not show.",
+			"%s: %d of %s %s unidentified (no session, host or process). Deadlocks involving %s cannot be detected.",
 			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender"), are, them), t.Unknown)
 	}
 	for _, b := range s.Snapshot().Backends {
@@ -191,7 +191,7 @@ func railOf(t *theme.Theme) rail {
 // first.
 func (d *drawing) cycle(r *cycle, number int) {
 	t, signs, n := d.Theme(), railOf(d.Theme()), len(r.links)
-	head := fmt.Sprintf("deadlock: %d clients wait for each other: none continues until one gives up or loses its lock",
+	head := fmt.Sprintf("deadlock: %d clients wait for each other and are stuck until one gives up or loses its lock",
 		n)
 	mark, style := t.Glyphs.Critical, t.Critical
 	if r.possibly {

@@ -109,7 +109,7 @@ func itemOf(c Choice) (item *act.Item, why string) {
 		owner = l.Holders[0].Argument()
 	}
 	if l.Confidence == recipe.Possible {
-		return nil, "it is only possibly a lock"
+		return nil, "it may not be a lock"
 	}
 	return &act.Item{Request: act.Request{ID: l.ID, Lock: l, Owner: owner, Waiter: waiter}}, ""
 }
