@@ -40,14 +40,14 @@ func onMaster(t *testing.T, client redis.UniversalClient, addr string) *Redis {
 	return onMasters(t, []redis.UniversalClient{client}, []string{addr})
 }
 
-// onMasters returns a Releaser of the locks on these masters.
+// onMasters returns a Releaser for these masters.
 func onMasters(t *testing.T, clients []redis.UniversalClient, addrs []string) *Redis {
 	t.Helper()
 	audit, _ := openAudit(t)
 	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 }
 
-// onEnsemble returns a Releaser of the locks that a connection reaches.
+// onEnsemble returns a Releaser for the ensemble behind a connection.
 func onEnsemble(t *testing.T, conn ZKConn, addr string) *ZooKeeper {
 	t.Helper()
 	audit, _ := openAudit(t)
@@ -66,7 +66,6 @@ func confirmed(t *testing.T, r Releaser, request Request) Preview {
 	return p
 }
 
-// auditLines reads the audit file back.
 func auditLines(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f := must.Have(os.Open(path))(t)
@@ -91,20 +90,20 @@ func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 	return conn
 }
 
-// connectUntil is connectZooKeeper until end is called, for a test that makes so many connections, with
-// buffers of 1.5 MiB, that it cannot keep them.
+// connectUntil is connectZooKeeper for a test that makes many connections. Each has buffers of 1.5
+// MiB, so the test closes them with end.
 func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	must.Succeed(t, err)
 	return conn, func() {
 		conn.Close()
-		for range events { // closed when its goroutines have ended
+		for range events { // closed once the connection's goroutines have ended
 		}
 	}
 }
 
-// zkQueue makes a kazoo lock directory with n contenders of one session and returns their names.
+// zkQueue makes a kazoo lock directory with n contenders in one session and returns their names.
 func zkQueue(t *testing.T, conn *zk.Conn, dir string, n int) []string {
 	t.Helper()
 	must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
@@ -145,7 +144,7 @@ func TestReleaseFreesHolderAndNamesNext(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("audit file mode %v, %v", info.Mode(), err)
 		}
-		// The same preview again: it is gone, and no other client is harmed.
+		// Executing the same preview again reports the contender gone and leaves the others alone.
 		again, err := releaser.Execute(t.Context(), p, "typed")
 		if err != nil || again.Released || again.Reason != Gone {
 			t.Errorf("again: %+v, %v", again, err)
@@ -153,7 +152,7 @@ func TestReleaseFreesHolderAndNamesNext(t *testing.T) {
 	})
 }
 
-// The same name can come again when the directory is made again, at version 0: czxid and session differ.
+// A recreated directory can number a node the same, at version 0. Only czxid and session differ.
 func TestReleaseRefusesRecreatedNode(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -167,7 +166,7 @@ func TestReleaseRefusesRecreatedNode(t *testing.T) {
 			must.Succeed(t, conn.Delete(path, -1))
 		}
 		if again := zkQueue(t, conn, dir, 1); again[0] != names[0] {
-			t.Fatalf("made anew as %s, want the same name", again[0])
+			t.Fatalf("recreated as %s, want the same name", again[0])
 		}
 		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Released {
 			t.Errorf("result %+v, %v", result, err)
@@ -175,7 +174,7 @@ func TestReleaseRefusesRecreatedNode(t *testing.T) {
 		if _, stat, err := conn.Get(dir + "/" + names[0]); err != nil || stat.Czxid == p.Seen.Czxid {
 			t.Errorf("the new node was touched: %v", err)
 		}
-		// As seen on a screen, too: the preview is refused as changed.
+		// A preview of the node as seen before is refused too.
 		old := *p.Seen
 		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
 		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
@@ -199,7 +198,7 @@ func TestNoAuditNoAction(t *testing.T) {
 			t.Errorf("result %+v, %v", result, err)
 		}
 		if ok, _, _ := conn.Exists(dir + "/" + names[0]); !ok {
-			t.Error("it was deleted without an audit line")
+			t.Error("the node was deleted without an audit line")
 		}
 	})
 }
@@ -234,15 +233,16 @@ func TestReleaseChecksAndDeletesPerMaster(t *testing.T) {
 			if err != nil || p.Refused != "" || len(p.Sends) != 3 {
 				t.Fatalf("preview %+v, %v", p, err)
 			}
-			// The third master changes hands between preview and release: its new holder stays.
+			// The third master gets another holder between preview and release. That holder must
+			// stay.
 			must.Succeed(t, clients[2].Set(t.Context(), key, "other", time.Minute).Err())
 			result, err := releaser.Execute(t.Context(), p, "--yes")
 			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
-			must.Equal(t, clients[2].Get(t.Context(), key).Val(), "other", "the new holder's value is")
+			must.Equal(t, clients[2].Get(t.Context(), key).Val(), "other", "value on the third master")
 			text, _ := os.ReadFile(path)
-			must.True(t, !strings.Contains(string(text), "Y2Nj"), "a holder's secret value is in the audit file", text)
+			must.True(t, !strings.Contains(string(text), "Y2Nj"), "the audit file contains a holder's secret value:", text)
 			if p, err = releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: owner}); err != nil || p.Refused != Changed {
 				t.Errorf("stale owner: %+v, %v", p, err)
 			}
@@ -270,7 +270,7 @@ func TestReleaseFailsWithoutQuorum(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("it was deleted where nobody could tell whether it holds the lock")
+		t.Error("deleted, although it is unknown who holds the lock")
 	}
 }
 
@@ -285,11 +285,11 @@ func TestReleaseLeavesOtherKeyTypes(t *testing.T) {
 		if err != nil || p.Refused == "" {
 			t.Errorf("preview %+v, %v", p, err)
 		}
-		must.Equal(t, clients[0].Exists(t.Context(), key).Val(), 1, "the hash is gone")
+		must.Equal(t, clients[0].Exists(t.Context(), key).Val(), 1, "keys left")
 	})
 }
 
-// Only the holder's lock is freed: of many concurrent releases of one holder exactly one succeeds.
+// Of many concurrent releases of one holder, exactly one succeeds.
 func TestConcurrentReleasesOfOneHolder(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -353,7 +353,7 @@ func TestReleaseFreesPermitsAndLoneNodes(t *testing.T) {
 			t.Errorf("lone node: %+v", result)
 		}
 		if exists, _, _ := conn.Exists(dir + "/leader"); exists {
-			t.Error("it is still there")
+			t.Error("the node still exists")
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestAHolderIsAsked: a holder of Curator's that listens lets go and the next one gets the lock; one that
-// does nothing keeps it; one that does not listen, and whatever knows no such request, is not written to.
+// A Curator holder that listens for revocation releases its lock when asked. Holders that do not
+// listen are not written to.
 func TestAHolderIsAsked(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -26,7 +26,7 @@ func TestAHolderIsAsked(t *testing.T) {
 	})
 }
 
-// asking is an operator who asks holders, and clients of two libraries.
+// asking is an operator asking holders of two libraries to release.
 type asking struct {
 	server       *servertest.ZooKeeper
 	conn         *zk.Conn
@@ -53,7 +53,7 @@ func (a *asking) request(dir, owner string) Request {
 	return Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(owner), Ask: true, Wait: time.Millisecond}
 }
 
-// node returns the name of a contender by its place: 0 is the holder's.
+// node returns the name of the contender at a place in the queue; the holder is at 0.
 func (a *asking) node(t *testing.T, dir string, at int) string {
 	t.Helper()
 	d := must.Have(a.releaser.look(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: dir}}))(t)
@@ -102,7 +102,7 @@ func (a *asking) deaf(t *testing.T) {
 		t.Errorf("asked again: %+v, %+v", p, r)
 	}
 	if p, _ := a.perform(t, a.request(dir, a.node(t, dir, 1))); p.Refused != NotHolder {
-		t.Errorf("a waiter: %+v", p)
+		t.Errorf("asking a waiter: %+v", p)
 	}
 	a.wire.beforeRemoval = func() {
 		a.wire.beforeRemoval = func() {}
@@ -114,7 +114,7 @@ func (a *asking) deaf(t *testing.T) {
 		t.Errorf("written to meanwhile: %+v", r)
 	}
 	if _, r := a.perform(t, a.request(dir, "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000009")); r.Reason != Gone {
-		t.Errorf("nobody of that name: %+v", r)
+		t.Errorf("an unknown owner: %+v", r)
 	}
 
 	interrupted, interrupt := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func (a *asking) deaf(t *testing.T) {
 	if p, err := cut.Preview(t.Context(), deaf); err != nil {
 		t.Fatal(err)
 	} else if r, err := cut.Execute(interrupted, p, "--yes"); err == nil || !r.Asked || !r.Unknown || r.LetGo || r.Reason != "" {
-		t.Errorf("interrupted while it is watched: %+v, %v", r, err)
+		t.Errorf("interrupted while watching: %+v, %v", r, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (a *asking) others(t *testing.T) {
 	}
 }
 
-// watchedZK calls back when a node begins to be watched.
+// watchedZK calls back when a watch is set on a node.
 type watchedZK struct {
 	ZKConn
 	begins func()

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// The audit file is no way to another file, and a cut line does not take the next one with it.
+// Links are not followed, and a truncated line does not corrupt the next one.
 func TestAuditFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
@@ -47,7 +47,7 @@ func TestAuditFile(t *testing.T) {
 	}
 }
 
-// The lines contain the backend's name, and its chroot or database.
+// Each line names the backend and its chroot or database.
 func TestAuditSaysWhere(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -94,7 +94,7 @@ func TestAuditNamesWhoUsedSudo(t *testing.T) {
 	}
 }
 
-// A user without a name on the system is recorded by number: a line without a user is useless.
+// A user without a name on the system is recorded by number.
 func TestNamelessUserIsRecordedByNumber(t *testing.T) {
 	unknown := func() (*user.User, error) { return nil, user.UnknownUserIdError(65532) }
 	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }

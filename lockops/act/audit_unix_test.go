@@ -11,14 +11,14 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Each line is synced: a file that cannot be synced is not an audit.
+// Each line is synced, so a file that cannot be synced is refused.
 func TestAuditIsSynced(t *testing.T) {
 	audit, _ := openAudit(t)
 	audit.file.Close()
-	// A pipe accepts writes and cannot be synced.
+	// A pipe accepts writes but cannot be synced.
 	audit.path = filepath.Join(t.TempDir(), "pipe")
 	must.Succeed(t, syscall.Mkfifo(audit.path, 0o600))
 	pipe := must.Have(os.OpenFile(audit.path, os.O_RDWR, 0))(t)
 	audit.file = pipe
-	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "a line that could not be synced was taken for written")
+	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "no error for a line that could not be synced")
 }

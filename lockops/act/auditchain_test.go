@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// writeLines writes that many lines to an audit file.
+// writeLines appends n lines to an audit file.
 func writeLines(t *testing.T, a *Audit, n int) {
 	t.Helper()
 	for i := range n {
@@ -63,11 +63,12 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 	}
 	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600))
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {
-		t.Errorf("the end removed shows by the last sum alone: %+v", trail)
+		t.Errorf("last line removed: %+v, want no break", trail)
 	}
 }
 
-// A file that was moved away, as logrotate does, is begun again: no line is lost, and each file is a chain.
+// When a file is moved away, as logrotate does, a new one is started. No line is lost and each file
+// is a valid chain.
 func TestAMovedTrailIsBegunAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := openTest(t, path, "a")
@@ -81,7 +82,7 @@ func TestAMovedTrailIsBegunAgain(t *testing.T) {
 	}
 }
 
-// Programs that write to one file together lose no line, and break no chain.
+// Programs that write to the same file lose no lines and keep the chain valid.
 func TestProgramsShareATrail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	const each = 25

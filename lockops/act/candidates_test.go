@@ -10,7 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The most likely connection comes first. Links and connections that list them are no candidates.
+// The most likely connection comes first. Replica links and connections running CLIENT LIST are
+// left out.
 func TestCandidatesForAContender(t *testing.T) {
 	var list []Connection
 	for _, line := range []string{
@@ -34,7 +35,7 @@ func TestCandidatesForAContender(t *testing.T) {
 	ids := func(found []Candidate) (ids []int64) {
 		for _, c := range found {
 			ids = append(ids, c.ID)
-			must.True(t, len(c.For) != 0, c.ID, "nothing speaks for it")
+			must.True(t, len(c.For) != 0, c.ID, "has no reason to be a candidate")
 		}
 		return ids
 	}
@@ -48,5 +49,5 @@ func TestCandidatesForAContender(t *testing.T) {
 		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
 	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
-	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "of a waiter")
+	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "candidates for a waiter")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestAClientIsEnded: the connection that was seen is ended and no other; one that is gone, that was named
-// again, or that is a link between servers is not.
+// Only the connection seen in the preview is killed. One that is gone, was renamed, or is a replica
+// link is left alone.
 func TestAClientIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -43,23 +43,23 @@ func TestAClientIsEnded(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 
-	// Named again between the preview and the kill: it may be another client's by now.
+	// Renamed between the preview and the kill: it may belong to another client now.
 	must.Succeed(t, victim.Do(t.Context(), "client", "setname", "worker-9").Err())
 	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
-		t.Errorf("named anew: %+v, %v", r, err)
+		t.Errorf("renamed: %+v, %v", r, err)
 	}
 	p = preview(addr)
 	r, err := ender.EndClient(t.Context(), p, "--yes")
 	if err != nil || r.Reason != "" || len(r.Ended) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	must.True(t, victim.Ping(t.Context()).Err() != nil, "its connection lives")
-	must.Be(t, bystander.Ping(t.Context()).Err(), nil, "the other's connection")
+	must.True(t, victim.Ping(t.Context()).Err() != nil, "the killed connection still works")
+	must.Be(t, bystander.Ping(t.Context()).Err(), nil, "the other connection")
 	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed {
-		t.Errorf("once more: %+v, %v", r, err)
+		t.Errorf("killed again: %+v, %v", r, err)
 	}
 	if p := preview(addr); p.Refused != Gone {
-		t.Errorf("who is gone: %+v", p)
+		t.Errorf("preview of a closed connection: %+v", p)
 	}
 	lines := auditLines(t, path)
 	if last := lines[3]; last["action"] != "kill-client" || last["ended"] != true || last["phase"] != "result" || lines[2]["why"] != "a test" {
@@ -71,7 +71,7 @@ func TestAClientIsEnded(t *testing.T) {
 	}
 }
 
-// TestAClientsLocksAreNamed in the preview: what it holds and waits for on that backend.
+// The preview names the locks that the client holds and waits for on that backend.
 func TestAClientsLocksAreNamed(t *testing.T) {
 	p := ClientPreview{Request: ClientRequest{Backend: "redis", Client: "10.0.0.1:1"}, Seen: []Connection{{Addr: "10.0.0.1:1"}}}
 	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.0.1:1"}}
@@ -86,19 +86,19 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 	must.Equal(t, strings.Join(p.Lines(), "; "), "it holds redis:lock:a; it waits for redis:lock:b")
 }
 
-// TestLinksAndSessionsAreNotEnded: a replica's connection, and a session of ZooKeeper's, which only its password ends.
+// Replica links are not killed, and a ZooKeeper session can be ended only with its password.
 func TestLinksAndSessionsAreNotEnded(t *testing.T) {
 	t.Parallel()
 	if c, ok := parseConnection("id=9 addr=10.0.0.1:6379 name= flags=S cmd=replconf"); !ok || !c.link() {
-		t.Errorf("a replica's: %+v", c)
+		t.Errorf("a replica's connection: %+v", c)
 	}
 	zk := &ZooKeeper{}
 	if p, _ := zk.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}); p.Refused != Unsupported || !strings.Contains(p.Detail, "password") {
-		t.Errorf("a session of ZooKeeper's: %+v", p)
+		t.Errorf("a ZooKeeper session: %+v", p)
 	}
 }
 
-// TestAKillWithoutAnAnswer is not a sure word: unknown while the connection is still there, ended once it is not.
+// When the reply to CLIENT KILL is lost, the outcome is unknown until the connection is gone.
 func TestAKillWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -128,7 +128,7 @@ func TestAKillWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// lostAnswer loses the answer of CLIENT KILL, or the command with it.
+// lostAnswer loses the reply to CLIENT KILL, or drops the command.
 type lostAnswer struct {
 	servertest.Hook
 	subcommand string
@@ -148,7 +148,8 @@ func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestAnAddressOfSeveral: all clients of a Unix socket have the same address; none of them is ended for another.
+// All clients of a Unix socket share one address, so an address is ambiguous there and nothing is
+// killed.
 func TestAnAddressOfSeveral(t *testing.T) {
 	const path = "/run/redis.sock:0"
 	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: path}
@@ -164,8 +165,8 @@ func TestAnAddressOfSeveral(t *testing.T) {
 	}
 }
 
-// A master with more connections than most is not asked for
-// their list, and says why; one that a user asks for is.
+// The connections of a busy master are listed only on request. Otherwise the error says why they
+// were not.
 func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -192,12 +193,11 @@ func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	}
 	ours.Close()
 	if _, err := r.Connections(t.Context(), 0); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("of a client that is closed: %v", err)
+		t.Errorf("with a closed client: %v", err)
 	}
 }
 
-// Of a library whose channel is known, and of one whose
-// registry's name may end at each colon.
+// Spring publishes on a channel named for its registry, whose name may end at any colon of the key.
 func TestPreviewNamesPublishChannels(t *testing.T) {
 	const uuid = "0b9f4f3e-5d1c-4b52-9f0e-3f8f6f0f9a11"
 	for key, want := range map[string]string{

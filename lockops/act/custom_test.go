@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// By a custom recipe the second of two readers holds, which the names alone do not show: it is released as a
-// holder, and a deleted lock is not released again.
+// With this recipe the second of two readers is a holder, which the names alone do not show. It can
+// be released once, as a holder.
 func TestReleaseHonorsCustomRecipes(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

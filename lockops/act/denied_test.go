@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A user without a right to read part of a lock sees the missing right. It is not reported that the
-// holder is gone or different, or that there are no waiters.
+// A user who may not read part of a lock sees the missing right, not that the holder is gone or
+// that there are no waiters.
 func TestReleaseReportsMissingReadRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -36,7 +36,7 @@ func TestReleaseReportsMissingReadRights(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		key, owner, denied string
-		found              bool   // all the same
+		found              bool   // despite the missing right
 		next               string // part of NextUnknown
 	}{
 		{key: "lock:plain", owner: base64, denied: "getrange"},
@@ -53,7 +53,7 @@ func TestReleaseReportsMissingReadRights(t *testing.T) {
 			case tt.found && (err != nil || p.Seen == nil || p.Refused != ""):
 				t.Errorf("preview %+v, %v", p, err)
 			case !tt.found && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant +"+tt.denied)):
-				t.Errorf("refused %q, error %v: want what is not known, and the right +%s", p.Refused, err, tt.denied)
+				t.Errorf("refused %q, error %v: want ErrUnreachable and the right +%s", p.Refused, err, tt.denied)
 			}
 			if !strings.Contains(p.NextUnknown, tt.next) || tt.next == "" && p.NextUnknown != "" {
 				t.Errorf("next is unknown because of %q, want %q in it", p.NextUnknown, tt.next)
@@ -61,11 +61,11 @@ func TestReleaseReportsMissingReadRights(t *testing.T) {
 		})
 	}
 	if p, err := preview(t, "lock:redisson", ownerB); err != nil || p.Refused != Gone {
-		t.Errorf("with all rights an owner that is not there is %q, %v", p.Refused, err)
+		t.Errorf("with all rights, a missing owner is %q, %v", p.Refused, err)
 	}
 }
 
-// A replica that refuses a release is named one, without the script's digest.
+// The error says that the server is a replica and omits the script's digest.
 func TestReplicaIsNamedByARelease(t *testing.T) {
 	r := &Redis{}
 	err := r.explain("release", "lock:a", errors.New("ERR user_script:8: refused DEL: READONLY You can't write against a read only replica. script: fdc7e2a7738f3b2d0fe338af799cfe6cc45ae4c7, on @user_script:8."))
@@ -74,8 +74,8 @@ func TestReplicaIsNamedByARelease(t *testing.T) {
 	}
 }
 
-// A contender that was not found is gone only if everything was readable. Otherwise the release
-// would be reported as unnecessary.
+// A contender is reported gone only if all reads succeeded. Otherwise a needed release would look
+// unnecessary.
 func TestUnseenContenderIsNotGone(t *testing.T) {
 	for aspect, known := range map[inspect.Aspect]bool{
 		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
@@ -92,8 +92,8 @@ func TestUnseenContenderIsNotGone(t *testing.T) {
 	}
 }
 
-// Without the server's clock it is unknown which waiters have been silent for too long: the first
-// may be gone.
+// Without the server's clock, waiters that have been silent for too long cannot be told apart, so
+// the next holder is unknown.
 func TestNextIsUnknownWithoutServerClock(t *testing.T) {
 	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
 	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}
@@ -116,8 +116,8 @@ func TestNextIsUnknownWithoutServerClock(t *testing.T) {
 	}
 }
 
-// A holder of rueidislock's three keys that has lost two of them since the preview no longer holds the lock: the
-// third key stays, whichever it is, and the report says so.
+// A rueidislock holder that lost two of its three keys since the preview no longer holds the lock.
+// The remaining key stays, and the report says so.
 func TestHolderWithoutMajorityIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)

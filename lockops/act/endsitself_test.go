@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// endsItself ends the lock right after the script was answered, as its TTL or holder may. With lost
-// the answer does not arrive; with late the script's time limit has passed.
+// endsItself ends the lock right after the script's reply, as its TTL or holder might. With lost,
+// the reply does not arrive. With late, the script's time limit has passed.
 type endsItself struct {
 	redis.UniversalClient
 	end        func()
@@ -52,8 +52,8 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 	return c
 }
 
-// If a lock ends between a refused request and the next read,
-// the request did not release it; if it may have, the cause is unknown.
+// If a lock ends after a refused request, the request did not release it. If the request may have
+// run, the cause is unknown.
 func TestNaturalEndIsNoRelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

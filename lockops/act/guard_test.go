@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// hooked is a connection on which something else happens right before a request that removes.
+// hooked calls a function right before each request that removes a node.
 type hooked struct {
 	ZKConn
 	beforeRemoval func()
@@ -46,7 +46,8 @@ func (h *hooked) Multi(ops ...any) ([]zk.MultiResponse, error) {
 	return h.ZKConn.Multi(ops...)
 }
 
-// eachConfirmed makes a ZooKeeper queue of three, previews the release of one of them, and hands over.
+// eachConfirmed previews the release of one contender in a ZooKeeper queue of three and calls f
+// with it.
 func eachConfirmed(t *testing.T, index int, f func(t *testing.T, q confirmedRelease)) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		q := confirmedRelease{conn: connectZooKeeper(t, server.Addr), dir: servertest.UniquePath(t)}
@@ -87,7 +88,7 @@ func (q *confirmedRelease) there(t *testing.T, index int) bool {
 	return ok
 }
 
-// A contender that was confirmed as a waiter and holds the lock by now is not removed.
+// A waiter that has become the holder since it was confirmed is not removed.
 func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
@@ -99,7 +100,8 @@ func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	})
 }
 
-// The same when it comes to hold it between our last look and the delete: they are one step.
+// The same, if the waiter becomes the holder between the last read and the delete. Both are in one
+// transaction.
 func TestWaiterGrantedAfterCheckIsSpared(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
@@ -128,13 +130,13 @@ func TestCanceledReleaseSendsNothing(t *testing.T) {
 		}
 		q.releaser.Close()
 		if removed || !q.there(t, 0) {
-			t.Error("it was deleted after its operator had gone")
+			t.Error("deleted after the operator canceled")
 		}
 	})
 }
 
-// If it ends while the delete is on its way, the outcome is unknown. Once known, it is delivered by
-// Late and written to the audit file.
+// If the context ends during the delete, the outcome is unknown. Late delivers it afterwards, and
+// it is written to the audit file.
 func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
@@ -159,8 +161,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 	})
 }
 
-// After a lost answer the servers are asked again. They do not reveal who removed a node that is
-// gone.
+// After a lost reply the node is read again. A missing node does not show who removed it.
 func TestLostAnswerOfADelete(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{true, false} {
@@ -174,7 +175,7 @@ func TestLostAnswerOfADelete(t *testing.T) {
 	}
 }
 
-// unanswering loses the answers of deletes, which are executed if done.
+// unanswering loses the replies to deletes. With done, the deletes are executed.
 type unanswering struct {
 	ZKConn
 	done bool
@@ -189,7 +190,7 @@ func (u *unanswering) Delete(path string, version int32) error {
 	return zk.ErrConnectionClosed
 }
 
-// A value that had no quorum when it was confirmed is not deleted once it has one, nor the reverse.
+// A value that gained or lost its quorum since it was confirmed is not deleted.
 func TestQuorumChangeBlocksRelease(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
@@ -224,8 +225,8 @@ func TestQuorumChangeBlocksRelease(t *testing.T) {
 	})
 }
 
-// A stopped master does not execute the removal later, after the operator has read that it did not
-// happen.
+// A stopped master must not run the removal later, after the operator read that nothing was
+// removed.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -242,7 +243,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	server.Resume(t)
 	must.Succeed(t, clients[0].Ping(t.Context()).Err())
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("it was deleted after the operator had the answer that it was not")
+		t.Error("deleted after the operator read that it was not")
 	}
 }
 
@@ -257,9 +258,8 @@ func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args 
 	return s.UniversalClient.Eval(ctx, scriptText("string"), keys, args...)
 }
 
-// A release of python-redis-lock wakes a waiter while it waits, as its acquire does: SET NX, BLPOP of the
-// signal's list for as long as a lock lives, SET NX again. The TTL is far off, so that only the wake-up can
-// make way.
+// The waiter does what python-redis-lock's acquire does: SET NX, BLPOP on the signal list, SET NX
+// again. The TTL is so long that only the wake-up can end the wait.
 func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -270,7 +270,7 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	defer cancel()
 	acquire := func(value string) bool { return client.SetNX(ctx, key, value, time.Hour).Val() }
 	if !acquire(value) || acquire(waiter) {
-		t.Fatal("the holder does not hold it alone")
+		t.Fatal("want the holder to be the only one")
 	}
 	releaser := onMaster(t, client, server.Addr)
 	taken := make(chan bool, 1)
@@ -281,11 +281,11 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	awaitBlocked(ctx, t, client)
 	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: key}, value)
 	if !<-taken || client.Get(ctx, key).Val() != waiter {
-		t.Errorf("the waiter did not get it: %q", client.Get(ctx, key).Val())
+		t.Errorf("the waiter did not get the lock, which has %q", client.Get(ctx, key).Val())
 	}
 }
 
-// A lock of a library whose release is not known is refused with a reason.
+// A lock is refused with a reason if its library's release is unknown.
 func TestUnknownLibraryIsRefused(t *testing.T) {
 	l := &inspect.Lock{
 		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,

@@ -15,13 +15,12 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// saidNo is an error reply of a server.
 type saidNo string
 
 func (r saidNo) Error() string { return string(r) }
 func (saidNo) RedisError()     {}
 
-// interrupted lets a server refuse the release, and after it some numbered requests.
+// interrupted lets a server refuse the release and some of the requests after it.
 type interrupted struct {
 	servertest.Hook
 	by         saidNo
@@ -67,9 +66,8 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// A node of a cluster refuses the release, since it needs keys that are on two nodes while their slot moves,
-// since the node has no quorum, or loads its data, and with it some of the questions of the look after it:
-// nothing was released, and nothing is said to be.
+// A cluster node may refuse the release and some of the reads after it: keys are on two nodes while
+// a slot moves, or the node loads its data. Nothing is released or reported as released.
 func TestTransientRefusalReleasesNothing(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -77,7 +75,7 @@ func TestTransientRefusalReleasesNothing(t *testing.T) {
 	all := append(slices.Clone(releases), releasing{name: "long-value", write: "SET lock:NAME " + long + " PX 60000", lock: "lock:NAME", owner: digest(long)})
 	for n, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel() // some wait to confirm what looks dead
+			t.Parallel() // some wait to confirm a dead contender
 			admin := server.Client(t)
 			name, now := fmt.Sprintf("n%d", n), time.Now()
 			named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
@@ -98,7 +96,7 @@ func TestTransientRefusalReleasesNothing(t *testing.T) {
 					p := confirmed(t, releaser, request)
 					result, err := releaser.Execute(t.Context(), p, "--yes")
 					if err == nil || result.Released || result.Masters[0].Deleted || result.Reason != NoQuorum || !strings.Contains(err.Error(), string(by)) {
-						t.Errorf("%s, and from the %d. answer after it: %+v, %v", by, from, result, err)
+						t.Errorf("%s, also for answer %d after it: %+v, %v", by, from, result, err)
 					}
 					last = fault.seen < from
 					c.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// silenced is a master that stops answering once it is asked to delete, whether it did or not.
+// silenced is a master that stops answering once it is asked to delete, whether or not it deletes.
 type silenced struct {
 	servertest.Hook
 	by     error
@@ -60,14 +60,14 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// Unless enough other masters still have the contender, the outcome is unknown.
+// The outcome is unknown unless enough other masters still have the contender.
 func TestUnansweredReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
 	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
 	stands := errors.New("it does nothing")
 	for name, tt := range map[string]struct {
-		by      []error // how each master fails; nil: it does it
-		waiter  bool    // it is on the first master alone
+		by      []error // how each master fails; nil if it deletes
+		waiter  bool    // the value is on the first master only
 		unknown bool
 		reason  Reason
 	}{
@@ -170,7 +170,8 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 	}
 }
 
-// A request whose connection broke may run until its time limit, even after we read the key again.
+// A request whose connection broke may still run until its time limit, even after the key was read
+// again.
 func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
@@ -206,7 +207,7 @@ func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 				for i := range tt.masters {
 					if m := &tt.masters[i]; m.later != nil {
 						m.later()
-						must.True(t, m.plain.PTTL(t.Context(), "lock:a").Val() != -1, "master", i, "did not run it")
+						must.True(t, m.plain.PTTL(t.Context(), "lock:a").Val() != -1, "master", i, "did not run the script")
 					}
 				}
 			})

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A release looks at the leader's state: a sync comes before each list.
+// A sync before each list makes the release read the leader's state.
 func TestReleaseSyncsBeforeItLooks(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
@@ -46,7 +46,7 @@ func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
 	return o.hooked.Children(path)
 }
 
-// A node whose data was written since it was seen is another one to the operator: a revocation, a new owner.
+// Data written since the preview may mean a revocation or a new owner, so the release is refused.
 func TestReleaseRefusesRewrittenNode(t *testing.T) {
 	t.Parallel()
 	for index := range 2 {
@@ -64,7 +64,7 @@ func TestReleaseRefusesRewrittenNode(t *testing.T) {
 	}
 }
 
-// A value that a quorum still holds after the release was not released.
+// A value that still has a quorum after the release was not released.
 func TestReleaseThatLeavesAQuorum(t *testing.T) {
 	t.Parallel()
 	servers := servertest.StartEmbeddedMasters(t, 3)
@@ -90,7 +90,7 @@ func (u *unwilling) EvalSha(ctx context.Context, _ string, _ []string, _ ...any)
 	return u.UniversalClient.Eval(ctx, "return 0", nil)
 }
 
-// The script's reply has the deletion, though its message is denied: what the key says afterwards may be out of reach.
+// The deletion counts even if publishing is denied, since the key may be unreadable afterwards.
 func TestScriptSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -108,7 +108,7 @@ func TestScriptSurvivesDeniedWakeUp(t *testing.T) {
 	}
 }
 
-// The caller's end between the last look and the removal counts as well.
+// The context may also end between the last read and the removal.
 func TestCanceledRemovalIsNeverSent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

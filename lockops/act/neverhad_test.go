@@ -15,16 +15,17 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// faulty is a master that fails in its own way when it is asked to delete, and cannot be read before that, or after.
+// faulty is a master that fails when it is asked to delete, and may be unreadable before or after
+// that.
 type faulty struct {
 	servertest.Hook
-	has   bool  // the contender, when it is looked at first
-	fails error // instead of the answer to the script; nil: it answers
-	lost  bool  // the script was run all the same
-	slow  bool  // the script is run when the test calls later
+	has   bool  // it has the contender at first
+	fails error // the error of the script; nil if it answers
+	lost  bool  // the script runs despite the error
+	slow  bool  // the script runs when the test calls later
 	ends  bool  // the contender's TTL runs out right before the script
-	mute  bool  // it cannot be read before the script
-	dead  bool  // nor after it
+	mute  bool  // unreadable before the script
+	dead  bool  // unreadable after it
 
 	asked bool
 	later func()
@@ -62,7 +63,7 @@ func (f *faulty) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// unread reports whether a question is not answered; what a connection begins with is, and what the time is.
+// unread reports whether a command fails. The set-up of a connection and TIME succeed.
 func (f *faulty) unread(c redis.Cmder) bool {
 	return (f.mute && !f.asked || f.dead && f.asked) && !slices.Contains([]string{"hello", "client", "time"}, c.Name())
 }
@@ -79,7 +80,8 @@ func (f *faulty) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// faultyMasters returns a Releaser on masters; those that should have it have the contender v of lock:a.
+// faultyMasters returns a Releaser for these masters. Those with has set hold the value v of
+// lock:a.
 func faultyMasters(t *testing.T, all []faulty) *Redis {
 	t.Helper()
 	servers := servertest.StartEmbeddedMasters(t, len(all))
@@ -97,9 +99,8 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
 }
 
-// A master that did not answer, was read before and after that, and had the contender at neither time never
-// had it: it has no part in the outcome. One that could not be read before may have been what the request was
-// done on.
+// A master that lacked the contender both before and after a lost reply never had it, so it has no
+// part in the outcome. One that was unreadable before may have done the release.
 func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 	t.Parallel()
 	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
@@ -135,8 +136,8 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 	}
 }
 
-// A value that a master shows only in part may be the contender: the master is not counted among
-// those that lack it.
+// A master that shows a value only in part may have the contender, so it does not count as lacking
+// it.
 func TestUnreadableMasterMayHaveContender(t *testing.T) {
 	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
 	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}
@@ -164,7 +165,7 @@ func TestUnreadableMasterMayHaveContender(t *testing.T) {
 	}
 }
 
-// An error that a proxy answers itself says nothing about the server behind it: the request may have been done.
+// A proxy's own error says nothing about the server behind it, which may have run the request.
 func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 	r := &Redis{masters: []redis.UniversalClient{redis.NewClient(&redis.Options{})}}
 	t.Cleanup(func() { r.masters[0].Close() })
@@ -185,6 +186,6 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 		must.Equal(t, r.removedNothing(0, "string", saidNo(text)), proof, text)
 	}
 	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
-		t.Error("who could not be connected to was sent something")
+		t.Error("a failed dial counts as sent")
 	}
 }

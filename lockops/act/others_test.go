@@ -65,7 +65,7 @@ func TestPreviewConsidersOtherLocks(t *testing.T) {
 	}
 }
 
-// A deadlock may run through servers that were not given.
+// A deadlock may involve a backend that was not given.
 func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 	id := inspect.ID{Backend: "zk", Path: "/a"}
 	queue := func(sessions ...int64) *inspect.Lock {
@@ -78,7 +78,7 @@ func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 	}
 	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
 	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
-	behind := func(dead bool) *inspect.Lock { // possibly gone
+	behind := func(dead bool) *inspect.Lock { // dead: the waiter may be gone
 		holder, waiter := recipe.Claim{Name: "1"}, recipe.Claim{Name: "2", Waiting: true, Dead: dead}
 		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "a"}, []inspect.Vote{{
 			Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{holder, waiter}},

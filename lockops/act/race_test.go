@@ -18,24 +18,24 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// tries of each race; make races has the long form.
+// tries is the number of attempts per race; `make races` uses more.
 var tries = flag.Int("act.tries", 20, "how often an action races with the holder's own, of each kind")
 
-// release of a client: compare and delete, as every library does it.
+// ownRelease is a client's release: compare and delete, as every library does it.
 var ownRelease = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`)
 
-// ownRenewal of a client: the same for its time to live.
+// ownRenewal is a client's renewal: compare and set the TTL.
 var ownRenewal = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`)
 
-// racePace spreads the moment at which something else happens over the time that an action takes; usual is
-// its mean so far.
+// racePace runs another event at a random moment during an action. usual is the mean duration of
+// the action so far.
 type racePace struct{ usual time.Duration }
 
 func (b *racePace) run(other func(), action func() (Result, error)) (Result, error) {
 	var both sync.WaitGroup
 	began, after := time.Now(), rand.N(b.usual+1)
 	both.Go(func() {
-		time.Sleep(after) // no event marks the middle of a request: every instant of it is tried
+		time.Sleep(after) // no event marks the middle of a request, so try every instant
 		other()
 	})
 	result, err := action()
@@ -44,11 +44,11 @@ func (b *racePace) run(other func(), action func() (Result, error)) (Result, err
 	return result, err
 }
 
-// nextValue is of the client that takes the lock when it is free.
+// nextValue is the value of the client that takes the lock once it is free.
 var nextValue = strings.Repeat("n", 21) + "g=="
 
-// TestActsInRacesOnZooKeeper: the same for a znode: it is deleted by its holder or by us, never reported as
-// both, and the waiters behind stay.
+// A znode is deleted by its holder or by us, never reported as both, and the waiters behind it
+// stay.
 func TestActsInRacesOnZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -67,20 +67,20 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 				t.Fatalf("try %d: %v, %v", i, err, own)
 			}
 			if result.Released == (own == nil) || !result.Released && result.Reason != Gone {
-				t.Fatalf("try %d: the holder's own delete says %v, and we report %+v", i, own, result)
+				t.Fatalf("try %d: the holder's delete returned %v, and we report %+v", i, own, result)
 			} else if result.Released {
 				ours++
 			}
 			if there, _, err := conn.Exists(dir + "/" + names[1]); err != nil || !there {
-				t.Fatalf("try %d: who waited is gone, %v", i, err)
+				t.Fatalf("try %d: the waiter is gone, %v", i, err)
 			}
 		}
-		t.Logf("of %d races we won %d", *tries, ours)
+		t.Logf("%d races, %d won", *tries, ours)
 	})
 }
 
-// TestSessionsEndInRaces: a holder's session ends, as when it expires, while its znode is released. Whoever
-// queues behind stays, and we report that we freed it or that it was gone.
+// A holder's session ends, as on expiry, while its znode is released. The waiter stays, and we
+// report the release or that the holder was gone.
 func TestSessionsEndInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -106,13 +106,12 @@ func TestSessionsEndInRaces(t *testing.T) {
 			}
 			end()
 		}
-		t.Logf("of %d races with the end of a session we won %d", *tries, ours)
+		t.Logf("%d races with the end of a session, %d won", *tries, ours)
 	})
 }
 
-// TestWaitersTurnComesInRaces: a waiter is taken out while whom it waits for lets go. Once its turn has come
-// it stays: the holder's own transaction reports whether the waiter was still there, and so which of the two
-// was first.
+// A waiter is removed while the holder releases. Once the waiter holds the lock it stays. The
+// holder's transaction checks the waiter's node, so it shows which came first.
 func TestWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -131,9 +130,9 @@ func TestWaitersTurnComesInRaces(t *testing.T) {
 				t.Fatalf("try %d: %v, %v", i, err, own)
 			}
 			if result.Released == (own == nil) || !result.Released && result.Reason != Changed {
-				t.Fatalf("try %d: the holder let go before that: %v; we report %+v", i, own == nil, result)
+				t.Fatalf("try %d: the holder released first: %v; we report %+v", i, own == nil, result)
 			}
-			left := names[1] // who is next, else the holder, who did not let go
+			left := names[1] // or the holder, if it did not release
 			if result.Released {
 				left, ours = names[0], ours+1
 			}
@@ -141,12 +140,12 @@ func TestWaitersTurnComesInRaces(t *testing.T) {
 				t.Fatalf("try %d: %v is left, want %s; %v", i, children, left, err)
 			}
 		}
-		t.Logf("of %d races we won %d", *tries, ours)
+		t.Logf("%d races, %d won", *tries, ours)
 	})
 }
 
-// TestZooKeeperPermitsInRaces: the same for the znodes of Curator's and of kazoo's semaphores: the holder
-// deletes its permit, and the other permit and who waits for one stay.
+// The holder of a Curator or kazoo permit deletes it while we do. The other permit and the waiter
+// stay.
 func TestZooKeeperPermitsInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -176,7 +175,7 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 				return releaser.Execute(t.Context(), p, "--yes")
 			})
 			if err != nil || own != nil && !errors.Is(own, zk.ErrNoNode) || result.Released == (own == nil) || !result.Released && result.Reason != Gone {
-				t.Fatalf("%s: the holder's own delete says %v, and we report %+v, %v", name, own, result, err)
+				t.Fatalf("%s: the holder's delete returned %v, and we report %+v, %v", name, own, result, err)
 			}
 			if there, _, err := conn.Exists(permits[1]); err != nil || !there {
 				t.Fatalf("%s: the other permit is gone, %v", name, err)
@@ -185,6 +184,6 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 				ours++
 			}
 		}
-		t.Logf("of %d races we won %d", *tries, ours)
+		t.Logf("%d races, %d won", *tries, ours)
 	})
 }

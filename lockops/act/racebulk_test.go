@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ttlOfMasters sets a TTL on three masters while something happens to the lock.
+// ttlOfMasters sets a TTL on three masters while the lock changes.
 type ttlOfMasters struct {
 	*testing.T
 	clients  []redis.UniversalClient
@@ -23,8 +23,8 @@ type ttlOfMasters struct {
 
 const ttlHolder = "b29vb29vb29vb29vb29vbw=="
 
-// race lets the holder take the lock for a while, and runs other for each master during the action;
-// false: the hold ended before the preview.
+// race takes the lock for a while, and runs other on each master during the action. It returns
+// false if the lock expired before the preview.
 func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalClient) int) (result Result, said [3]int, ok bool) {
 	for _, c := range r.clients {
 		c.Set(r.Context(), r.key, ttlHolder, lasts)
@@ -48,7 +48,7 @@ func (r *ttlOfMasters) race(lasts time.Duration, other func(c redis.UniversalCli
 		}
 	}
 	need := 2
-	if p.Seen.State != inspect.Holding { // it ended on two of them: a value without a quorum is left
+	if p.Seen.State != inspect.Holding { // it expired on two masters, so it has no quorum
 		need = 1
 	}
 	if err != nil || result.Released || result.Set && done < need || !result.Set && result.Reason == "" {
@@ -111,8 +111,8 @@ func (r *ttlOfMasters) duringItsEnd() {
 	}
 }
 
-// The TTL is set only where the seen holder still has the lock,
-// while it releases, renews or expires.
+// The TTL is set only where the seen holder still has the lock while it releases, renews or
+// expires.
 func TestTTLSafeInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -128,5 +128,5 @@ func TestTTLSafeInRaces(t *testing.T) {
 		r.duringARenewal()
 		r.duringItsEnd()
 	}
-	t.Logf("of %d races in %d the TTL was set", 3**tries, r.set)
+	t.Logf("%d races, TTL set in %d", 3**tries, r.set)
 }

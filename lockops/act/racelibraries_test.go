@@ -17,9 +17,9 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Scripts of a holder ARGV[1] by the type of each of its lock's keys KEYS: inIt reports whether it has the
-// lock, ownFree lets go as its library does, and ownRenew sets the TTL ARGV[2]; both report whether it still
-// had the lock.
+// Scripts of the holder ARGV[1] for the lock's keys KEYS. inIt reports whether it has the lock,
+// ownFree releases as its library does, and ownRenew sets the TTL ARGV[2]. Both return 1 if it
+// still had the lock.
 var (
 	inIt = redis.NewScript(hasIt + `for _, key in ipairs(KEYS) do if has(key) then return 1 end end return 0`)
 
@@ -57,7 +57,7 @@ const hasIt = `local function has(key)
 end
 `
 
-// libraryRaces are actions during an event of a lock in its library's format.
+// libraryRaces runs actions while a lock in its library's format changes.
 type libraryRaces struct {
 	*testing.T
 	waits
@@ -78,19 +78,19 @@ func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
 	return n
 }
 
-// next requests the lock as a waiter does.
+// next tries to take the lock as a waiter does.
 func (r *libraryRaces) next() int {
 	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
 }
 
-// race has the holder take the lock for so long, and runs other next to the action; false: it had ended before
-// the preview, or the action is none for this lock.
+// race takes the lock for a while, and runs other during the action. It returns false if the lock
+// expired before the preview or does not support the action.
 func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (result Result, ok bool) {
 	r.Helper()
 	write := strings.ReplaceAll(r.write, "3600000", lasts)
 	trial{actions{write: write}, "", r.client, r.releaser}.write(r.T)
 	p, err := r.releaser.Preview(r.Context(), Request{ID: inspect.ID{Backend: "redis", Path: r.key}, Owner: inspect.Untrusted(r.holder), TTL: ttl})
-	if lasts != "3600000" && (p.Refused == Gone || p.Refused == NotHolder) || p.Refused == Unsupported && ttl > 0 { // of several keys some end first
+	if lasts != "3600000" && (p.Refused == Gone || p.Refused == NotHolder) || p.Refused == Unsupported && ttl > 0 { // some of several keys end first
 		return result, false
 	}
 	if err != nil || p.Refused != "" {
@@ -103,12 +103,11 @@ func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (resu
 	return result, true
 }
 
-// untouched checks that the client that took the lock still has it, and that no more permits are
-// free.
+// untouched checks that the next client still has the lock, and that no extra permits are free.
 func (r *libraryRaces) untouched(what string, result Result) {
 	r.Helper()
 	if r.ask(inIt, r.me) != 1 || r.try == takePermit && r.client.Get(r.Context(), r.key).Val() != "0" {
-		r.Fatalf("%s: the next client's lock was taken from it; %+v", what, result)
+		r.Fatalf("%s: the next client lost its lock; %+v", what, result)
 	}
 }
 
@@ -129,7 +128,7 @@ func (r *libraryRaces) releaseDuringARenewal() {
 	var renewed int
 	result, _ := r.race("3600000", 0, func() { renewed = r.ask(ownRenew, r.holder, 2*time.Hour.Milliseconds()) })
 	if there := r.ask(inIt, r.holder) == 1; result.Released == there || there && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
-		r.Fatalf("a renewal: renewed %d times, it is there: %v; we report %+v", renewed, there, result)
+		r.Fatalf("a renewal: renewed %d times, it exists: %v; we report %+v", renewed, there, result)
 	}
 }
 
@@ -156,9 +155,9 @@ func (r *libraryRaces) ttlDuringARelease() {
 	r.untouched("a TTL", result)
 }
 
-// Actions on the locks of each library in Redis race with the holder's own release, renewal and end, with
-// another that takes the lock as its library does as soon as it is free: it keeps it, and the lock was freed
-// by the holder or by us, never by both.
+// Actions on each library's locks race with the holder's release, renewal and expiry, and with a
+// client that takes the lock once it is free. That client keeps the lock, and only one side reports
+// the release.
 func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -169,12 +168,12 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 		key: "rueidislock:0:a", holder: rueidis, me: "z" + rueidis[1:], try: allFree, keys: []string{"rueidislock:1:a", "rueidislock:2:a"},
 	})
 	each := *tries
-	if each < 1000 { // by default few: there are thirty libraries
+	if each < 1000 { // few by default, since there are thirty libraries
 		each = max(each/8, 1)
 	}
 	for _, w := range rows {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
-			heard := client.Subscribe(t.Context(), cmp.Or(w.until.channel, "none")) // without one who waits looks dead
+			heard := client.Subscribe(t.Context(), cmp.Or(w.until.channel, "none")) // a waiter without a subscription looks dead
 			defer heard.Close()
 			must.Have(heard.Receive(t.Context()))(t)
 			r := &libraryRaces{T: t, waits: w, client: client, releaser: releaser}
@@ -184,21 +183,21 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 				r.releaseDuringItsEnd()
 				r.ttlDuringARelease()
 			}
-			t.Logf("of the races with the holder's own release we won %d", r.ours)
+			t.Logf("%d races with the holder's release won", r.ours)
 		})
 	}
 }
 
-// turn is the turn of a waiter in its library's queue: passes makes the holder let go and the
-// waiter take the lock, and reports whether the waiter was still queued.
+// turn makes a waiter in its library's queue the holder. passes releases for the holder, takes the
+// lock for the waiter, and reports whether the waiter was still queued.
 type turn struct {
 	name, write, key, waiter, passes, becomes string
 	keys                                      []string
-	hears                                     string // a channel, without which a waiter looks dead
+	hears                                     string // the waiter's channel; without a subscription it looks dead
 }
 
-// A waiter is removed from a queue in Redis while its turn comes. It either holds the lock and
-// keeps it, or was removed before.
+// A waiter is removed from a Redis queue while it gets the lock. It either holds the lock and keeps
+// it, or was removed before.
 func TestRedisWaitersTurnComesInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -244,17 +243,17 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 				must.Succeed(t, errors.Join(err, failed))
 				holds, err := inIt.Run(t.Context(), client, []string{tt.key}, tt.becomes).Int()
 				if err != nil || holds != passed || result.Released == (passed == 1) || !result.Released && result.Reason != Changed && result.Reason != Gone {
-					t.Fatalf("try %d: its turn came %d times, it holds: %d; we report %+v, %v", try, passed, holds, result, err)
+					t.Fatalf("try %d: it got the lock %d times, it holds it: %d; we report %+v, %v", try, passed, holds, result, err)
 				}
 				won += 1 - passed
 			}
-			t.Logf("of %d races we won %d", *tries, won)
+			t.Logf("%d races, %d won", *tries, won)
 		})
 	}
 }
 
-// A release on several masters, and of a value that only one of them has left, races with the holder's own,
-// and with another that takes the lock on each as soon as it is free there.
+// A release on several masters, or of a value on only one of them, races with the holder's release
+// and with a client that takes the lock on each master once it is free.
 func TestActsOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestAskingInRaces: a holder is asked while it lets go on its own. Whoever is next is never written to, and a
-// request that was written went to the holder that was seen: it is reported as asked then, and only then.
+// A holder is asked while it releases. The next holder is never written to, and a request is
+// reported as asked only if it reached the seen holder.
 func TestAskingInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -48,11 +48,11 @@ func TestAskingInRaces(t *testing.T) {
 				t.Fatalf("try %d: %d requests were written, and we report %+v", i, wire.written, result)
 			}
 			if data, stat, err := conn.Get(nodes[1]); err != nil || len(data) > 0 || stat.Version != 0 {
-				t.Fatalf("try %d: who is next was written to: %q, %v", i, data, err)
+				t.Fatalf("try %d: the next holder was written to: %q, %v", i, data, err)
 			}
 			asked += wire.written
 		}
-		t.Logf("of %d races %d were asked", *tries, asked)
+		t.Logf("%d races, %d holders asked", *tries, asked)
 	})
 }
 
@@ -70,8 +70,8 @@ func (c *counting) Set(path string, data []byte, version int32) (*zk.Stat, error
 	return stat, err
 }
 
-// TestEndingClientsInRaces: a client is ended while it leaves on its own and another of its name comes. Only
-// the connection that was seen is ever ended, and it is reported as ended when we did it.
+// A client is killed while it disconnects and another of the same name connects. Only the seen
+// connection is killed, and reported so only if we did it.
 func TestEndingClientsInRaces(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -116,10 +116,10 @@ func TestEndingClientsInRaces(t *testing.T) {
 			t.Fatalf("try %d: ended %+v, seen %+v", i, result.Ended, p.Seen)
 		}
 		if err := errors.Join(bystander.Ping(ctx).Err(), came.Ping(ctx).Err()); err != nil {
-			t.Fatalf("try %d: another's connection was ended: %v", i, err)
+			t.Fatalf("try %d: another connection was killed: %v", i, err)
 		}
 		ended += len(result.Ended)
 		coming.Close()
 	}
-	t.Logf("of %d races we ended %d", *tries, ended)
+	t.Logf("%d races, %d connections killed", *tries, ended)
 }

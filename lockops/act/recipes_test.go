@@ -21,19 +21,19 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// done: the action succeeds; any other word is part of the refusal.
+// done means that the action succeeds. Any other sentence is part of a refusal.
 const done = ""
 
-// actions are an operator's on a lock of one recipe, each carried out or refused with a sentence. write has
-// what the library leaves on the server: commands with semicolons or znodes; lock the path; holder and waiter
-// the names, no waiter where the library shows none.
+// actions has what happens to each action on a lock of one recipe: done, or a sentence of the
+// refusal. write is what the library leaves on the server, as Redis commands or znodes. waiter is
+// empty if the library shows no waiters.
 type actions struct {
 	recipe, write, lock, holder, waiter string
 	release, wait, ttl                  string
-	// left: how many hold it once its holder was released, other readers and permits.
+	// left is the number of holders after the release: other readers and permits.
 	left int
-	// endless: with its keys' TTLs taken away the lock has the finding no-ttl, which the action that it
-	// advises takes away.
+	// endless locks get the finding no-ttl when their keys lose their TTLs. The advised action
+	// resolves it.
 	endless bool
 }
 
@@ -72,7 +72,7 @@ func redisActions() []actions {
 	}
 	for _, l := range recipe.StringLocks() {
 		key := strings.Replace(l.Key, "NAME", "a", 1)
-		nobody := strings.HasPrefix(l.Name, "resque-lock") // its values name no holder, so the lock is possible at most
+		nobody := strings.HasPrefix(l.Name, "resque-lock") // its values name no holder, so it is at most a possible lock
 		all = append(all, actions{
 			recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: !nobody,
 		})
@@ -80,8 +80,8 @@ func redisActions() []actions {
 	return all
 }
 
-// Each action on a lock of each library in Redis is done, and the lock is as it should be then, or refused
-// with its sentence.
+// Each action on a lock of each Redis library is either done, leaving the lock as expected, or
+// refused with its sentence.
 func TestRedisActionsWorkOnEveryRecipe(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
@@ -90,7 +90,7 @@ func TestRedisActionsWorkOnEveryRecipe(t *testing.T) {
 		t.Run(a.recipe+" "+a.lock, func(t *testing.T) {
 			x.write(t)
 			if l := lockOf(t, x.addr, x.lock); l.Recipe != x.recipe {
-				t.Fatalf("it is taken for a lock of %s", l.Recipe)
+				t.Fatalf("recognized as a lock of %s", l.Recipe)
 			}
 			x.ofTheHolder(t)
 			if x.waiter != "" {
@@ -102,7 +102,7 @@ func TestRedisActionsWorkOnEveryRecipe(t *testing.T) {
 	}
 }
 
-// trial is of one lock, alone on a server, and of one who acts on it.
+// trial acts on one lock, which is alone on its server.
 type trial struct {
 	actions
 	addr     string
@@ -110,7 +110,7 @@ type trial struct {
 	releaser *Redis
 }
 
-// write fills the server with exactly what the library leaves there.
+// write replaces the server's data with what the library leaves there.
 func (x trial) write(t *testing.T) {
 	t.Helper()
 	x.client.FlushAll(t.Context())
@@ -134,7 +134,7 @@ func (x trial) ofTheHolder(t *testing.T) {
 	ttl := x.request(x.holder)
 	ttl.TTL = 5 * time.Minute
 	r := act(t, x.releaser, ttl, x.ttl)
-	for _, key := range x.client.Keys(t.Context(), strings.TrimSuffix(x.lock, ":LOCKED")+"*").Val() { // all keys of a job
+	for _, key := range x.client.Keys(t.Context(), strings.TrimSuffix(x.lock, ":LOCKED")+"*").Val() { // all keys of a sidekiq job
 		if x.ttl == done && (!r.Set || x.client.PTTL(t.Context(), key).Val() < 2*time.Minute) {
 			t.Errorf("ttl of %s: %+v", key, r)
 		}
@@ -144,7 +144,7 @@ func (x trial) ofTheHolder(t *testing.T) {
 func (x trial) ofAWaiter(t *testing.T) {
 	waiter := x.request(x.waiter)
 	if p, err := x.releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
-		t.Errorf("a waiter by mistake: %+v, %v", p, err)
+		t.Errorf("a waiter, not requested as one: %+v, %v", p, err)
 	}
 	waiter.TTL = time.Minute
 	if p, err := x.releaser.Preview(t.Context(), waiter); err != nil || p.Refused != Unsupported || p.Detail != itWaits && !strings.Contains(p.Detail, ownTimes) {
@@ -159,7 +159,7 @@ func (x trial) ofAWaiter(t *testing.T) {
 func (x trial) ofTheEnd(t *testing.T) {
 	r := act(t, x.releaser, x.request(x.holder), x.release)
 	l := lockOf(t, x.addr, x.lock)
-	if !r.Released || len(r.HoldersAfter) != x.left || l != nil && x.lock != "permits" && len(l.Holders) != x.left { // of permits a number is left
+	if !r.Released || len(r.HoldersAfter) != x.left || l != nil && x.lock != "permits" && len(l.Holders) != x.left { // the key of a semaphore stays
 		t.Errorf("release: %+v, then %+v", r, l)
 	}
 	if p, err := x.releaser.Preview(t.Context(), x.request(x.holder)); err != nil || p.Refused != Gone && (p.Refused != Changed || x.lock != "permits") {
@@ -177,7 +177,7 @@ func (x trial) withoutTTL(t *testing.T) {
 	if (f != nil) != x.endless {
 		t.Fatalf("without a TTL: %+v", f)
 	}
-	for range 3 { // one of each holder
+	for range 3 { // once per holder
 		if f == nil {
 			return
 		}
@@ -185,25 +185,25 @@ func (x trial) withoutTTL(t *testing.T) {
 		if _, ok := f.Step(inspect.VerbTTL); ok {
 			r.TTL = 5 * time.Minute
 		} else if _, ok := f.Step(inspect.VerbRelease); !ok {
-			t.Fatalf("it advises %q", f.Advice())
+			t.Fatalf("advice %q", f.Advice())
 		}
 		act(t, x.releaser, r, done)
 		f = noTTLOf(t, x.addr, x.lock)
 	}
-	must.True(t, f == nil, "what is advised was done, and it says", f)
+	must.True(t, f == nil, "still found after following the advice:", f)
 }
 
-// act executes a request, or demands that it is refused with the sentence.
+// act executes a request, or checks that it is refused with the sentence.
 func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	t.Helper()
 	p := must.Have(r.Preview(t.Context(), request))(t)
 	if sentence != done {
 		if p.Refused == "" || !strings.Contains(p.Detail, sentence) {
-			t.Errorf("%s: refused %q: %q, want %q", request.action(), p.Refused, p.Detail, sentence)
+			t.Errorf("%s: refused %q: %q, want %q in it", request.action(), p.Refused, p.Detail, sentence)
 		}
 		result, err := r.Execute(t.Context(), p, "typed")
 		if err != nil || result.Released || result.Set || result.Asked {
-			t.Errorf("%s was refused, and done: %+v, %v", request.action(), result, err)
+			t.Errorf("%s was done although refused: %+v, %v", request.action(), result, err)
 		}
 		return result
 	}
@@ -217,7 +217,7 @@ func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	return result
 }
 
-// seenOnce looks at one lock as show does.
+// seenOnce reads one lock, as `lockscope show` does.
 func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, redissource.New(redissource.Config{
@@ -235,7 +235,7 @@ func lockOf(t *testing.T, addr, key string) *inspect.Lock {
 	return seenOnce(t, addr, key)
 }
 
-// noTTLOf returns the finding no-ttl that has advice.
+// noTTLOf returns the finding no-ttl if it advises a command.
 func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
 	t.Helper()
 	l := seenOnce(t, addr, key)
@@ -270,8 +270,8 @@ func zookeeperActions() []actions {
 	}
 }
 
-// Each action on a queue of each recipe in ZooKeeper: who waits is taken out, the holder makes way for nobody
-// else, and asking, a TTL and the end of a session are refused with their sentences.
+// A waiter can be removed. The holder's release lets only the next waiter in. Asking, setting a TTL
+// and ending the session are refused with their sentences.
 func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -300,16 +300,16 @@ func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 			}
 			waiter := Request{ID: id, Owner: inspect.Untrusted(names[1])}
 			if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
-				t.Errorf("a waiter by mistake: %+v, %v", p, err)
+				t.Errorf("a waiter, not requested as one: %+v, %v", p, err)
 			}
 			waiter.Waiter = true
-			must.Contain(t, strings.Join(confirmed(t, releaser, waiter).Warnings, " "), "go-zookeeper", "of a waiter")
+			must.Contain(t, strings.Join(confirmed(t, releaser, waiter).Warnings, " "), "go-zookeeper", "warnings for a waiter")
 			if r := act(t, releaser, waiter, done); !r.Released || len(r.HoldersAfter) != 1 || r.HoldersAfter[0].Name.Raw() != names[0] {
 				t.Errorf("waiter: %+v", r)
 			}
 			d, err := releaser.look(t.Context(), Request{ID: id})
 			if err != nil || d.lock().Recipe != a.recipe {
-				t.Fatalf("it is taken for %+v, %v", d.lock(), err)
+				t.Fatalf("recognized as %+v, %v", d.lock(), err)
 			}
 			if r := act(t, releaser, Request{ID: id, Owner: inspect.Untrusted(names[0])}, done); !r.Released || len(r.HoldersAfter) != 0 {
 				t.Errorf("release: %+v", r)
@@ -321,7 +321,7 @@ func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 	}
 }
 
-// Every recipe of the page is in one of the tables, or has its own test of what can be done.
+// Every recipe is in one of the tables, or has its own test of the actions.
 func TestEveryRecipeHasItsActions(t *testing.T) {
 	have := map[string]bool{
 		"ephemeral": true, // TestReleaseFreesPermitsAndLoneNodes
@@ -333,9 +333,9 @@ func TestEveryRecipeHasItsActions(t *testing.T) {
 	rows := 0
 	for _, r := range docs.Recipes() {
 		rows++
-		if !have[r.Name] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // they are treated alike
+		if !have[r.Name] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // these behave alike
 			t.Errorf("no test acts on a lock of %s: add it to redisActions or zookeeperActions", r.Name)
 		}
 	}
-	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
+	must.True(t, rows >= 30, rows, "rows in docs/recipes.md: the pattern that finds them may be outdated")
 }

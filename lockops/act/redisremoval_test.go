@@ -23,14 +23,14 @@ const (
 	idB    = "web2_22_7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d"
 )
 
-// releasing is the release of a contender of a lock, as its library left it: in write, commands with
-// semicolons, NAME stands for the lock's name, NOW and SOON for the time and that in a minute, in
-// milliseconds.
+// releasing is the release of one contender. write has the commands that leave the lock as its
+// library does, separated by semicolons. NAME stands for the lock's name, NOW for the time and SOON
+// for a minute later, in milliseconds.
 type releasing struct {
 	name, write, lock, owner string
 	waiter                   bool
 	channel, message         string
-	left                     []string // keys that are there afterwards
+	left                     []string // keys that remain
 }
 
 var releases = []releasing{
@@ -100,8 +100,8 @@ var releases = []releasing{
 	},
 }
 
-// TestReleaseFitsTheLibrary: the guarded delete of a lock that is more than a string leaves what the library's own
-// release leaves, and notifies the same clients.
+// A guarded delete of a structured lock leaves the same keys as the library's own release and
+// notifies the same clients.
 func TestReleaseFitsTheLibrary(t *testing.T) {
 	t.Parallel()
 	for _, tt := range releases {
@@ -164,7 +164,7 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	if diff := cmp.Diff(sorted(want), sorted(left)); diff != "" {
 		t.Errorf("keys left (-want +got):\n%s", diff)
 	}
-	// The seen contender is gone: nothing more is removed.
+	// The seen contender is gone, so nothing more is removed.
 	again, err := releaser.Execute(t.Context(), p, "--yes")
 	if err != nil || again.Released || again.Masters[0].Deleted {
 		t.Errorf("again: %+v, %v", again, err)

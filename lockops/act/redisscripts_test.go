@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// triesScripts reports whether a command only finds out if the server has scripts: one that it does not know, or an
-// empty one.
+// triesScripts reports whether a command only checks that the server supports scripts: an unknown
+// script, or a trivial one.
 func triesScripts(c redis.Cmder) bool {
 	script, _ := append(c.Args(), "", "")[1].(string)
 	return script == "0000000000000000000000000000000000000000" || script == "return 1"

@@ -51,14 +51,14 @@ func (c ttlCase) execute(t *testing.T, p Preview) Result {
 	return result
 }
 
-// left reads the key's time to live on a master; negative where it has none (PTTL).
+// left returns the key's TTL on a master, or a negative value if it has none.
 func (c ttlCase) left(t *testing.T, i int) time.Duration {
 	t.Helper()
 	return must.Have(c.clients[i].PTTL(t.Context(), c.key).Result())(t)
 }
 
-// For a key that has none, longer and shorter for one that has; the value stays,
-// and the audit file has the request and the outcome.
+// The TTL is set on keys without one and on keys with a longer or shorter one. The value is
+// unchanged, and the audit file has the request and its outcome.
 func TestTTLReachesEveryMaster(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]time.Duration{"none": 0, "shorter": time.Hour, "longer": time.Minute} {
@@ -79,7 +79,7 @@ func TestTTLReachesEveryMaster(t *testing.T) {
 					if left := c.left(t, i); left <= 9*time.Minute || left > 10*time.Minute || !result.Masters[i].Set || result.Masters[i].After.ExpiresAt.IsZero() {
 						t.Errorf("master %d: %v left, %+v", i, left, result.Masters[i])
 					}
-					must.Equal(t, c.clients[i].Get(t.Context(), c.key).Val(), aToken, "master", i, "has")
+					must.Equal(t, c.clients[i].Get(t.Context(), c.key).Val(), aToken, "value on master", i)
 				}
 				lines := auditLines(t, c.audit)
 				if len(lines) != 2 || lines[0]["action"] != "ttl" || lines[0]["ttl_ms"] != 600000.0 || lines[1]["set"] != true || lines[1]["released"] != nil {
@@ -90,8 +90,8 @@ func TestTTLReachesEveryMaster(t *testing.T) {
 	}
 }
 
-// TestATTLIsGuarded: a lock that has changed since the confirmation is left alone: another value, and a TTL that the client
-// has set, or taken away, itself.
+// The TTL is not set if the value has changed since the confirmation, or if the client set or
+// removed the TTL itself.
 func TestATTLIsGuarded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before    time.Duration
@@ -124,8 +124,8 @@ func TestATTLIsGuarded(t *testing.T) {
 	}
 }
 
-// A value that too few masters have gets an end where it stands; one that a quorum has
-// needs a quorum of masters that take it.
+// A value without a quorum gets the TTL where it exists. A value with a quorum needs a quorum of
+// masters to accept it.
 func TestMinorityValueTakesTTL(t *testing.T) {
 	t.Parallel()
 	eachTTLCase(t, 3, func(t *testing.T, c ttlCase) {
@@ -144,12 +144,11 @@ func TestMinorityValueTakesTTL(t *testing.T) {
 			must.Succeed(t, c.clients[i].Expire(t.Context(), c.key, time.Hour).Err())
 		}
 		if result := c.execute(t, p); result.Set || result.Reason != NoQuorum || !result.Masters[2].Set || !strings.Contains(result.Detail, "1 of the 3") {
-			t.Errorf("two have a TTL by now: %+v", result)
+			t.Errorf("two masters have another TTL now: %+v", result)
 		}
 	})
 }
 
-// A master that refuses the script still has the contender, and says why.
 func TestRefusedTTLReportsWhy(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

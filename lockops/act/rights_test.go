@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A right that is missing is named, and a node whose data may not be read is released all the same.
+// A missing right is named. A node with unreadable data is still released.
 func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -35,7 +35,7 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 	})
 }
 
-// aclUser adds a user to a server and connects as it.
+// aclUser adds a user to a server and returns a client of that user.
 func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
 	t.Helper()
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
@@ -47,7 +47,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 	return c
 }
 
-// A wake-up that is denied makes no release look failed, neither to the operator nor in the audit file.
+// A denied wake-up does not fail the release, in the result or in the audit file.
 func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -59,7 +59,7 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 		{"reader", "HSET lock:reader mode read " + ownerA + " 1", ownerA},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// Neither publishing nor the list that wakes is allowed.
+			// The user may neither publish nor push to the list that wakes waiters.
 			c := aclUser(t, server, "mute", "~lock:"+tt.name+"*", "~{lock*", "~redisson*", "resetchannels", "+@all", "-@admin")
 			var args []any
 			for _, word := range strings.Fields(tt.write) {
@@ -73,7 +73,7 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 			if err != nil || !result.Released || !result.Masters[0].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
-			must.Equal(t, admin[0].Exists(t.Context(), "lock:"+tt.name).Val(), 0, "the key is still there")
+			must.Equal(t, admin[0].Exists(t.Context(), "lock:"+tt.name).Val(), 0, "keys left")
 			if lines := auditLines(t, path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
 				t.Errorf("audit %v", lines)
 			}
@@ -81,7 +81,7 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	}
 }
 
-// A plain string is released with the least rights there are, and a right that is missing is named.
+// A plain string is released with the fewest possible rights, and each missing one is named.
 func TestReleaseNamesMissingRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -113,7 +113,7 @@ func TestReleaseNamesMissingRights(t *testing.T) {
 			}
 		}
 		result, err := release(t, some...)
-		said := result.Detail // of scripts the preview says so
+		said := result.Detail // a missing right to run scripts is in the preview
 		if err != nil {
 			said = err.Error()
 		}

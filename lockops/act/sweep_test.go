@@ -14,18 +14,18 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// sweeping is a root with directories that locks left, and their Sweeper.
+// sweeping is a root with leftover lock directories, and the Sweeper for them.
 type sweeping struct {
 	*testing.T
 	conn    *zk.Conn
 	wire    *hooked
 	sweeper *ZooKeeper
 	root    string
-	backend *inspect.Backend // with the clock that is known of the server
+	backend *inspect.Backend // has what is known of the server's clock
 }
 
-// startSweeping makes directories that were used long ago, one with data, one that never was used, those that
-// a client has, and one that nothing dates.
+// startSweeping makes directories: used long ago, used but with data, never used, used by a client
+// now, and undatable.
 func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 	conn := connectZooKeeper(t, addr)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
@@ -44,8 +44,8 @@ func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 		s.use(dir)
 	}
 	s.create("/held/lock-", "", zk.FlagEphemeral|zk.FlagSequence)
-	s.create("/later", "", 0) // dates what was before it
-	s.use("/last")            // which nothing dates: it may have been just now
+	s.create("/later", "", 0) // dates everything before it
+	s.use("/last")            // nothing later dates it
 	return s
 }
 
@@ -74,7 +74,8 @@ func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	return p
 }
 
-// sweep expects a reason why the directory is left, or none if it is to go.
+// sweep tries to delete a directory and expects this reason to keep it; empty if it is to be
+// deleted.
 func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
 	s.Helper()
 	if r, err := s.sweeper.Sweep(s.Context(), p, dir, "--yes"); err != nil || r.Released != (want == "") || r.Reason != want {
@@ -82,9 +83,9 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 	}
 }
 
-// TestSweep: what had children once and is empty and idle is deleted, on its own and audited. What is used,
-// used lately, has data, is somebody's or never was a directory stays, and so does what a client uses between
-// the look and the delete.
+// An idle, empty directory that once had children is deleted and audited. Directories in use,
+// recently used, with data, ephemeral or never used stay, and so does one used between the preview
+// and the delete.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -100,7 +101,7 @@ func TestSweep(t *testing.T) {
 			t.Fatalf("found %v, want %v: %+v", paths, want, p)
 		}
 		if p := s.preview(24*time.Hour, 0); len(p.Found) != 0 || p.Recent != 2 {
-			t.Errorf("of what was used today: %+v", p)
+			t.Errorf("used within a day: %+v", p)
 		}
 
 		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == s.root+"/idle" })
@@ -112,7 +113,7 @@ func TestSweep(t *testing.T) {
 		s.sweep("used since it was looked at", p, idler, Changed)
 		s.sweep("idle", p, idle, "")
 		if there, _, err := s.conn.Exists(idle.Path); there || err != nil {
-			t.Errorf("it is there: %v, %v", there, err)
+			t.Errorf("it still exists: %v, %v", there, err)
 		}
 		s.sweep("once more", p, idle, Gone)
 		lines := auditLines(t, trail)
@@ -122,7 +123,6 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// An unreadable directory is named with the missing right; a missing root is an error.
 func TestSweepSaysWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -137,14 +137,14 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}}); err == nil || !errors.Is(err, ErrUnreachable) {
-		t.Errorf("a root that is not there: %v", err)
+		t.Errorf("a missing root: %v", err)
 	}
 }
 
 func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Name: "zk", Clock: by} }
 
-// Directories that were used right before stay, whatever our clock or
-// that of a leader of the past shows; and what nobody can tell is said.
+// Recently used directories stay even if our clock or a former leader's clock is off. Those that
+// cannot be dated are counted with a reason.
 func TestSweepCountsByLeaderClock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// If an answer was lost, the TTL is unknown if the outcome depends on that answer. A key that is
-// gone afterwards proves that it was not set.
+// A lost reply makes the outcome unknown if it depends on that reply. If the key is gone, the TTL
+// was not set.
 func TestUnansweredTTLIsUnknown(t *testing.T) {
 	t.Parallel()
 	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
@@ -51,7 +51,7 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 	}
 }
 
-// A key that had a TTL and has one now may have been given it by a request whose answer was lost, or by its holder.
+// A TTL may come from the request whose reply was lost, or from the holder.
 func TestExistingTTLProvesNothing(t *testing.T) {
 	t.Parallel()
 	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
@@ -62,7 +62,7 @@ func TestExistingTTLProvesNothing(t *testing.T) {
 	}
 }
 
-// timeless is a master that does not say what time it is, some times that it is asked after some.
+// timeless is a master that refuses TIME some times, after answering it some times.
 type timeless struct {
 	servertest.Hook
 	by           error
@@ -87,8 +87,9 @@ func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// Nothing is sent without a time limit to a master that does not answer when it is asked for its time: it may
-// take it up when the operator has read that it did not. One that refuses to say it is trusted.
+// A script needs a deadline by the master's clock. Without a reply to TIME it is not sent, since it
+// could run after the operator read that it did not. If only the right to TIME is missing, it is
+// sent.
 func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -105,7 +106,7 @@ func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 				releaser, m := faultyMasters(t, []faulty{{has: true}}), &timeless{by: tt.by}
 				releaser.masters[0].AddHook(m)
 				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", TTL: ttl})
-				m.after, m.times = 2*m.asked, tt.times // the look right before asks as often as the preview
+				m.after, m.times = 2*m.asked, tt.times // the read before the script asks as often as the preview
 				result, err := releaser.Execute(t.Context(), p, "--yes")
 				if done := result.Released || result.Set; done != tt.sent || m.scripts > 0 != tt.sent || result.Unknown {
 					t.Errorf("%+v, %v; %d scripts", result, err, m.scripts)

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// A leader that never checks its node again is forced out only by a caller who knows that two will
-// lead.
+// A leader that never checks its node again keeps leading after a release. Releasing it takes a
+// flag that accepts two leaders.
 func TestUnnoticedReleasesAreRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -31,7 +31,7 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 		"jobs":             {prefix: curator + "lock-"},
 		"configured":       {prefix: curator + "lock-", elects: true, refused: true},
 		"ready":            {prefix: "n_", refused: true},
-		"accumulo-manager": {prefix: "zlock#0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718#"}, // it watches its own node
+		"accumulo-manager": {prefix: "zlock#0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718#"}, // watches its own node
 	} {
 		dir := root + "/" + name
 		var names []string

@@ -16,16 +16,16 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// waits is one way in which a library's client waits for a lock that another holds: played by the same keys,
-// values, channels and lists as its own code uses (see inspect/recipe/*sources_test.go), in scripts of our
-// own. A client that cannot be notified polls.
+// waits is one way in which a library's client waits for a lock. Our scripts use the same keys,
+// values, channels and lists as the library (see inspect/recipe/*sources_test.go). A client that
+// cannot be notified polls.
 type waits struct {
 	library string // as in docs/recipes.md
 	how     string
-	// write has the holder's commands, with semicolons between them; in the lock key it is holder, and who
-	// waits would be me.
+	// write has the holder's commands, separated by semicolons. holder and me are the values of the
+	// holder and the waiter in the lock's key.
 	write, key, holder, me string
-	// try asks for the lock once: it returns 1 once it has it. keys and args are its own.
+	// try is a script that returns 1 if it got the lock. keys and args are its additional ones.
 	try  string
 	keys []string
 	args []any
@@ -33,8 +33,8 @@ type waits struct {
 	until until
 }
 
-// until ends a pause between two tries: by polling, a message on a channel, an element of a list, or the
-// program's next call.
+// until ends a pause between two tries: a poll, a message on a channel, an element of a list, or
+// the program's next call.
 type until struct {
 	poll     bool
 	channel  string // a pattern
@@ -44,12 +44,12 @@ type until struct {
 
 var polls = until{poll: true}
 
-// nextCall is of a library that waits for nothing: its next call, or its next schedule, has to succeed.
+// nextCall is for libraries that do not wait: the program's next call must succeed.
 var nextCall = until{}
 
 const (
 	setIfFree = `if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0`
-	// renewOrSet: its own value is renewed, and a free key is taken.
+	// renewOrSet renews its own value and takes a free key.
 	renewOrSet = `local has = redis.call('GET', KEYS[1])
 if has and has ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
@@ -76,13 +76,13 @@ redis.call('SET', KEYS[2], 1, 'PX', ARGV[2]) return 1`
 	takePermit = `if tonumber(redis.call('GET', KEYS[1]) or 0) < 1 then return 0 end
 redis.call('DECR', KEYS[1]) redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) return 1`
 
-	// oneMember: a sorted set of one holder, which ends at its score.
+	// oneMember is a sorted set with one holder, which expires at its score.
 	oneMember = `local now = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now[1] * 1000)
 if redis.call('ZCARD', KEYS[1]) > 0 then return 0 end
 for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now[1] * 1000 + ARGV[2], ARGV[i]) end
 redis.call('ZADD', KEYS[1], now[1] * 1000 + ARGV[2], ARGV[1]) redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1`
-	// oneSince: the same, by when it was taken.
+	// oneSince is the same with the time of acquisition as the score.
 	oneSince = `local now = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now[1] * 1000 - ARGV[2])
 if redis.call('ZCARD', KEYS[1]) > 0 then return 0 end
@@ -97,7 +97,7 @@ redis.call('SADD', KEYS[2], ARGV[1]) redis.call('PEXPIRE', KEYS[2], ARGV[2]) ret
 redis.call('HSET', KEYS[1], ARGV[1], '1700000001.5') redis.call('DEL', KEYS[2], KEYS[3]) return 1`
 )
 
-// structuredWaits are of locks that are more than a string.
+// structuredWaits are for locks that are more than a string.
 func structuredWaits() []waits {
 	const (
 		redisson = "Redisson: RLock, RSpinLock, RFencedLock, RFairLock, RReadWriteLock"
@@ -145,7 +145,7 @@ func structuredWaits() []waits {
 
 func soonText() string { return fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()) }
 
-// stringWaits are of locks that are one string: one for each way to wait.
+// stringWaits has one entry for each way to wait for a lock that is one string.
 func stringWaits() []waits {
 	const spring = "Spring Integration: RedisLockRegistry; also redlock-rb, aioredlock, Sherlock, Hangfire"
 	all := []waits{
@@ -169,15 +169,15 @@ func stringWaits() []waits {
 	return all
 }
 
-// Who waits for a lock in Redis as its library does gets it once its holder was released, by what the library
-// itself waits for, and has it by our own look, too.
+// A waiter that waits as its library does gets the lock after its holder was released, and is then
+// reported as the holder.
 func TestRedisWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
 	for _, w := range append(structuredWaits(), stringWaits()...) {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
 			if w.me == w.holder {
-				t.Fatal("who waits is who holds")
+				t.Fatal("the waiter has the holder's value")
 			}
 			trial{actions{write: w.write}, server.Addr, client, releaser}.write(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -188,7 +188,7 @@ func TestRedisWaitersTakeReleasedLocks(t *testing.T) {
 			select {
 			case <-refused:
 			case err := <-granted:
-				t.Fatalf("it did not have to wait: %v", err)
+				t.Fatalf("not refused at first: %v", err)
 			}
 			if w.until.list != "" {
 				awaitBlocked(ctx, t, client)
@@ -198,14 +198,14 @@ func TestRedisWaitersTakeReleasedLocks(t *testing.T) {
 			must.Succeed(t, <-granted)
 			l := lockOf(t, server.Addr, w.key)
 			if l == nil || len(l.Holders) != 1 || l.Holders[0].Name.Raw() != w.me {
-				t.Errorf("%s does not have it: %+v", w.me, l)
+				t.Errorf("%s does not hold it: %+v", w.me, l)
 			}
 		})
 	}
 }
 
-// acquire tries until it is granted, and closes refused once it has been refused and hears what will happen.
-// If the library does not wait, closing called stands for the program's next call.
+// acquire tries until it gets the lock. It closes refused after the first refusal, once it is
+// subscribed. called stands for the next call of a program whose library does not wait.
 func (w waits) acquire(ctx context.Context, c *redis.Client, refused chan<- struct{}, called <-chan struct{}) error {
 	var heard *redis.PubSub
 	if w.until.channel != "" {
@@ -240,7 +240,7 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 		for {
 			m, err := heard.ReceiveMessage(ctx)
 			if err != nil {
-				return fmt.Errorf("it heard nothing: %w", err)
+				return fmt.Errorf("no message: %w", err)
 			}
 			if slices.Contains(u.messages, m.Payload) {
 				return nil
@@ -261,7 +261,7 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 	return nil
 }
 
-// A holder's release of RSemaphore cannot be done from outside: a number does not say who took of it.
+// An RSemaphore is only a number, so its holders are unknown and none can be released.
 func TestHolderlessSemaphoreIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -278,8 +278,8 @@ func TestHolderlessSemaphoreIsNotReleased(t *testing.T) {
 	}
 }
 
-// A released permit is gone, even if a client listens for one: the number does not show the other
-// holders.
+// A released permit is reported gone even if a client listens for one. The number does not show the
+// other holders.
 func TestReturnedPermitIsReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
@@ -300,7 +300,6 @@ func TestReturnedPermitIsReportedGone(t *testing.T) {
 	}
 }
 
-// A configured recipe says how its locks' waiters are woken.
 func TestACustomRecipeWakesItsWaiters(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	client := server.Client(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// releaseFirst releases the holder of a lock, which must be the only one, and returns the result.
+// releaseFirst releases the only holder of a lock and returns the result.
 func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrusted) Result {
 	t.Helper()
 	p := confirmed(t, r, Request{ID: id, Owner: owner, TwoLeaders: true})
@@ -30,8 +30,7 @@ func releaseFirst(t *testing.T, r Releaser, id inspect.ID, owner inspect.Untrust
 	return result
 }
 
-// Clients of Curator and kazoo that wait get the lock whose holder's node was
-// deleted, on their own.
+// Waiting Curator and kazoo clients get the lock once the holder's node is deleted.
 func TestCuratorAndKazooTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -42,7 +41,7 @@ func TestCuratorAndKazooTakeReleasedLocks(t *testing.T) {
 			peer *servertest.Peer
 			kind string
 			more string
-			base string // where its holder is, below its path
+			base string // path of the queue, below the lock's
 		}{
 			{java, "mutex", "", ""},
 			{java, "write", "", ""},
@@ -66,7 +65,7 @@ func TestCuratorAndKazooTakeReleasedLocks(t *testing.T) {
 	})
 }
 
-// awaitNext waits until a preview shows who would be next.
+// awaitNext waits until a preview names the next holder.
 func awaitNext(t *testing.T, r Releaser, request Request) {
 	t.Helper()
 	must.Become(t, "a waiter for "+request.ID.String(), func() bool {
@@ -75,14 +74,13 @@ func awaitNext(t *testing.T, r Releaser, request Request) {
 	})
 }
 
-// TestRedisClientsTakeWhatWasReleased: a client of redis-py, and waiters of our own mutex and fair mutex,
-// which are visible in the lock's queue, get the lock that was released by force.
+// A redis-py client and waiters of our mutex and fair mutex get the lock after a forced release.
 func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
 	held := func(key string) inspect.Untrusted { return inspect.Untrusted(client.Get(t.Context(), key).Val()) }
 
-	for _, key := range []string{"lock:python", "redbeat::lock"} { // the latter as RedBeat takes it, with this very lock
+	for _, key := range []string{"lock:python", "redbeat::lock"} { // RedBeat takes the latter with this lock
 		first := servertest.StartRedisPy(t, server.Addr, key)
 		first.Expect(t, "acquired")
 		second := servertest.StartRedisPy(t, server.Addr, key)
@@ -92,7 +90,7 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 
 	session := must.Have(lockops.NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}))(t)
 	defer session.Close()
-	ttl := lockops.WithTTL(time.Hour) // so that only the release can make way
+	ttl := lockops.WithTTL(time.Hour) // long enough that only the release frees the lock
 	for key, locker := range map[string]lockops.Locker{
 		"lock:plain": lockops.NewRedisMutex(session, "lock:plain", ttl), "lock:fair": lockops.NewRedisFairMutex(session, "lock:fair", ttl),
 	} {
@@ -107,11 +105,11 @@ func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
 		id := inspect.ID{Backend: "redis", Path: key}
 		awaitNext(t, releaser, Request{ID: id, Owner: held(key)})
 		releaseFirst(t, releaser, id, held(key))
-		must.Be(t, <-granted, nil, key, "the waiter got")
+		must.Be(t, <-granted, nil, "the waiter for", key)
 	}
 }
 
-// The waiters behind it are not delayed.
+// The waiters behind the removed one are not delayed.
 func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
@@ -139,7 +137,7 @@ func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := heard.ReceiveMessage(ctx); err != nil {
-		t.Errorf("nobody was asked to look again: %v", err)
+		t.Errorf("no waiter was notified: %v", err)
 	}
 	left, alives := client.ZRange(t.Context(), queue, 0, -1).Val(), client.HKeys(t.Context(), alive).Val()
 	if len(left) != 1 || left[0] != value(3) || len(alives) != 1 || alives[0] != value(3) || client.Exists(t.Context(), "lock:a").Val() != 1 {
@@ -147,15 +145,15 @@ func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 	}
 }
 
-// TestReleaseOfASidekiqJob: the job's lock goes in all its keys, as the library's own unlock takes them, and
-// one that waits for a job to leave (BRPOPLPUSH of QUEUED) is woken while it waits.
+// The lock is removed from all keys of the job, as the library's own unlock does. A client blocked
+// on BRPOPLPUSH of QUEUED is woken.
 func TestReleaseOfASidekiqJob(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	for i, tt := range []struct {
 		name  string
-		other string // a job that holds it, too
-		json  bool   // as version 9 writes it
+		other string // another job that holds it
+		json  bool   // in the format of version 9
 		left  []string
 	}{
 		{name: "the only one", left: []string{}},
@@ -200,7 +198,7 @@ func TestReleaseOfASidekiqJob(t *testing.T) {
 	}
 }
 
-// awakened lets a client wait for a job to leave, and returns what it got after the release.
+// awakened blocks a client on the job's queue and returns what it got after the release.
 func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -214,14 +212,14 @@ func awakened(t *testing.T, c *redis.Client, jobDigest string, release func()) s
 	return <-got
 }
 
-// awaitBlocked waits until a client blocks on the server.
+// awaitBlocked waits until a client is blocked on the server.
 func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 	t.Helper()
-	must.Become(t, "a client waits", func() bool { return strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") })
+	must.Become(t, "a blocked client", func() bool { return strings.Contains(c.Info(ctx, "clients").Val(), "blocked_clients:1") })
 }
 
-// TestReleaseOfALockThatStays: the znodes of ShedLock and Helix stay, and their data say that they are free,
-// so that the libraries' own calls go on working; newer data are left alone.
+// The znodes of ShedLock and Helix are marked free instead of deleted, so that the libraries' next
+// call succeeds. Newer data is left alone.
 func TestReleaseOfALockThatStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -254,7 +252,7 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 				}
 			}
 			if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released || result.Reason != Changed {
-				t.Errorf("written meanwhile: %+v, %v", result, err)
+				t.Errorf("written since the preview: %+v, %v", result, err)
 			}
 			hooked.beforeRemoval = func() {}
 			if result := releaseFirst(t, releaser, id, owner); len(result.HoldersAfter) != 0 {
@@ -270,8 +268,8 @@ func TestReleaseOfALockThatStays(t *testing.T) {
 	})
 }
 
-// A waiter of our own queue left it, and takes the lock by the same value right after that was seen: it is no
-// waiter then, and stays.
+// A waiter leaves our queue and takes the lock with the same value right after it was seen waiting.
+// It now holds the lock, so it stays.
 func TestDequeuedWaiterTurnedHolderIsSpared(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -294,7 +292,7 @@ func TestDequeuedWaiterTurnedHolderIsSpared(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 
-	must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "nobody holds it any more")
+	must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "the new holder lost the lock")
 }
 
 // beforeEval is a client that runs a function before each script.

@@ -23,8 +23,7 @@ func (u cutOff) Delete(string, int32) error {
 	return zk.ErrConnectionClosed
 }
 
-// encounter is a node that counts as the only contender of a lock, and another that makes it no contender when it
-// appears next to it.
+// encounter is a node that is the only contender of a lock until a sibling appears.
 type encounter struct {
 	*testing.T
 	conn     *zk.Conn
@@ -46,7 +45,7 @@ func (e *encounter) preview(z *ZooKeeper, want Reason) Preview {
 func (e *encounter) remove() {
 	e.Helper()
 	if err := e.conn.Delete(e.node, -1); err != nil {
-		e.Errorf("it does not stand: %v", err)
+		e.Errorf("the node is missing: %v", err)
 	}
 }
 
@@ -97,8 +96,8 @@ var encounters = map[string]func(*encounter){
 	},
 }
 
-// A node that exists, but is no longer a contender because of a new node next to it, is not gone:
-// neither before a release, nor between its preview and its delete, nor after a delete that was not answered.
+// A node that stops being a contender because of a new sibling is not reported gone: not by the
+// preview, between preview and delete, or after a lost reply.
 func TestExistingNodeIsNotReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -136,7 +135,7 @@ func TestExistingNodeIsNotReportedGone(t *testing.T) {
 				lock, node, sibling := made(dir)
 				request := Request{ID: inspect.ID{Backend: "zk", Path: lock}, Owner: inspect.Untrusted(node[strings.LastIndex(node, "/")+1:])}
 				meet(&encounter{t, conn, releaser, request, node, sibling})
-				remove(dir + "-other") // leftovers at the root would be next to the following ones
+				remove(dir + "-other") // a leftover at the root would be a sibling in later cases
 			})
 		}
 	}

@@ -22,22 +22,22 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// queues is one way in which a library's client waits in a queue of znodes: played by nodes of the same names
-// and the same watches as its own code sets.
+// queues is one way in which a library's client waits in a queue of znodes. It uses the same node
+// names and watches as the library.
 type queues struct {
 	library string // as in docs/recipes.md
-	node    string // what the server numbers; SESSION is the id of the session that makes it
+	node    string // prefix of the sequential node; SESSION stands for the session's id
 	data    string
 	watch   watched
 }
 
-// watched: a herd wakes by theDirectory, and Hive sets no watch (it sleeps between its tries).
+// watched is the node that a waiter watches. Hive sets no watch and sleeps between its tries.
 type watched int
 
 const (
-	theOneBefore watched = iota // its node's end
-	theDirectory                // any change of the list
-	nothing                     // it takes its node back, and makes another one later
+	theOneBefore watched = iota // the deletion of its node
+	theDirectory                // any change of the children
+	nothing                     // it deletes its node and creates another one later
 )
 
 func queueWaits() []queues {
@@ -54,8 +54,8 @@ func queueWaits() []queues {
 	}
 }
 
-// take makes the client's node, and returns its name once it is first. waits is closed when it has
-// been refused, and the server has its watch.
+// take creates the client's node and returns its name once it is first. It closes waits after the
+// first refusal, once its watch is set.
 func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- struct{}) (string, error) {
 	name, reported := "", false
 	for {
@@ -108,8 +108,8 @@ func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- s
 	}
 }
 
-// Who waits in a queue of ZooKeeper as its library does, and go-zookeeper's own Lock, gets the lock once its
-// holder was released.
+// A client that waits in a queue as its library does, and go-zookeeper's own Lock, get the lock
+// after its holder was released.
 func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -130,7 +130,7 @@ func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 			select {
 			case <-waits:
 			case err := <-granted:
-				t.Fatalf("it did not have to wait: %v", err)
+				t.Fatalf("not refused at first: %v", err)
 			}
 			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: dir}, inspect.Untrusted(holder))
 			must.Succeed(t, <-granted)
@@ -157,8 +157,8 @@ func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 	})
 }
 
-// A lock of one znode: who watches it makes it again, who polls does so at the next try, and kazoo's real
-// lease and the clients of locks that stay succeed when they are called again.
+// A client that watches or polls the single node of a lock creates it again once it is released.
+// The next calls of kazoo's lease and of persistent locks succeed.
 func TestSingleNodeWaitersTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -181,12 +181,12 @@ func TestSingleNodeWaitersTakeReleasedLocks(t *testing.T) {
 			<-waits
 			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, inspect.Untrusted(node[1:]))
 			must.Succeed(t, <-granted)
-			must.Succeed(t, second.Delete(node, -1)) // all stand at the root: next to it another would not be alone
+			must.Succeed(t, second.Delete(node, -1)) // at the root, a sibling would keep the next node from being alone
 		})
 	}
 }
 
-// takeNode creates the single ephemeral node that is the lock, once it is missing.
+// takeNode creates the lock's single ephemeral node once it is missing.
 func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, waits chan<- struct{}) error {
 	for reported := false; ; reported = true {
 		_, err := c.Create(node, []byte(data), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -216,8 +216,8 @@ func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, wa
 	}
 }
 
-// The next call of ShedLock and Helix, which do not wait, is refused before the release and succeeds after
-// it: they look whether the data say that the lock is free, and write theirs over the version that they read.
+// ShedLock and Helix do not wait. Their next call is refused before the release and succeeds after
+// it: it reads that the lock is free and writes over that version.
 func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -264,15 +264,15 @@ func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 			return err == nil
 		}
 		if call() {
-			t.Fatalf("%s: it is taken before it is released", tt.path)
+			t.Fatalf("%s: taken before the release", tt.path)
 		}
 		releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: full}, inspect.Untrusted(path.Base(full)))
-		must.True(t, call(), tt.path, "the next call does not get it")
+		must.True(t, call(), tt.path, "was not taken by the next call")
 	}
 }
 
-// elsewhere are the libraries whose waiters are tried in other tests, by file and function; or that cannot be
-// released, or wait for nothing, with the test that shows that.
+// elsewhere maps a library to the file and test where its waiters are tried, or where a test shows
+// that it has no waiters or cannot be released.
 var elsewhere = map[string][2]string{
 	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
@@ -284,17 +284,17 @@ var elsewhere = map[string][2]string{
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	"redis-py, and what uses it: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
-	// It takes its lock with redis-py's Lock.
+	// RedBeat takes its lock with redis-py's Lock.
 	"RedBeat":       {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	"redsync":       {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
 	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
-	// A number says nothing about who took of it: there is no holder to release.
+	// An RSemaphore is only a number, so there is no holder to release.
 	"Redisson: RSemaphore": {"waiters_test.go", "TestHolderlessSemaphoreIsNotReleased"},
 }
 
-// Every library of the page of recipes has a waiter that was seen to be granted the lock after a release, or
-// a test that says why not.
+// Every library in docs/recipes.md has a test in which a waiter gets the lock after a release, or
+// one that shows why not.
 func TestEveryRecipeHasAWaiter(t *testing.T) {
 	have := map[string]bool{}
 	for _, w := range append(structuredWaits(), stringWaits()...) {
@@ -312,7 +312,7 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 	rows := 0
 	for _, r := range docs.Recipes() {
 		rows++
-		if !have[r.Library] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // others wait as those do
+		if !have[r.Library] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // these wait alike
 			t.Errorf("no test waits for a lock of %q: add it to structuredWaits, stringWaits, queueWaits or elsewhere", r.Library)
 		}
 		delete(have, r.Library)
@@ -320,5 +320,5 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 	for library := range have {
 		t.Errorf("%q is not a library of docs/recipes.md", library)
 	}
-	must.True(t, rows >= 30, rows, "rows: are they still looked for in the right way?")
+	must.True(t, rows >= 30, rows, "rows in docs/recipes.md: the pattern that finds them may be outdated")
 }
