@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// line is the ACL line that doctor --access prints below a title.
+// line returns the ACL line that doctor --access prints below a title.
 func line(t *testing.T, text, title string) []string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, "  "+title+"\n")
@@ -29,15 +29,14 @@ func line(t *testing.T, text, title string) []string {
 	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
 }
 
-// homeOf is a separate home with the credentials of a Redis user.
+// homeOf returns a separate home with the credentials of a Redis user.
 func homeOf(t *testing.T, user string) map[string]string {
 	env := home(t)
 	env["LOCKSCOPE_REDIS_USERNAME"], env["LOCKSCOPE_REDIS_PASSWORD"] = user, marked+"x"
 	return env
 }
 
-// Everything runs with only the rights that doctor --access prints: viewing with one line, acting
-// with the other.
+// The rights that doctor --access prints suffice: one line for viewing, the other for acting.
 func TestAdvisedRightsSuffice(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -62,20 +61,20 @@ func TestAdvisedRightsSuffice(t *testing.T) {
 			}
 		}
 		if o := as(user, "show", "redis:lock:absent", target); o.code != app.ExitNo {
-			t.Errorf("%s: a lock that is not there: %+v", user, o)
+			t.Errorf("%s: a missing lock: %+v", user, o)
 		}
 		recording := filepath.Join(t.TempDir(), "r.jsonl")
 		if o := recordUntil(t, homeOf(t, user), "lock:kept", recording, target, "--timeout", "60s"); o.code != 0 {
 			t.Errorf("%s: record: %+v", user, o)
 		} else if text, err := os.ReadFile(recording); err != nil || strings.Contains(string(text), "NOPERM") {
-			t.Errorf("%s: a right is missing while it watches", user)
+			t.Errorf("%s: a right is missing while recording", user)
 		}
 	}
 	const kept = "3q2+7wAAAAAAAAAAAAAAAA=="
 	victim := must.Have(net.Dial("tcp", server.Addr))(t)
 	defer victim.Close()
 	must.Have(io.WriteString(victim, "PING\r\n"))(t)
-	must.Have(victim.Read(make([]byte, 16)))(t) // it is in the server's list
+	must.Have(victim.Read(make([]byte, 16)))(t) // it is in CLIENT LIST now
 	for _, args := range [][]string{
 		{"acquire", "redis:lock:a", target, "--", "true"},
 		{"acquire", "redis:lock:f", target, "--kind", "fair", "--", "true"},
@@ -104,7 +103,8 @@ func TestAdvisedRightsSuffice(t *testing.T) {
 	}
 }
 
-// Redis takes the lines as they are, also those for all keys, next to which it takes no other pattern.
+// Redis accepts the printed lines, including those for all keys, which may not be combined with
+// another pattern.
 func TestRedisAcceptsAdvisedRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -116,8 +116,8 @@ func TestRedisAcceptsAdvisedRights(t *testing.T) {
 	}
 }
 
-// With the rights of the advised lines on a real ensemble, the viewer can see but not act, and
-// the operator can act.
+// With the rights of the printed lines on a real ensemble, the viewer can see but not act, and the
+// operator can act.
 func TestAdvisedZooKeeperRightsSuffice(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -153,6 +153,6 @@ func TestAdvisedZooKeeperRightsSuffice(t *testing.T) {
 		t.Errorf("the viewer: %+v", o)
 	}
 	if o := as("nobody", "acquire", "zk:/secure/a", "--wait", "0"); o.code != app.ExitNo {
-		t.Errorf("a stranger: %+v", o)
+		t.Errorf("without a login: %+v", o)
 	}
 }

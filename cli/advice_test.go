@@ -15,12 +15,12 @@ func parsed(t *testing.T, command string) outcome {
 	args := wordsOf(t, command)
 	got := run(t, append(args, "--help")...)
 	if got.code == 0 && !strings.Contains(got.stdout, "lockscope "+args[0]) {
-		got.code = app.ExitUsage // the help of another command
+		got.code = app.ExitUsage // unknown command: cobra printed the help of its parent
 	}
 	return got
 }
 
-// TestAdvisedCommandsAreOurs: each advised lockscope command exists and accepts its flags.
+// Each advised lockscope command exists and accepts its flags.
 func TestAdvisedCommandsAreOurs(t *testing.T) {
 	text := must.Have(os.ReadFile("../inspect/finding/testdata/commands.txt"))(t)
 	verbs := map[string]bool{}
@@ -32,7 +32,7 @@ func TestAdvisedCommandsAreOurs(t *testing.T) {
 		}
 	}
 	for _, verb := range []string{"release", "ttl", "ask"} {
-		must.True(t, verbs[verb], "no advice has the command", verb)
+		must.True(t, verbs[verb], "no advice uses the command", verb)
 	}
 	for _, bad := range []string{"lockscope release redis:a --no-such-flag", "lockscope free redis:a"} {
 		must.True(t, parsed(t, bad).code != 0, bad, "passes")

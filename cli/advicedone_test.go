@@ -20,18 +20,17 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// trouble is a problem on a real server, as a rule finds it, with the action that its advice asks
-// for.
+// trouble is a fault on a real server, the rule that finds it, and the advised action.
 type trouble struct {
 	rule, on string
-	// target is read first. If the advice says so, the targets in then replace it.
+	// target is read first. then replaces it if the advice is to change the targets.
 	target, then []string
-	// advice is the part that do carries out.
+	// advice is the part of the advice that do carries out.
 	advice string
 	do     func(f reportedFinding)
 }
 
-// find reads the targets, and requires that all of the troubles are found, or none.
+// find reads the targets and checks that all of the troubles are found, or that none is.
 func find(t *testing.T, troubles []trouble, there bool) map[string]reportedFinding {
 	t.Helper()
 	found := map[string]reportedFinding{}
@@ -48,9 +47,9 @@ func find(t *testing.T, troubles []trouble, there bool) map[string]reportedFindi
 		at := slices.IndexFunc(looked[key], func(f reportedFinding) bool { return f.Rule == tr.rule && (f.on == tr.on || !there && tr.then != nil) })
 		switch {
 		case at < 0 && there:
-			t.Errorf("%s: %s is not found", tr.on, tr.rule)
+			t.Errorf("%s: %s not found", tr.on, tr.rule)
 		case at >= 0 && !there:
-			t.Errorf("%s: %q was done, and it says %+v", tr.on, tr.advice, looked[key][at])
+			t.Errorf("%s: still found after %q: %+v", tr.on, tr.advice, looked[key][at])
 		case there && !strings.Contains(looked[key][at].Advice, tr.advice):
 			t.Errorf("%s: %s advises %q, want %q", tr.on, tr.rule, looked[key][at].Advice, tr.advice)
 		case there:
@@ -73,7 +72,7 @@ func carryOut(t *testing.T, troubles []trouble) {
 	find(t, troubles, false)
 }
 
-// After an operator follows the advice of a finding in ZooKeeper, such as a client's restart, the finding is gone.
+// After an operator follows the advice of a ZooKeeper finding, the finding is gone.
 func TestZooKeeperAdviceClearsFindings(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
@@ -129,7 +128,7 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 	}
 }
 
-// leftInQueue is a queue with an entry that belongs to no session.
+// leftInQueue is a queue with an entry that no session owns.
 func (w *brokenServer) leftInQueue(root string) []trouble {
 	persistent := w.create(w.conns[0], root+"/persistent", "", 0)
 	left := w.create(w.conns[0], persistent+"/"+w.kazoo(), "old", zk.FlagSequence)
@@ -142,8 +141,8 @@ func (w *brokenServer) leftInQueue(root string) []trouble {
 	}
 }
 
-// hear makes the server hear from a client that may be waiting. Before that, the request that
-// sets its watch may still be on its way.
+// hear writes to the node until the server has heard from its client long after the node's creation.
+// Before that, the client's watch may still be on its way.
 func (w *brokenServer) hear(client *zk.Conn, node string) {
 	w.t.Helper()
 	for {
@@ -206,8 +205,8 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 	}
 }
 
-// cuttable is a client whose connection can be cut. Its session is then left to time out, or
-// ended by end.
+// cuttable returns a client whose connection can be cut. The session then times out, or end ends
+// it.
 func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut, end func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -235,7 +234,7 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 		mu.Lock()
 		over = false
 		mu.Unlock()
-		if _, _, err := client.Exists("/"); err != nil { // it is connected again
+		if _, _, err := client.Exists("/"); err != nil { // reconnects
 			t.Error(err)
 		}
 		client.Close()
@@ -283,8 +282,7 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 	})
 }
 
-// A master that refuses writes accepts them again once its disk has room and it has saved, or
-// once it has memory.
+// A master that refuses writes accepts them again after a successful save, or with more memory.
 func TestAdviceRestoresRefusedWrites(t *testing.T) {
 	t.Parallel()
 	unsaved, full := newRedisHouse(t, 1), newRedisHouse(t, 1)
@@ -294,10 +292,10 @@ func TestAdviceRestoresRefusedWrites(t *testing.T) {
 	full.do(t, 0, "CONFIG SET maxmemory 1")
 	c := unsaved.masters[0]
 	taken := filepath.Join(c.ConfigGet(t.Context(), "dir").Val()["dir"], "dump.rdb")
-	must.Succeed(t, os.Mkdir(taken, 0o755)) // a snapshot cannot take its place
+	must.Succeed(t, os.Mkdir(taken, 0o755)) // a snapshot cannot be saved here
 	save := func(want string) {
 		must.Succeed(t, c.BgSave(t.Context()).Err())
-		must.Become(t, "its save ends "+want, func() bool {
+		must.Become(t, "BGSAVE ends with "+want, func() bool {
 			return strings.Contains(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:"+want)
 		})
 	}
@@ -317,7 +315,7 @@ func TestAdviceRestoresRefusedWrites(t *testing.T) {
 	}
 }
 
-// The advised command sweeps directories that locks left behind, once it has shown them.
+// The advised sweep first shows the leftover directories, then deletes them.
 func TestTheAdvisedSweepHelps(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -358,7 +356,6 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 	}
 }
 
-// A wrong clock is corrected.
 func TestCorrectedClockClearsTheFinding(t *testing.T) {
 	t.Parallel()
 	server, clock := servertest.StartRedisWithClock(t)

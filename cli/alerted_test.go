@@ -21,7 +21,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Prometheus and Alertmanager, with our rules, alert a receiver to each kind of fault.
+// Prometheus and Alertmanager, with our rules, send an alert for each kind of fault.
 func TestFaultsReachTheReceiver(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestFaultsReachTheReceiver(t *testing.T) {
 	receiver := httptest.NewServer(received)
 	t.Cleanup(receiver.Close)
 	exporter := exportingAt(t, map[string]string{"XDG_STATE_HOME": t.TempDir()}, "--stuck-after", "1s", "zk://"+zookeeper.Addr, redis)
-	must.Become(t, "it has looked at both", func() bool {
+	must.Become(t, "both backends are read", func() bool {
 		resp, err := http.Get("http://" + exporter + "/readyz")
 		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	})
@@ -75,7 +75,7 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	for _, lock := range []*zk.Lock{brief, zk.NewLock(holder, "/locks/stuck", open)} {
 		must.Succeed(t, lock.Lock())
 	}
-	go func() { _ = zk.NewLock(waiter, "/locks/stuck", open).Lock() }() // waits until its connection is closed
+	go func() { _ = zk.NewLock(waiter, "/locks/stuck", open).Lock() }() // blocks until its connection is closed
 	must.Succeed(t, holder.AddAuth("digest", []byte("owner:secret")))
 	for _, node := range []string{"/locks/hidden", "/locks/hidden/child"} {
 		must.Have(holder.Create(node, nil, 0, zk.DigestACL(zk.PermAll, "owner", "secret")))(t)
@@ -83,8 +83,8 @@ func stuckAndHidden(t *testing.T, addr string) *zk.Lock {
 	return brief
 }
 
-// monitored runs Prometheus with our rules and an Alertmanager, and returns Prometheus' address. Every rule fires
-// after at most a second, so that the test sees its alert.
+// monitored runs Prometheus with our rules and an Alertmanager, and returns Prometheus' address.
+// Every rule fires within a second.
 func monitored(t *testing.T, prometheus, alertmanager, exporter, receiver string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +147,7 @@ func (r *receivedAlerts) ServeHTTP(_ http.ResponseWriter, request *http.Request)
 	}
 }
 
-// has reports whether an alert of a name has a label of a value.
+// has reports whether an alert has a label with this value.
 func (r *receivedAlerts) has(name, value string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,6 @@ const (
 	tillOnBoth = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
 )
 
-// foundLocks are the locks of doctor's JSON.
 type foundLocks []struct {
 	ID       string
 	Holders  []struct{ Name string }
@@ -49,8 +48,8 @@ func (locks foundLocks) waiting() (n int) {
 	return n
 }
 
-// deadlocks returns the advised command of each deadlock finding. All must identify the programs
-// by their labels.
+// deadlocks returns the advised command of each deadlock finding, and checks that each identifies
+// the programs by their labels.
 func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	t.Helper()
 	for _, l := range locks {
@@ -68,9 +67,9 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	return commands
 }
 
-// Two programs, each with a kazoo client and a redis-py client, wait for each other over
-// ZooKeeper and Redis. doctor finds it on both locks and says how it knows the programs. The
-// advised release is carried out, and then both go on.
+// Two programs, each with a kazoo and a redis-py client, wait for each other over ZooKeeper and
+// Redis. doctor finds the deadlock on both locks and says how it knows the programs. Both go on
+// after the advised release.
 func TestADeadlockOverBothBackends(t *testing.T) {
 	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
@@ -83,13 +82,13 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	look := func() foundLocks { return lookAtBoth(t, targets) }
 	waiting := func(n int) func() bool { return func() bool { return look().waiting() == n } }
 	if got := look().deadlocks(t); got != nil {
-		t.Fatalf("before anybody waits: %v", got)
+		t.Fatalf("before any waiter: %v", got)
 	}
 	two.Send(t, "")
 	two.Expect(t, "waiting zookeeper")
 	must.Become(t, "one waits", waiting(1))
 	if got := look().deadlocks(t); got != nil {
-		t.Fatalf("one waits, the other does not: %v", got)
+		t.Fatalf("one program waits: %v", got)
 	}
 	one.Send(t, "")
 	one.Expect(t, "waiting redis")
@@ -105,11 +104,11 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 		other = targets[0]
 	}
 	if got := run(t, append(slices.Clone(args), other, "--dry-run")...); !strings.Contains(got.stderr+got.stdout, "breaks the deadlock") {
-		t.Errorf("the preview that sees the other backend, too: %+v", got)
+		t.Errorf("preview with both backends: %+v", got)
 	}
 	alone := run(t, append(slices.Clone(args), "--dry-run", "-o", "json")...)
 	if !strings.Contains(alone.stdout, `"deadlock": "unknown"`) || !strings.Contains(alone.stdout, `"not_given"`) {
-		t.Errorf("the preview that sees one backend: %+v", alone)
+		t.Errorf("preview with one backend: %+v", alone)
 	}
 	if got := run(t, append(args, "--yes")...); got.code != 0 {
 		t.Fatalf("%v: %+v", args, got)

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// unpacked returns the files of a bundle by name, with packed ones unpacked.
+// unpacked returns the files of a bundle by name, decompressed.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	packed := must.Have(os.ReadFile(path))(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// programName is the name that makes the test binary act as the program.
+// programName is the name under which the test binary runs as the program.
 const programName = "lockscope"
 
 func TestMain(m *testing.M) {
@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	servertest.Main(m)
 }
 
-// outcome of a run of the program.
+// outcome is the result of a run of the program.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// wants requires an exit code and texts in the output; an empty text matches anything.
+// wants checks the exit code and looks for texts in the output.
 func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
 	t.Helper()
 	if o.code != code || !strings.Contains(o.stdout, stdout) || !strings.Contains(o.stderr, stderr) {
@@ -42,7 +42,7 @@ func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-// run runs one command line in this process, with its own empty home.
+// run runs a command line in this process, with its own empty home.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	return runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, args...)
@@ -62,7 +62,7 @@ func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...str
 type output struct {
 	mu      sync.Mutex
 	buf     bytes.Buffer
-	changed chan struct{} // gets a value after a write; nil: nobody waits
+	changed chan struct{} // gets a value after a write; may be nil
 }
 
 func newOutput() *output { return &output{changed: make(chan struct{}, 1)} }
@@ -131,7 +131,7 @@ func parse(t *testing.T, text string) snapshot {
 		t.Fatalf("%v in %q", err, text)
 	}
 	if err := schema.Validate(document); err != nil {
-		t.Errorf("the contract's schema says: %v\n%s", err, text)
+		t.Errorf("does not match the contract's schema: %v\n%s", err, text)
 	}
 	var s snapshot
 	must.Succeed(t, json.Unmarshal([]byte(text), &s))
@@ -145,6 +145,6 @@ func (s snapshot) lock(t *testing.T, id string) lock {
 			return l
 		}
 	}
-	t.Fatalf("%s is not among the %d locks", id, len(s.Locks))
+	t.Fatalf("%s is missing among %d locks", id, len(s.Locks))
 	return lock{}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// An action through Sentinels names those that refused, and a master that they do not know.
+// The error names the sentinels that refused, and a master that they do not know.
 func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	t.Parallel()
 	sentinel := servertest.StartEmbeddedRedis(t)
@@ -28,8 +28,7 @@ func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
 	}
 }
 
-// A directory in which anyone may create nodes, but whose access list only its owner may read,
-// refuses the lock to this account.
+// If anyone may create nodes in a directory but not read its access list, the account gets no lock.
 func TestHiddenAccessListRefusesTheLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

@@ -44,7 +44,7 @@ func readDocs(t *testing.T, name string) string {
 	return string(text)
 }
 
-// documentedRoot is the root command with the commands that cobra adds.
+// documentedRoot is the root command including cobra's own commands.
 func documentedRoot() *cobra.Command {
 	root := rootCommand((&app.App{Environment: app.OS()}))
 	root.InitDefaultCompletionCmd()
@@ -53,24 +53,24 @@ func documentedRoot() *cobra.Command {
 	return root
 }
 
-// Users write scripts from docs/cli.md, so it has every command and flag, and no others.
+// Users write scripts from docs/cli.md, so it must list exactly the existing commands and flags.
 func TestTheCommandLineIsAsDocumented(t *testing.T) {
 	sections := commandSections(t)
 	root := documentedRoot()
 	global := flagNames(root.PersistentFlags())
 	global = append(global, "help")
 	if want, got := global, flagsIn(sections[""].text); !sameSet(want, got) {
-		t.Errorf("flags of every command: the program has %v, docs/cli.md %v", want, got)
+		t.Errorf("global flags: the program has %v, docs/cli.md %v", want, got)
 	}
 	check := func(cmd *cobra.Command, inherited []string) {
 		name := cmd.Name()
 		s, ok := sections[name]
 		if !ok {
-			t.Errorf("docs/cli.md does not have the command %s", name)
+			t.Errorf("docs/cli.md lacks the command %s", name)
 			return
 		}
 		delete(sections, name)
-		must.Equal(t, cmd.Use, s.title, "the command is … by its help … in docs/cli.md")
+		must.Equal(t, cmd.Use, s.title, "usage in the help, and in docs/cli.md")
 		var own []string
 		collect := func(f *pflag.Flag) {
 			if !f.Hidden && !slices.Contains(inherited, f.Name) && !slices.Contains(own, f.Name) {
@@ -95,7 +95,7 @@ func TestTheCommandLineIsAsDocumented(t *testing.T) {
 	}
 	delete(sections, "")
 	for name := range sections {
-		t.Errorf("docs/cli.md has the command %s, the program does not", name)
+		t.Errorf("docs/cli.md has the unknown command %s", name)
 	}
 }
 
@@ -129,10 +129,10 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// The documentation has every environment variable with a secret.
+// The documentation lists every environment variable that holds a secret.
 func TestSecretsAreDocumented(t *testing.T) {
 	page := readDocs(t, "cli.md")
 	for _, name := range connect.SecretVariables() {
-		must.Contain(t, page, "`"+name+"`", "docs/cli.md does not have", name)
+		must.Contain(t, page, "`"+name+"`", "docs/cli.md:", name)
 	}
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// notRun has the prefixes of documented commands that this test cannot run, with the reasons.
+// notRun has the prefixes of documented commands that this test does not run, with the reasons.
 var notRun = map[string]string{
 	"go run . demo":  "needs a terminal: TestDemoInATerminal runs it",
-	"make ":          "this test is one of those",
-	"go build ":      "what every other line runs was built so",
+	"make ":          "runs this test",
+	"go build ":      "builds the program that the other lines run",
 	"lockscope demo": "needs a terminal: TestDemoInATerminal runs it",
 	"sha256sum ":     "checks what `make release` has made",
 	"sudo dpkg ":     ".ci/release-try.sh installs the package, into an empty root",
@@ -37,8 +37,8 @@ type shownCommand struct{ page, line string }
 
 var fence = regexp.MustCompile("(?ms)^( *)```sh\n(.*?)^ *```")
 
-// shownCommands returns the lines of the shell blocks in README.md and docs. A block that begins
-// with #! is a user's script.
+// shownCommands returns the lines of the shell blocks in README.md and docs, without scripts that
+// begin with #!.
 func shownCommands(t *testing.T) (all []shownCommand) {
 	t.Helper()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
@@ -59,11 +59,11 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 	return all
 }
 
-// Readers copy these lines, so each must run, with our own servers replacing the named ones.
+// Readers copy these lines, so each must run. Our own servers replace the named ones.
 func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	servertest.Slow(t)
 	if runtime.GOOS == "windows" {
-		t.Skip("the lines are for a shell of Unix")
+		t.Skip("the lines need a Unix shell")
 	}
 	t.Parallel()
 	path := must.Have(program())(t)
@@ -77,7 +77,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 		ran++
 		t.Run(filepath.Base(shown.page)+" "+shown.line, func(t *testing.T) { runShown(t, dir, env, shown.line) })
 	}
-	must.True(t, ran >= 20, "only", ran, "lines were run")
+	must.True(t, ran >= 20, "only", ran, "lines ran")
 	for begins := range notRun {
 		if begins != "lockscope demo" && notRunUnused(t, begins) {
 			t.Errorf("no line begins with %q any more", begins)
@@ -103,8 +103,8 @@ func notRunUnused(t *testing.T, begins string) bool {
 	return true
 }
 
-// documentedWorld starts servers for the names on the pages, with the documented data, and writes
-// a configuration with their profiles. It returns the environment of a shell in dir.
+// documentedWorld starts servers with the documented data and a configuration with the documented
+// profiles. It returns the environment for a shell in dir.
 func documentedWorld(t *testing.T, dir, program string) []string {
 	t.Helper()
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -127,7 +127,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 		"  prod-acting:\n    targets: [{url: 'zk://%[1]s/locks', username: operator, password: x}, 'redis://%[2]s?match=lock:*']\n", world["ZK"], world["R1"]), 0o600)
 	write("deploy.sh", "#!/bin/sh\n", 0o700)
 	write("page-oncall", "#!/bin/sh\ncat > /dev/null\n", 0o700)
-	write("age", "#!/bin/sh\ngzip -t\n", 0o700) // where the recording is not whole it fails
+	write("age", "#!/bin/sh\ngzip -t\n", 0o700) // fails on a truncated recording
 	write("webhook-url", "http://127.0.0.1:1/\n", 0o600)
 	must.Succeed(t, os.Symlink(program, filepath.Join(dir, "lockscope")))
 	env := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
@@ -139,7 +139,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 
 const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
 
-// stands replaces the names on the pages; the shell fills in the addresses.
+// stands replaces the names on the pages by variables with the servers' addresses.
 var stands = strings.NewReplacer(
 	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
 	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
@@ -148,8 +148,7 @@ var stands = strings.NewReplacer(
 	"dev --config config.yaml", "prod",
 )
 
-// runShown runs a line to its end. It interrupts commands that watch once they have begun, and
-// quits the screen.
+// runShown runs a line to its end. It interrupts commands that watch, and quits the screen.
 func runShown(t *testing.T, dir string, env []string, line string) {
 	owner := "$WORLD_HOLDER"
 	if strings.Contains(line, " redis:") {
@@ -157,7 +156,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	}
 	line = strings.ReplaceAll(stands.Replace(line), "--owner NAME", "--owner "+owner)
 	if strings.Contains(line, "$WORLD_") {
-		line = strings.ReplaceAll(line, "'", `"`) // the shell is to put in what they are
+		line = strings.ReplaceAll(line, "'", `"`) // the shell must expand the variables
 	}
 	words := strings.Fields(line)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -188,15 +187,14 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	}
 	_, _ = io.Copy(io.Discard, said)
 	err = cmd.Wait()
-	allowed := map[string]int{"doctor": app.ExitNo} // something is wrong with these locks
+	allowed := map[string]int{"doctor": app.ExitNo} // these locks have findings
 	if code := cmd.ProcessState.ExitCode(); code != 0 && (code != allowed[words[1]] || code == 0) {
-		t.Errorf("%s: exit code %d, %v, says %s", line, code, err, errors.String())
+		t.Errorf("%s: exit code %d, %v: %s", line, code, err, errors.String())
 	}
 }
 
 var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```")
 
-// The profiles that a page shows are valid.
 func TestTheShownProfilesAreFine(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
@@ -210,5 +208,5 @@ func TestTheShownProfilesAreFine(t *testing.T) {
 			run(t, "config", "check", "--config", file).wants(t, 0, "", "")
 		}
 	}
-	must.True(t, shown != 0, "the pages show no profile")
+	must.True(t, shown != 0, "the pages have no profile")
 }

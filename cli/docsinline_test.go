@@ -20,7 +20,7 @@ var (
 	inline   = regexp.MustCompile("`((?:lockscope |--?[a-z])[^`]*)`")
 )
 
-// Commands in texts and tables exist, and accept these flags and arguments.
+// Commands in texts and tables exist and accept the given flags and arguments.
 func TestInlineDocCommandsParse(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
@@ -43,8 +43,8 @@ func TestInlineDocCommandsParse(t *testing.T) {
 // placeholders are the words on the pages that stand for values.
 var placeholders = map[string]string{"N": "3", "D": "3s", "COMMAND": "ls", "COMMAND…": "ls"}
 
-// parses parses a command line, without the program's name, and runs nothing. A command alone is
-// its name.
+// parses parses a command line without the program's name, and runs nothing. A command's name alone
+// is valid.
 func parses(words []string) error {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "[") })
 	for i, w := range words {

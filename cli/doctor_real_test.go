@@ -22,7 +22,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ward is a real ZooKeeper server with sessions that do to it what broken clients do.
+// brokenServer is a real ZooKeeper server with sessions that act like broken clients.
 type brokenServer struct {
 	t     *testing.T
 	addr  string
@@ -66,13 +66,13 @@ func (w *brokenServer) watch(conn *zk.Conn, path string) {
 	}
 }
 
-// kazoo makes a contender's name as kazoo's Lock does; the server adds the number.
+// kazoo returns a contender's name as kazoo's Lock makes it; the server adds the number.
 func (w *brokenServer) kazoo() string {
 	w.made++
 	return fmt.Sprintf("%032x__lock__", w.made)
 }
 
-// queue makes sessions contend as kazoo does, in this order, each watching the previous one.
+// queue makes sessions contend in this order as kazoo does, each watching the previous one.
 func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 	w.t.Helper()
 	nodes := make([]string, len(sessions))
@@ -85,7 +85,7 @@ func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 	return nodes
 }
 
-// breakZooKeeper breaks locks below root, and returns the rules that should report each.
+// breakZooKeeper breaks locks below root and returns the expected rules for each.
 func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 	kept := w.session()
 	lock := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
@@ -132,7 +132,7 @@ func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 	}
 }
 
-// diagnosis of a run of doctor: its rules, by lock or backend, and its output.
+// diagnosis is the result of doctor: its rules, by lock or backend, and its output.
 type diagnosis struct {
 	code  int
 	rules map[string][]string
@@ -219,25 +219,25 @@ func TestDoctorFindsZooKeeperFaults(t *testing.T) {
 		d := doctor(t, "zk://"+door+root)
 		rules := d.rules["zk:/closed/unwatched"]
 		if !slices.Equal(rules, []string{"blind"}) || d.code != 0 {
-			t.Errorf("exit code %d, %v: what could not be seen is taken for something else", d.code, d.rules)
+			t.Errorf("exit code %d, %v; want blind only", d.code, d.rules)
 		}
 	})
 	t.Run("dead", func(t *testing.T) {
 		target := "zk://" + server.Addr + "/dead?admin=" + server.Admin
-		await(t, "a contender that has not just come", func(o outcome) bool {
+		await(t, "a contender of some age", func(o outcome) bool {
 			age := parse(t, o.stdout).lock(t, "zk:/dead/orders").Holders[0].Age
 			return age != nil && *age > 5500
 		}, "ls", "-o", "json", target)
 		killed.Kill()
 		d := doctor(t, target)
-		for end := time.Now().Add(time.Minute); len(d.rules) == 0 && time.Now().Before(end); { // until the server sees it
+		for end := time.Now().Add(time.Minute); len(d.rules) == 0 && time.Now().Before(end); { // until the server notices the lost client
 			d = doctor(t, target)
 		}
 		d.want(t, 1, "zk:/dead/", map[string][]string{"orders": {"ghost-owner"}})
 		if advice := "wait for the session to time out"; len(d.all) != 1 || !strings.Contains(d.all[0].Advice, advice) {
-			t.Fatalf("it does not say %q: %+v", advice, d.all)
+			t.Fatalf("no advice %q: %+v", advice, d.all)
 		}
-		must.Become(t, "it is gone", func() bool {
+		must.Become(t, "the finding is gone", func() bool {
 			d = doctor(t, target)
 			return len(d.rules) <= 0
 		})
@@ -250,7 +250,7 @@ func closedDoor(t *testing.T, addr string) string {
 	return doorTo(t, func(client net.Conn) { pass(client, addr) })
 }
 
-// doorTo listens for clients until the test ends, and passes each to enter.
+// doorTo accepts clients until the test ends and passes each to enter.
 func doorTo(t *testing.T, enter func(client net.Conn)) string {
 	t.Helper()
 	door := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -298,10 +298,10 @@ func pass(client net.Conn, addr string) {
 	<-done
 }
 
-// timeReply is Redis' answer to TIME: its seconds and microseconds.
+// timeReply matches Redis' reply to TIME: seconds and microseconds.
 var timeReply = regexp.MustCompile(`\*2\r\n\$10\r\n(\d{10})\r\n\$\d\r\n`)
 
-// clockAhead is a proxy to a Redis server that makes its clock a minute fast.
+// clockAhead is a proxy to a Redis server that shows its clock a minute fast.
 func clockAhead(t *testing.T, addr string) string {
 	t.Helper()
 	return doorTo(t, func(client net.Conn) {
@@ -332,8 +332,8 @@ func clockAhead(t *testing.T, addr string) string {
 	})
 }
 
-// fairQueue is a Redisson fair lock whose first waiter has died: its time has run out, and no
-// client listens on its channel.
+// fairQueue is a Redisson fair lock whose first waiter is dead: its time has run out, and no client
+// listens on its channel.
 func fairQueue(t *testing.T, masters []*redis.Client) {
 	t.Helper()
 	holder, dead := "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1", "1d4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719:7"
@@ -360,7 +360,7 @@ func awaitUptime(t *testing.T, masters []*redis.Client, least time.Duration) {
 			if time.Duration(seconds)*time.Second >= least {
 				break
 			}
-			time.Sleep(100 * time.Millisecond) // the server's own clock, which announces no move
+			time.Sleep(100 * time.Millisecond) // no event marks the server's clock
 		}
 	}
 }

@@ -21,9 +21,9 @@ func TestDoctorFindsRedisMasterFaults(t *testing.T) {
 		c := s.Client(t)
 		servers, addrs, masters = append(servers, s), append(addrs, s.Addr), append(masters, c)
 	}
-	t.Parallel() // the masters grow old while the tests that are not parallel run
+	t.Parallel() // the masters' uptime grows during the sequential tests
 	const ttl = 30 * time.Second
-	awaitUptime(t, masters, ttl+2*time.Second) // else a master without a key may have forgotten it in its restart
+	awaitUptime(t, masters, ttl+2*time.Second) // otherwise a missing key may be due to a restart
 	set := func(key string, expiry time.Duration, values ...string) {
 		t.Helper()
 		for i, v := range values {
@@ -64,7 +64,7 @@ func TestDoctorFindsRedisMasterFaults(t *testing.T) {
 		d := doctor(t, "redis://"+strings.Join(ahead, ",")+"?match=lock:healthy")
 		d.want(t, 1, "redis:", map[string][]string{"backend redis": {"clock-skew"}})
 		if len(d.all) == 1 && !strings.Contains(d.all[0].Message, ahead[1]) {
-			t.Errorf("it does not name %s: %s", ahead[1], d.all[0].Message)
+			t.Errorf("%s is not named: %s", ahead[1], d.all[0].Message)
 		}
 	})
 	t.Run("restarted", func(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// explainWidth is the width of the text, in cells.
 const explainWidth = 96
 
 // listedWords returns the words that explain lists.
@@ -52,8 +51,8 @@ func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 	return found
 }
 
-// Every rule, every column of ls and the screens, every exit code, every reason of an undone
-// action and every recipe has an explanation. There are no other explanations.
+// Every rule, column, exit code, reason for an undone action and recipe has an explanation, and
+// there are no others.
 func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)
@@ -79,18 +78,18 @@ func TestEveryWordIsExplained(t *testing.T) {
 		if !strings.HasPrefix(got.stdout, e.Rule+" ("+string(e.Severity)+")\n") || !strings.Contains(got.stdout, strings.ReplaceAll(first, "`", "")) {
 			t.Errorf("%s: %+v", e.Rule, got)
 		}
-		must.Contain(t, all.stdout, e.Rule+"\n", "the list lacks", e.Rule)
+		must.Contain(t, all.stdout, e.Rule+"\n", "the list of words, rule", e.Rule)
 	}
 	for kind, words := range shown {
 		for word, file := range words {
 			got := run(t, "explain", word)
 			if got.code != 0 || !strings.Contains(got.stdout, "means") || !strings.Contains("\n"+got.stdout, "\n"+word+" (") || !strings.Contains(all.stdout, "\n"+kind) {
-				t.Errorf("%s %s of %s is to have its row in docs/words.md, which explain reads: %+v", kind, word, file, got)
+				t.Errorf("%s %s of %s has no row in docs/words.md: %+v", kind, word, file, got)
 			}
 		}
 	}
 	for _, w := range docs.Columns() {
-		must.True(t, shown["column"][w.Name] != "", "no column is named", w.Name)
+		must.True(t, shown["column"][w.Name] != "", "explained column does not exist:", w.Name)
 	}
 	recipes := make(map[string]bool)
 	for _, r := range docs.Recipes() {
@@ -100,7 +99,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 			t.Errorf("%s: %+v", r.Name, got)
 		}
 		if !strings.Contains(got.stdout, "A release (") {
-			t.Errorf("%s: what its release does has no row under Releases in docs/words.md: %s", r.Name, got.stdout)
+			t.Errorf("%s: no row under Releases in docs/words.md: %s", r.Name, got.stdout)
 		}
 	}
 	for _, q := range recipe.Queues() {
@@ -108,7 +107,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 	}
 	for _, w := range docs.Releases() {
 		if !recipes[w.Name] && w.Name != "any other string" && w.Name != "any other queue" {
-			t.Errorf("a release of %s is explained, and there is no such recipe", w.Name)
+			t.Errorf("explained release of an unknown recipe: %s", w.Name)
 		}
 	}
 	if got := run(t, "explain", "no-such"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "lockscope explain") {
@@ -123,7 +122,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 	}
 }
 
-// An error is explained by its printed text.
+// explain accepts the text of a printed error.
 func TestAPrintedErrorIsExplained(t *testing.T) {
 	t.Parallel()
 	got := run(t, "ls", "redis://127.0.0.1:1")

@@ -60,8 +60,8 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	return addr
 }
 
-// tool is the path of a program that only tests need. If it is missing the test skips, or fails if
-// real servers are required.
+// tool returns the path of a program that only tests need. If it is missing, the test skips, or
+// fails if real servers are required.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -98,7 +98,7 @@ func TestWhatIsShippedForMonitoringFits(t *testing.T) {
 		}
 		for name := range known {
 			if strings.HasSuffix(file, ".md") && !strings.Contains(string(text), fmt.Sprintf("`%s`", name)) {
-				t.Errorf("%s does not have %s", file, name)
+				t.Errorf("%s lacks %s", file, name)
 			}
 		}
 	}

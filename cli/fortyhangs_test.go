@@ -22,8 +22,8 @@ const (
 	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 )
 
-// join makes a client contend under a name, optionally followed by = and its data, and watch
-// another node. SESSION stands for the client's session.
+// join makes a client contend under a name, optionally followed by = and data, and watch another
+// node. SESSION stands for the client's session.
 func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
 	w.t.Helper()
 	name, data, given := strings.Cut(strings.ReplaceAll(name, "SESSION", w.sessionOf(conn)), "=")
@@ -37,7 +37,7 @@ func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) st
 	return made
 }
 
-// sessionOf is a client's session in decimal, once it has one.
+// sessionOf returns a client's session in decimal, once it has one.
 func (w *brokenServer) sessionOf(conn *zk.Conn) string {
 	w.t.Helper()
 	if _, _, err := conn.Exists("/"); err != nil {
@@ -46,8 +46,8 @@ func (w *brokenServer) sessionOf(conn *zk.Conn) string {
 	return fmt.Sprint(conn.SessionID())
 }
 
-// hangInQueues makes queues of each library: left behind without a session, with two behind it; hung, with
-// one behind it; and in use.
+// hangInQueues makes queues of each library: a holder without a session and two waiters, a hung
+// holder with one waiter, and queues in use.
 func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) {
 	const uuid, hex = hangUUID, hangHex
 	for _, k := range []struct{ name, first, waits string }{
@@ -58,7 +58,7 @@ func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) 
 		{"curator-read", "_c_" + uuid + "-__READ__", "_c_" + uuid + "-__WRIT__"},
 		{"go-zookeeper", "_c_" + hex + "-lock-", "_c_" + hex + "-lock-"},
 		{"hbase", "write-rs1:16020=PBUF", "write-rs2:16020=PBUF"},
-		// Without a session these are only possible locks, and the only advice is to find out.
+		// Without a session these are only possible locks, so no command is advised.
 		{"zookeeper-recipes", "x-SESSION-", "x-SESSION-"},
 		{"zk-ruby", "ex", "ex"},
 	} {
@@ -79,7 +79,7 @@ func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) 
 			last := z.join(hung, dir+"/"+k.first, "", place.flags)
 			for i, conn := range place.behind {
 				watches := last
-				if k.name == "curator-write" && i == 1 { // readers wait for the write, not for each other
+				if k.name == "curator-write" && i == 1 { // readers wait for the writer, not for each other
 					watches = dir + "/" + childrenInOrder(z.t, conn, dir)[0]
 				}
 				last = z.join(conn, dir+"/"+k.waits, watches, zk.FlagEphemeral)
@@ -92,7 +92,8 @@ func hangInQueues(z *brokenServer, hung, next, third *zk.Conn) (hangs []string) 
 	return hangs
 }
 
-// hangInZooKeeper makes locks that hang, next to others of the same kinds that are in use, and returns their ids.
+// hangInZooKeeper makes hanging locks next to locks in use of the same kinds, and returns the ids
+// of the hanging ones.
 func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	const uuid, hex = hangUUID, hangHex
 	hung, next, third := z.session(), z.session(), z.session()
@@ -100,7 +101,7 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 		z.create(hung, dir, "", 0)
 	}
 	hangs = hangInQueues(z, hung, next, third)
-	for _, name := range []string{hex + "__lock__", "_c_" + uuid + "-lock-"} { // a client behind itself
+	for _, name := range []string{hex + "__lock__", "_c_" + uuid + "-lock-"} { // a client that waits for itself
 		dir := z.create(hung, fmt.Sprintf("/hung/stuck-self-%d", len(hangs)), "", 0)
 		z.join(hung, dir+"/"+name, z.join(hung, dir+"/"+name, "", zk.FlagEphemeral), zk.FlagEphemeral)
 		hangs = append(hangs, "zk:"+dir)
@@ -128,7 +129,7 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	return append(hangs, "zk:"+a, "zk:"+b)
 }
 
-// obliging is a lock of Curator's whose holder lets go when it is asked to (makeRevocable).
+// obliging is a Curator lock whose holder releases it when asked (makeRevocable).
 func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
 	w.t.Helper()
 	const name = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-"
@@ -142,9 +143,9 @@ func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
 	w.t.Cleanup(func() { holder.Close(); <-done })
 	go func() {
 		defer close(done)
-		<-asked // or the end of its connection
+		<-asked // or the connection ends
 		if data, _, err := holder.Get(first); err == nil && string(data) == "__REVOKE__" {
-			_ = holder.Delete(first, -1) // the test sees whether it is gone
+			_ = holder.Delete(first, -1) // the test checks whether it is gone
 		}
 	}()
 	return "zk:" + dir
@@ -158,8 +159,7 @@ func childrenInOrder(t *testing.T, conn *zk.Conn, dir string) []string {
 	return children
 }
 
-// znodesInUse maps all znodes, except the first of each lock that hangs, to their creation and
-// data.
+// znodesInUse maps all znodes, except the first of each hanging lock, to their creation and data.
 func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -182,7 +182,7 @@ func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	return all
 }
 
-// redisHouse has masters with locks that hang and locks in use.
+// redisHouse has masters with hanging locks and locks in use.
 type redisHouse struct {
 	addrs   []string
 	masters []*redis.Client
@@ -204,8 +204,8 @@ func (h *redisHouse) target(options string) string {
 	return "redis://" + strings.Join(h.addrs, ",") + "?" + options
 }
 
-// redisHang is a lock as its library writes it, the one that hangs and the one in use: commands with ;
-// between them, NAME is the lock's name.
+// redisHang is a hanging lock and the same lock in use, as Redis commands separated by semicolons.
+// NAME is the lock's name.
 type redisHang struct{ lock, stuck, used string }
 
 func redisHangs() []redisHang {
@@ -231,7 +231,7 @@ func redisHangs() []redisHang {
 		redisHang{"lock:NAME-m.writer", "SADD lock:NAME-m.readers WEB_1_" + guid + ";SET lock:NAME-m.writer WEB_2_" + guid + "_WRITERWAITING PX 3600000", "SET lock:NAME-m.writer WEB_2_" + guid + " PX 3600000"},
 		redisHang{"rueidislock:0:NAME", "SET rueidislock:0:NAME 0123456789abcdefghijklmn;SET rueidislock:1:NAME 0123456789abcdefghijklmn;SET rueidislock:2:NAME 0123456789abcdefghijklmn", ""},
 		redisHang{"uniquejobs:DIGEST:LOCKED", "HSET uniquejobs:DIGEST:LOCKED " + job + " 1763715600.5;SET uniquejobs:DIGEST " + job, ""},
-		// A fair queue whose head died long ago, and readers of which one is dead.
+		// A fair queue whose head died long ago, and two readers, one of them dead.
 		redisHang{"lock:NAME-fair", fair + ";RPUSH redisson_lock_queue:{lock:NAME-fair} " + b + ";ZADD redisson_lock_timeout:{lock:NAME-fair} 1000 " + b, fair},
 		redisHang{"lock:NAME-rw", readers, readers + ";SET {lock:NAME-rw}:" + a + ":rwlock_timeout:1 1 PX 3600000"},
 	)
@@ -265,7 +265,7 @@ func (h *redisHouse) do(t *testing.T, master int, command string) {
 	}
 }
 
-// hangOnSeveral leaves values below the quorum and without a majority, one on all masters without an end, and
+// hangOnSeveral leaves values without a quorum, a value on all masters that never expires, and
 // locks in use.
 func (h *redisHouse) hangOnSeveral(t *testing.T) {
 	t.Helper()
@@ -285,8 +285,8 @@ func (h *redisHouse) hangOnSeveral(t *testing.T) {
 	}
 }
 
-// keysInUse adds all keys of locks in use, and what shares a lock that hangs with the dead: by value, and
-// whether they end.
+// keysInUse adds all keys of locks in use, and the live clients of hanging locks, with their values
+// and whether they expire.
 func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 	t.Helper()
 	ctx := context.Background()
@@ -303,7 +303,7 @@ func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 		all[h.addrs[i]+" holder of the fair lock"] = fmt.Sprint(m.HGetAll(ctx, "lock:stuck-fair").Val())
 		if len(h.masters) == 3 {
 			all[h.addrs[i]+" other votes"] = fmt.Sprintf("%q", m.Get(ctx, "lock:stuck-split").Val())
-			if i == 0 { // the vote that never expires is the one to go
+			if i == 0 { // the vote that never expires is to be released
 				delete(all, h.addrs[i]+" other votes")
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// fortyHangs are locks of forty-eight kinds that hang, on their own servers, next to the same libraries'
-// locks in use.
+// fortyHangs are hanging locks of forty-eight kinds, on their own servers, next to locks in use of
+// the same libraries.
 type fortyHangs struct {
 	t            *testing.T
 	server       *servertest.ZooKeeper
@@ -30,14 +30,15 @@ func hangForty(t *testing.T) *fortyHangs {
 	h.zk = &brokenServer{t: t, addr: h.server.Addr}
 	h.inZooKeeper = hangInZooKeeper(h.zk)
 	h.single.hang(t, redisHangs())
-	waits := h.single.masters[0].Subscribe(t.Context(), "redisson_lock__channel:{lock:stuck-hash}") // a client that waits for it
+	waits := h.single.masters[0].Subscribe(t.Context(), "redisson_lock__channel:{lock:stuck-hash}") // the channel of its waiter
 	t.Cleanup(func() { waits.Close() })
 	must.Have(waits.Receive(t.Context()))(t)
 	h.many.hangOnSeveral(t)
 	return h
 }
 
-// left and hung are the targets of the locks without a client, and of those whose holder hangs.
+// left returns the targets of the locks without a client. hung returns that of the locks whose
+// holder hangs.
 func (h *fortyHangs) left() []string {
 	return []string{
 		"zk://" + h.server.Addr + "/left?admin=" + h.server.Admin,
@@ -51,7 +52,7 @@ func (h *fortyHangs) all() []string {
 	return slices.Concat(h.inZooKeeper, h.single.hangs, h.many.hangs)
 }
 
-// inUse has everything in use, by what it is.
+// inUse describes everything in use.
 func (h *fortyHangs) inUse() map[string]string {
 	all := znodesInUse(h.t, h.zk.conns[0], "/")
 	for _, house := range []*redisHouse{h.single, h.many} {
@@ -60,13 +61,13 @@ func (h *fortyHangs) inUse() map[string]string {
 	return all
 }
 
-// wantFreed requires that all locks were freed, and that the servers show it.
+// wantFreed checks that all hanging locks were freed, also on the servers.
 func (h *fortyHangs) wantFreed(freed map[string]bool) {
 	t := h.t
 	t.Helper()
 	missed := slices.DeleteFunc(h.all(), func(id string) bool { return freed[id] })
 	if len(missed) > 0 || len(freed) < 48 {
-		t.Errorf("%d locks freed; not %v", len(freed), missed)
+		t.Errorf("%d locks freed, but not %v", len(freed), missed)
 	}
 	var stand []string
 	for _, id := range h.inZooKeeper {
@@ -75,24 +76,23 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 			stand = append(stand, dir)
 		}
 	}
-	if len(stand) != 1 || stand[0] != "/left/stuck-a" && stand[0] != "/left/stuck-b" { // one of a deadlock's two was released
-		t.Errorf("still there: %v", stand)
+	if len(stand) != 1 || stand[0] != "/left/stuck-a" && stand[0] != "/left/stuck-b" { // only one lock of a deadlock is released
+		t.Errorf("left: %v", stand)
 	}
 	for _, house := range []*redisHouse{h.single, h.many} {
 		for _, id := range house.hangs {
 			_, key, _ := strings.Cut(id, ":")
 			for _, m := range house.masters {
-				if m.PTTL(t.Context(), key).Val() == -1 { // go-redis has -1 ns for a key without an end
-					t.Errorf("%s has no end", id)
+				if m.PTTL(t.Context(), key).Val() == -1 { // go-redis returns -1 ns for a key without a TTL
+					t.Errorf("%s never expires", id)
 				}
 			}
 		}
 	}
 }
 
-// An operator who runs what the findings advise, word for word, frees locks of forty-eight kinds that hang,
-// and leaves the ones in use next to them alone: the same libraries' locks, and the waiters and other
-// holders in the locks that hang.
+// An operator who runs the advised commands verbatim frees hanging locks of forty-eight kinds.
+// Locks in use are left alone, and so are the waiters and other holders of the hanging locks.
 func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	t.Parallel()
 	h := hangForty(t)
@@ -102,15 +102,15 @@ func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	freed, followed := followAdvice(t, looks)
 	h.wantFreed(freed)
 	if diff := cmp.Diff(advisedOfLocks, slices.Sorted(maps.Keys(followed))); diff != "" {
-		t.Errorf("rules and the commands that they advise (-want +got):\n%s", diff)
+		t.Errorf("rules and their commands (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, h.inUse()); diff != "" {
-		t.Errorf("what was in use (-before +after):\n%s", diff)
+		t.Errorf("in use (-before +after):\n%s", diff)
 	}
 }
 
-// followAdvice runs what the findings of these looks advise until they advise nothing more: the locks that it
-// was about, and as RULE VERB the advice.
+// followAdvice runs the advised commands until none is left. It returns the locks concerned, and
+// the advice as RULE VERB.
 func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bool) {
 	t.Helper()
 	freed, followed = map[string]bool{}, map[string]bool{}
@@ -125,7 +125,7 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 					followed[f.Rule+" "+strings.Fields(command)[1]] = true
 				case command == "" || commands[f.on] != "":
 				case strings.Contains(f.on, "used"):
-					t.Fatalf("what is in use is to be acted on: %s %s: %s", f.on, f.Rule, f.Advice)
+					t.Fatalf("advice about a lock in use: %s %s: %s", f.on, f.Rule, f.Advice)
 				default:
 					commands[f.on] = command
 					followed[f.Rule+" "+strings.Fields(command)[1]] = true
@@ -136,15 +136,15 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 			return freed, followed
 		}
 		if round == 3 {
-			t.Fatalf("three times the advice was followed, and there is still more: %v", commands)
+			t.Fatalf("more advice after three rounds: %v", commands)
 		}
 		again := maps.Clone(ran)
 		for on, command := range commands {
 			if again[command] {
-				t.Errorf("%s is advised again once it was done: %s", on, command)
+				t.Errorf("%s: the same advice again: %s", on, command)
 			}
 			freed[on] = true
-			if ran[command] { // a deadlock's finding is on each of its locks
+			if ran[command] { // each lock of a deadlock has the finding
 				continue
 			}
 			ran[command] = true
@@ -153,21 +153,20 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 	}
 }
 
-// advisedOfLocks are the rules that advise commands about locks, except those that need a
-// history.
+// advisedOfLocks are the rules that advise commands about locks, except those that need a history.
 var advisedOfLocks = []string{
 	"deadlock release", "ghost-owner release", "minority-leftover release", "no-ttl release", "no-ttl ttl", "persistent-contender release",
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
 }
 
-// haunted waits until a look finds that the client of a lock's holder is gone: its entry has to be old
-// enough, and not reported.
+// haunted waits until doctor finds that a holder's client is gone, which takes an entry of some
+// age.
 func haunted(t *testing.T, look []string) {
 	t.Helper()
-	must.Become(t, "a client is missed", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })
+	must.Become(t, "ghost-owner on the lock", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })
 }
 
-// commandOf is the first command of the program among the steps of a finding.
+// commandOf returns the first lockscope command among the steps of a finding.
 func commandOf(steps []inspect.Step) string {
 	for _, s := range steps {
 		if strings.HasPrefix(s.Command, "lockscope ") {
@@ -182,7 +181,7 @@ func wordsOf(t testing.TB, command string) []string {
 	t.Helper()
 	words, err := exec.Command("sh", "-c", "set -- "+strings.TrimPrefix(command, "lockscope ")+`; for w in "$@"; do printf '%s\0' "$w"; done`).Output()
 	if err != nil {
-		t.Fatalf("a shell does not take %q: %v", command, err)
+		t.Fatalf("a shell rejects %q: %v", command, err)
 	}
 	return strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A proxy hides a part of the servers. The answer is printed, and the exit code says that it is
+// A proxy hides some of the servers. The output is printed, and the exit code says that it is
 // partial. doctor's findings take precedence.
 func TestProxiedViewIsPartial(t *testing.T) {
 	t.Parallel()
 	var addrs []string
 	for _, owner := range []string{"web-1", "web-2"} {
-		m := servertest.StartRedis(t) // an embedded one has no run_id
+		m := servertest.StartRedis(t) // embedded servers have no run_id
 		must.Succeed(t, m.Client(t).Set(t.Context(), "lock:orders", owner, time.Hour).Err())
 		addrs = append(addrs, m.Addr)
 	}
@@ -23,7 +23,7 @@ func TestProxiedViewIsPartial(t *testing.T) {
 	one := func(int) string { return addrs[0] }
 	for name, tt := range map[string]struct {
 		addr                 string
-		looks, doctor, quiet int // exit codes: of ls and show, of doctor, and of a doctor that no warning fails
+		looks, doctor, quiet int // exit codes of ls and show, doctor, and doctor --fail-on critical
 		says                 string
 	}{
 		"a balancer of two servers": {servertest.StartBalancer(t, turns), 3, 1, 3, "several servers answer at this address"},

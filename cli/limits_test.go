@@ -16,8 +16,8 @@ import (
 // without authentication).
 var openCommands = []string{"auth", "hello", "quit", "reset"}
 
-// refusedCommands counts the commands that a server refuses a user: all that were not granted. It
-// asks (ACL DRYRUN) and runs none.
+// refusedCommands counts the commands that a server refuses to a user, and checks that these are
+// all but the granted ones. It runs none of them (ACL DRYRUN).
 func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []string) (refused int) {
 	t.Helper()
 	names, err := admin.Do(t.Context(), "COMMAND", "LIST").StringSlice()
@@ -25,7 +25,7 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 	for _, name := range names {
 		parent, sub, _ := strings.Cut(name, "|")
 		if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+"|") }) {
-			continue // its subcommands are in the list
+			continue // its subcommands are listed instead
 		}
 		if slices.Contains(granted, "+"+name) || slices.Contains(granted, "+"+parent) || slices.Contains(openCommands, name) {
 			continue
@@ -51,8 +51,8 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 	return refused
 }
 
-// The server enforces what permissions.md says that an account cannot do: commands outside its
-// line, and keys outside its pattern.
+// The server enforces the limits in permissions.md: no other commands than those of the ACL line,
+// and no keys outside its pattern.
 func TestRedisEnforcesAccountLimits(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -92,11 +92,11 @@ func TestRedisEnforcesAccountLimits(t *testing.T) {
 		}
 	}
 	if v := admin.Get(t.Context(), "lock:kept").Val() + admin.Get(t.Context(), "customers:1").Val(); v != "ownersecret of others" {
-		t.Errorf("what stood there is %q", v)
+		t.Errorf("the values are %q", v)
 	}
 }
 
-// The Sentinel account can find the master, and nothing else.
+// The Sentinel account can only find the master.
 func TestSentinelEnforcesAccountLimits(t *testing.T) {
 	t.Parallel()
 	sentinel, _, _ := servertest.StartRedisSentinel(t)
@@ -105,7 +105,7 @@ func TestSentinelEnforcesAccountLimits(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: sentinel, Username: "lockscope", Password: marked + "x"})
 	defer c.Close()
 	if at, err := c.Do(t.Context(), "SENTINEL", "GET-MASTER-ADDR-BY-NAME", servertest.SentinelMaster).StringSlice(); err != nil || len(at) != 2 {
-		t.Errorf("where the master is: %v, %v", at, err)
+		t.Errorf("address of the master: %v, %v", at, err)
 	}
 	for _, probe := range [][]any{
 		{"SENTINEL", "FAILOVER", servertest.SentinelMaster},

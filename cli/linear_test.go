@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// conversation is a run of --linear with both ends of its pipes in use.
+// conversation is a run of --linear whose input and output are pipes.
 type conversation struct {
 	t    *testing.T
 	in   io.WriteCloser
@@ -43,13 +43,13 @@ func (c *conversation) say(lines ...string) {
 	must.Have(io.WriteString(c.in, strings.Join(lines, "\n")+"\n"))(c.t)
 }
 
-// await waits for a text in the output, which has no event to wait for.
+// await waits until the output has a text.
 func (c *conversation) await(text string) {
 	c.t.Helper()
-	must.Become(c.t, "it says "+text, func() bool { return strings.Contains(c.out.String(), text) })
+	must.Become(c.t, "output "+text, func() bool { return strings.Contains(c.out.String(), text) })
 }
 
-// end waits for the end, and wants it to be a good one of plain lines.
+// end waits for the program to exit with code 0, and checks that its output is plain lines.
 func (c *conversation) end() {
 	c.t.Helper()
 	select {
@@ -58,9 +58,9 @@ func (c *conversation) end() {
 			c.t.Errorf("exit code %d:\n%s", code, c.out.String())
 		}
 	case <-time.After(time.Minute):
-		c.t.Fatalf("it goes on:\n%s", c.out.String())
+		c.t.Fatalf("still running:\n%s", c.out.String())
 	}
 	if i := strings.IndexFunc(c.out.String(), func(r rune) bool { return r < ' ' && r != '\n' }); i >= 0 {
-		c.t.Errorf("something is drawn: %q", c.out.String()[i:min(i+40, len(c.out.String()))])
+		c.t.Errorf("control characters: %q", c.out.String()[i:min(i+40, len(c.out.String()))])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A terminal that cannot redraw is refused, with what to use there.
+// A terminal that cannot redraw is refused with the alternative.
 func TestDumbTerminalSuggestsLinearMode(t *testing.T) {
 	t.Parallel()
 	path := must.Have(program())(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// await runs a command line repeatedly until its output is as wanted.
+// await runs a command line repeatedly until its output satisfies ok.
 func await(t *testing.T, what string, ok func(outcome) bool, args ...string) outcome {
 	t.Helper()
 	deadline := time.Now().Add(60 * time.Second)
@@ -19,12 +19,12 @@ func await(t *testing.T, what string, ok func(outcome) bool, args ...string) out
 			return got
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s does not come: %+v", what, got)
+			t.Fatalf("no %s: %+v", what, got)
 		}
 	}
 }
 
-// Every scene shows what its caption says.
+// Every scene of the demo shows what its caption says.
 func TestDemoHeadless(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -48,7 +48,7 @@ func TestDemoHeadless(t *testing.T) {
 	})
 }
 
-// notAsCaptioned lists what a snapshot of all scenes does not have.
+// notAsCaptioned lists what the captions say and a snapshot of all scenes lacks.
 func notAsCaptioned(s snapshot) (missing []string) {
 	if len(s.Backends) != 2 {
 		missing = append(missing, fmt.Sprintf("%d backends", len(s.Backends)))

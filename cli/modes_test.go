@@ -17,14 +17,14 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// mode is servers that are set up in one of the ways that docs/operating.md names, and how to reach them.
+// mode is one of the set-ups in docs/operating.md, and how to reach its servers.
 type mode struct {
-	target string            // with the name "it"
-	lock   string            // on that backend
-	env    map[string]string // the secrets of an account that acts
+	target string            // its name is "it"
+	lock   string            // path of a lock
+	env    map[string]string // the secrets of an account with rights to act
 }
 
-// reach runs a command line with the mode's secrets, or without.
+// reach runs a command line, with the mode's secrets if login is set.
 func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...string) outcome {
 	t.Helper()
 	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
@@ -36,8 +36,8 @@ func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...strin
 	return runIn(t, ctx, env, append(args, m.target, "--timeout", "60s")...)
 }
 
-// answered is reach, repeatedly while the servers do not answer: one look gives up after two dials of a
-// second, in which a busy machine may not get through a TLS handshake.
+// answered repeats reach while the servers do not answer. A command gives up after two dials of a
+// second, which a TLS handshake on a busy machine may exceed.
 func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcome {
 	t.Helper()
 	for {
@@ -47,8 +47,8 @@ func (m mode) answered(t *testing.T, ctx context.Context, args ...string) outcom
 	}
 }
 
-// check sees and acts: a lock is taken, seen with its holder, and released by force, of which its holder
-// hears. Without the secrets nothing is seen, and that is said.
+// check takes a lock, finds its holder, and releases it by force, which the holder notices. Without
+// the secrets the servers are unreachable.
 func (m mode) check(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -71,14 +71,14 @@ func (m mode) check(t *testing.T) {
 		t.Errorf("release: %+v", got)
 	}
 	if got := <-held; got.code != app.ExitLost {
-		t.Errorf("the holder: %+v", got)
+		t.Errorf("the released holder: %+v", got)
 	}
 	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != app.ExitUnreachable {
 		t.Errorf("without a login: %+v", got)
 	}
 }
 
-// holderOf is the name of a lock's holder in a snapshot's JSON; empty if no client holds it.
+// holderOf returns the name of a lock's holder in a snapshot's JSON, or "" if it is free.
 func holderOf(t *testing.T, text, id string) string {
 	t.Helper()
 	var s struct {
@@ -98,8 +98,9 @@ func holderOf(t *testing.T, text, id string) string {
 	return ""
 }
 
-// operator makes an account by the line that doctor --access prints for acting, on each server by its plain
-// port, and leaves to others what servers need among themselves. It returns the account's secrets.
+// operator creates an account with the line that doctor --access prints for acting, on each
+// server's plain port. It keeps the rights that servers need among themselves, and returns the
+// account's secrets.
 func operator(t *testing.T, target string, servers ...*servertest.Redis) map[string]string {
 	t.Helper()
 	got := run(t, "doctor", "--access", target)
@@ -114,7 +115,7 @@ func operator(t *testing.T, target string, servers ...*servertest.Redis) map[str
 	return map[string]string{"LOCKSCOPE_REDIS_USERNAME": "operator", "LOCKSCOPE_REDIS_PASSWORD": marked + "x"}
 }
 
-// withCertificate are the options of a target whose servers want a certificate.
+// withCertificate returns the options of a target whose servers require a certificate.
 func withCertificate(c servertest.Certificates) string {
 	return fmt.Sprintf("name=it&ca=%s&cert=%s&key=%s", c.CA, c.Cert, c.Key)
 }
@@ -123,7 +124,7 @@ func TestRedisWithPasswordAndDatabase(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
 	server := servertest.StartRedis(t, "--unixsocket", socket)
-	redisDo(t, server.Addr, "CONFIG", "SET", "requirepass", marked+"p") // another test looks for passwords in the list of processes
+	redisDo(t, server.Addr, "CONFIG", "SET", "requirepass", marked+"p") // not as an argument, since another test looks for passwords in the process list
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": marked + "p"}
 	for _, target := range []string{"redis://" + server.Addr + "/3?name=it", "redis+unix://" + socket + "?name=it"} {
 		mode{target: target, lock: "lock:a", env: env}.check(t)
@@ -145,7 +146,7 @@ func TestMastersWithCertificateAndAccount(t *testing.T) {
 	mode{target: "rediss://" + secure[0] + "?" + withCertificate(c), lock: "lock:one", env: env}.check(t)
 	plain := mode{target: "redis://" + secure[0] + "?name=it", env: env}
 	if got := plain.reach(t, t.Context(), true, "doctor"); got.code != app.ExitUnreachable || !strings.Contains(got.stdout+got.stderr, "TLS") {
-		t.Errorf("a port for TLS without it: %+v", got)
+		t.Errorf("a TLS port without TLS: %+v", got)
 	}
 }
 
@@ -199,11 +200,12 @@ func TestSecuredZooKeeperWithChroot(t *testing.T) {
 	mode{target: "zks://" + secure + "/digest?" + withCertificate(c) + options, lock: "/digest/a", env: env}.check(t)
 	mode{target: "zk://" + server.Addr + "/digest?name=it" + options, lock: "/digest/b", env: env}.check(t)
 	mode{target: "zks://" + secure + "/x509?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/x509/a"}.check(t)
-	// A digest is not shown to a client with a certificate, so the list cannot be repeated.
+	// A client with a certificate does not see digests, so it cannot give the same access list to
+	// its nodes.
 	mixed := mode{target: "zks://" + secure + "/mixed?" + withCertificate(c) + "&chroot=/apps/shop", lock: "/mixed/a"}
 	mixed.check(t)
 	if list, _, err := conn.GetACL("/apps/shop/mixed/a"); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("others read what it made: %v, %v", list, err)
+		t.Errorf("others can read the new node: %v, %v", list, err)
 	}
 	got := mixed.reach(t, t.Context(), true, "doctor", "--access")
 	if got.code != 0 || !strings.Contains(got.stdout, "as user its client certificate: ") || !strings.Contains(got.stdout, "may act: unknown") {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// threeMasters of one Redlock, with a lock on all of them, and their target.
+// threeMasters returns three masters with a lock on all of them, and their target.
 func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
 	t.Helper()
 	var addrs []string
@@ -23,7 +23,7 @@ func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
 	return masters, "redis://" + strings.Join(addrs, ",")
 }
 
-// noQuorum returns the finding no-quorum; without one its severity is empty.
+// noQuorum returns the finding no-quorum, or one without a severity if there is none.
 func (d diagnosis) noQuorum() reportedFinding {
 	i := slices.IndexFunc(d.all, func(f reportedFinding) bool { return f.Rule == "no-quorum" })
 	if i < 0 {
@@ -32,7 +32,7 @@ func (d diagnosis) noQuorum() reportedFinding {
 	return d.all[i]
 }
 
-// The last member of an ensemble reports itself that it has no quorum.
+// The last running member of an ensemble reports that it has no quorum.
 func TestLostEnsembleQuorumIsCritical(t *testing.T) {
 	t.Parallel()
 	var addrs []string
@@ -42,12 +42,12 @@ func TestLostEnsembleQuorumIsCritical(t *testing.T) {
 	}
 	target := "zk://" + strings.Join(addrs, ",")
 	if f := doctor(t, target).noQuorum(); f.Rule != "" {
-		t.Errorf("all are there: %+v", f)
+		t.Errorf("with all members: %+v", f)
 	}
 	servers[2].Kill(t)
-	must.Become(t, "one more failure would do it", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
+	must.Become(t, "a warning that one more failure loses the quorum", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
 	servers[1].Kill(t)
-	must.Become(t, "no quorum is left", func() bool {
+	must.Become(t, "a critical finding", func() bool {
 		d := doctor(t, target, "--timeout", "5s")
 		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
 	})

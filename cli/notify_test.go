@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// awaitText polls a file that another process writes until it holds a text so often.
+// awaitText polls a file that another process writes until it contains a text this many times.
 func awaitText(t *testing.T, path, text string, times int) string {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -30,7 +30,7 @@ func awaitText(t *testing.T, path, text string, times int) string {
 	}
 }
 
-// A finding reaches a program and a webhook when it comes and when it is cleared, each once, whatever else
+// A new and a cleared finding each reach the program and the webhook once, even if another receiver
 // hangs or fails.
 func TestWatchNotifiesProgramAndWebhook(t *testing.T) {
 	if runtime.GOOS == "windows" {

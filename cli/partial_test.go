@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A vote that could not be read changes the exit code although its backend is connected; one that was
-// refused is for doctor to tell.
+// A vote without an answer changes the exit code although its backend is connected. Refused votes
+// do not; doctor reports them.
 func TestUnreadVoteChangesTheExitCode(t *testing.T) {
 	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A server that accepts and says nothing makes a look take long: on a terminal that is reported, elsewhere it is not.
+// A silent server makes a read slow. Its progress is shown on a terminal only.
 func TestProgressShowsOnlyOnTerminals(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
@@ -24,7 +24,7 @@ func TestProgressShowsOnlyOnTerminals(t *testing.T) {
 	got := run(t, args...)
 	must.Equal(t, r.exit(), 3, "exit code")
 	if s := r.text(); strings.Contains(s, "so far") || !strings.Contains(s, "lock:a") {
-		t.Errorf("what is left on the screen:\n%s", s)
+		t.Errorf("left on the screen:\n%s", s)
 	}
 	if strings.Contains(got.stderr, "so far") || strings.Contains(got.stderr, "\r") {
 		t.Errorf("without a terminal: %q", got.stderr)

@@ -14,12 +14,12 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// home is an environment with its own empty home.
+// home returns an environment with its own empty home.
 func home(t *testing.T) map[string]string {
 	return map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
 }
 
-// untilLong looks for longer and longer until it sees the expected state, for busy machines.
+// untilLong calls look with longer and longer spans until it succeeds, for busy machines.
 func untilLong(t *testing.T, span time.Duration, what string, look func(span string) bool) {
 	t.Helper()
 	for ; !look(span.String()); span *= 2 {
@@ -38,7 +38,7 @@ func recordUntil(t *testing.T, env map[string]string, lock string, args ...strin
 	go func() { ended <- runIn(t, ctx, env, append([]string{"record"}, args...)...) }()
 	for limit := time.Now().Add(time.Minute); !hasAll(t, args[0], lock); {
 		if time.Now().After(limit) {
-			t.Fatalf("no %s in %s, or no whole first look", lock, args[0])
+			t.Fatalf("no %s in %s, or no complete first pass", lock, args[0])
 		}
 		select {
 		case got := <-ended:
@@ -50,8 +50,8 @@ func recordUntil(t *testing.T, env map[string]string, lock string, args ...strin
 	return <-ended
 }
 
-// hasAll reports whether a recording has a lock and a complete first pass, without which nothing is
-// compared.
+// hasAll reports whether a recording has a lock and a complete first pass. Without one, diff
+// compares nothing.
 func hasAll(t *testing.T, file, lock string) bool {
 	t.Helper()
 	return strings.Contains(run(t, "ls", file).stdout, lock) &&
@@ -62,7 +62,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	server := servertest.StartEmbeddedRedis(t)
-	server.Mini.ClockTTL(false) // else it goes over all keys at each command
+	server.Mini.ClockTTL(false) // otherwise it goes through all keys on each command
 	const locks = 3000
 	for i := range locks {
 		must.Succeed(t, server.Mini.Set(fmt.Sprintf("lock:%d", i), strings.Repeat("x", 500)))
@@ -98,7 +98,7 @@ func TestReplayInATerminal(t *testing.T) {
 	r := inTerminal(t, 140, 40, "replay", tour, "--speed", "1000")
 	s := r.awaitText("REPLAY", "READ-ONLY", "/locks/orders ", "The recording ends here")
 	if strings.Contains(s, " WRITE ") {
-		t.Errorf("a recording may be written to:\n%s", s)
+		t.Errorf("writing is enabled for a recording:\n%s", s)
 	}
 	r.keys("q")
 	must.Equal(t, r.exit(), 0, "exit code")

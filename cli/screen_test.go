@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// program is a link to this test binary, which runs as the program under that name (TestMain).
+// program is a link to this test binary. Under that name it runs as the program (TestMain).
 var program = sync.OnceValues(func() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -34,20 +34,20 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, os.Symlink(self, path)
 })
 
-// terminalRun is the real program in a pseudo-terminal, seen through a terminal emulator.
+// terminalRun is the program in a pseudo-terminal, seen through a terminal emulator.
 type terminalRun struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	tty  *os.File
 	raw  strings.Builder
-	done chan struct{} // closed when the program's output has ended
+	done chan struct{} // closed at the end of the program's output
 
 	mu      sync.Mutex
 	screen  *vt.Emulator
 	changed chan struct{}
 }
 
-// inTerminal starts the program with its own home on a terminal of that size.
+// inTerminal starts the program with its own home on a terminal of this size.
 func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	t.Helper()
 	path := must.Have(program())(t)
@@ -61,12 +61,12 @@ func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRu
 	r := &terminalRun{
 		t: t, cmd: cmd, tty: tty, done: make(chan struct{}), screen: vt.NewEmulator(width, height), changed: make(chan struct{}, 1),
 	}
-	r.screen.RegisterCsiHandler('r', func(params ansi.Params) bool { // of a screen that was larger: this terminal would go beyond its own
+	r.screen.RegisterCsiHandler('r', func(params ansi.Params) bool { // ignores the scroll region of an earlier, larger screen
 		bottom, _, _ := params.Param(1, 0)
 		return bottom > r.screen.Height()
 	})
 	answers := make(chan struct{})
-	go func() { // what the terminal answers to the program's questions
+	go func() { // passes the terminal's replies to the program
 		defer close(answers)
 		io.Copy(tty, r.screen)
 	}()
@@ -75,7 +75,7 @@ func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRu
 		cmd.Process.Kill()
 		cmd.Wait()
 		tty.Close()
-		if c, ok := r.screen.InputPipe().(io.Closer); ok { // else the last answers have no reader
+		if c, ok := r.screen.InputPipe().(io.Closer); ok { // or the last replies would block
 			c.Close()
 		}
 		<-r.done
@@ -109,7 +109,7 @@ func (r *terminalRun) text() string {
 	return r.screen.String()
 }
 
-// await waits until the screen is as wanted.
+// await waits until the screen satisfies ok.
 func (r *terminalRun) await(what string, ok func(screen string) bool) string {
 	r.t.Helper()
 	limit := time.After(60 * time.Second)
@@ -139,7 +139,7 @@ func (r *terminalRun) awaitText(texts ...string) string {
 	})
 }
 
-// keys types; each key is sent on its own, as a person would.
+// keys types each key on its own, as a person would.
 func (r *terminalRun) keys(keys ...string) {
 	r.t.Helper()
 	for _, k := range keys {
@@ -147,13 +147,13 @@ func (r *terminalRun) keys(keys ...string) {
 	}
 }
 
-// exit waits for the program's end and returns its exit code.
+// exit waits for the program to end and returns its exit code.
 func (r *terminalRun) exit() int {
 	r.t.Helper()
 	select {
 	case <-r.done:
 	case <-time.After(60 * time.Second):
-		r.t.Fatalf("the program does not end:\n%s", r.text())
+		r.t.Fatalf("the program is still running:\n%s", r.text())
 	}
 	r.cmd.Wait()
 	return r.cmd.ProcessState.ExitCode()
@@ -183,18 +183,18 @@ func TestDemoInATerminal(t *testing.T) {
 	r.mu.Lock()
 	r.screen.Resize(80, 24)
 	r.mu.Unlock()
-	r.await("a frame of the new size", func(s string) bool {
+	r.await("a frame in the new size", func(s string) bool {
 		lines := strings.Split(strings.TrimRight(s, "\n "), "\n")
 		return len(lines) <= 24 && strings.Contains(lines[len(lines)-1], "quit") && strings.Contains(s, "holds")
 	})
 	r.keys("?")
 	r.awaitText("Keys")
 	r.keys(escape)
-	r.await("the help gone", func(s string) bool { return !strings.Contains(s, "Keys") }) // escape and q at once are alt+q
+	r.await("list without the help", func(s string) bool { return !strings.Contains(s, "Keys") }) // escape and q at once are alt+q
 	r.keys("q")
 	must.Equal(t, r.exit(), 0, "exit code")
 	if out := r.raw.String(); !strings.Contains(out, "\x1b[?1049l") || !strings.Contains(out, "\x1b[?25h") {
-		t.Error("the terminal was not given back: alternate screen or cursor")
+		t.Error("the terminal was not restored: alternate screen or cursor")
 	}
 }
 
@@ -203,18 +203,18 @@ func TestConcurrentDemosEndOnSignal(t *testing.T) {
 	a, b := inTerminal(t, 100, 30, "demo", "fair"), inTerminal(t, 100, 30, "demo", "redlock")
 	a.awaitText("zk:/locks/billing")
 	b.awaitText("redis:lock:invoices")
-	must.True(t, !strings.Contains(a.text(), "redis:lock:invoices"), "one demo shows the other's locks")
+	must.True(t, !strings.Contains(a.text(), "redis:lock:invoices"), "one demo shows the locks of the other")
 	for r, s := range map[*terminalRun]os.Signal{a: os.Interrupt, b: syscall.SIGTERM} {
 		r.cmd.Process.Signal(s)
 		if code := r.exit(); code != 0 {
 			t.Errorf("exit code %d after %v", code, s)
 		}
-		must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not given back")
+		must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not restored")
 	}
 }
 
-// The whole job on real servers: kazoo processes queue, the holder is killed and the screen shows the handover, a stuck
-// holder is force-released by its typed path and the next waiter gets the lock.
+// Kazoo processes queue. The holder is killed and the screen shows the handoff. A stuck holder is
+// force-released by typing its path, and the next waiter gets the lock.
 func TestScreenOnARealQueue(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -232,11 +232,11 @@ func TestScreenOnARealQueue(t *testing.T) {
 		}
 		s := r.awaitText("worker-1", "worker-2", "worker-3", "worker-4", "3 wait", "127.0.0.1:")
 		last := -1
-		for i := range 4 { // the tree's rows, below the sentence that names the holder
+		for i := range 4 { // the rows below the sentence that names the holder
 			rows := s[strings.Index(s, "CONTENDER"):]
 			at := strings.Index(rows, fmt.Sprintf("worker-%d", i+1))
 			if at < last {
-				t.Errorf("worker-%d stands too high:\n%s", i+1, s)
+				t.Errorf("worker-%d is too high:\n%s", i+1, s)
 			}
 			last = at
 		}
@@ -244,30 +244,30 @@ func TestScreenOnARealQueue(t *testing.T) {
 		ended := time.Now()
 		peers[1].Expect(t, "acquired")
 		r.await("worker-2 as holder", func(s string) bool { return strings.Contains(s, "● worker-2") })
-		t.Logf("the holder's session ended: handed over on the screen %v later", time.Since(ended))
+		t.Logf("handoff on the screen %v after the end of the holder's session", time.Since(ended))
 		r.keys("g", "x")
 		r.awaitText("Force-release", "worker-3", "Cancel")
 		r.keys("wrong", enter)
 		r.awaitText("path does not match") // and nothing is sent
 		r.keys(escape)
-		r.await("the dialog gone", func(s string) bool { return !strings.Contains(s, "Force-release") })
+		r.await("screen without the dialog", func(s string) bool { return !strings.Contains(s, "Force-release") })
 		r.keys("x")
 		r.awaitText("Force-release", "worker-3", "Cancel")
 		r.keys(strings.Split(path+"/orders", "")...)
-		r.keys("\t", enter) // the button after Cancel, which is the default
+		r.keys("\t", enter) // Cancel is the default button
 		released := time.Now()
 		peers[2].Expect(t, "acquired")
 		r.awaitText("Released")
 		r.await("worker-3 as holder", func(s string) bool { return strings.Contains(s, "● worker-3") })
-		t.Logf("released: handed over on the screen %v later", time.Since(released))
+		t.Logf("handoff on the screen %v after the release", time.Since(released))
 		r.keys(escape)
-		r.await("the dialog gone", func(s string) bool { return !strings.Contains(s, "Force-release") })
+		r.await("screen without the dialog", func(s string) bool { return !strings.Contains(s, "Force-release") })
 		r.keys("q")
 		must.Equal(t, r.exit(), 0, "exit code")
 	})
 }
 
-// Without a target the program explains itself, and shows the demonstration on enter.
+// Without a target the program explains itself and starts the demonstration on enter.
 func TestWelcomeInATerminal(t *testing.T) {
 	t.Parallel()
 	r := inTerminal(t, 100, 30)
@@ -280,11 +280,11 @@ func TestWelcomeInATerminal(t *testing.T) {
 	r.awaitText("Point it at")
 	r.keys("q")
 	must.Equal(t, r.exit(), 0, "exit code")
-	must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not given back")
+	must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not restored")
 }
 
-// ctrl+z gives the terminal back to the shell as it was, and fg takes it again; where no shell would continue
-// the program it goes on.
+// ctrl+z restores the terminal for the shell and fg redraws the screen. Without a shell to continue
+// it, the program keeps running.
 func TestSuspendedAndBack(t *testing.T) {
 	path := must.Have(program())(t)
 	const script = `set -m; stty -a > "$TMP/before"; "$1" demo fair; stty -a > "$TMP/after"; cmp "$TMP/before" "$TMP/after" && echo 'back in the shell'; read line; fg > /dev/null`
@@ -301,7 +301,7 @@ func TestSuspendedAndBack(t *testing.T) {
 	})
 	r.keys("q")
 	must.Equal(t, r.exit(), 0, "exit code")
-	alone := inTerminal(t, 100, 30, "demo", "fair") // the first program of its session
+	alone := inTerminal(t, 100, 30, "demo", "fair") // the first program of its session has no shell
 	alone.awaitText("zk:/locks/billing")
 	alone.keys("\x1a")
 	alone.awaitText("not suspended: this program was not started by a shell")

@@ -22,9 +22,9 @@ import (
 // tour is a recording of the demonstration.
 const tour = "../screenshots/tour.jsonl.gz"
 
-// Each page of testdata/script is a shell session; the README next to them lists the commands. All
-// pages run on embedded servers. Those that start servers run again on real ones if they are
-// installed; with `require` only there, since `make test-all` runs the others separately.
+// Each page of testdata/script is a shell session; its README lists the commands. All pages run on
+// embedded servers. Those that start servers also run on real ones if installed; with `require`
+// only there, since `make test-all` runs the others separately.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("testdata/script/*.txtar"))(t)
@@ -89,7 +89,6 @@ func newPage(tb testing.TB, server *servertest.ZooKeeper) *page {
 	}
 }
 
-// pageCommands are our own commands. Those of pageOutcomes print something.
 func pageCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	commands := map[string]func(ts *testscript.TestScript, neg bool, args []string){}
 	for name, do := range map[string]struct {
@@ -154,11 +153,11 @@ func (p *page) lockscope(args []string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// advised runs the last lockscope command that was printed, as a shell would, with more arguments.
+// advised runs the last printed lockscope command as a shell would, with more arguments.
 func (p *page) advised(more []string) outcome {
 	commands := advisedCommand.FindAllString(p.ts.ReadFile("stdout")+p.ts.ReadFile("stderr"), -1)
 	if len(commands) == 0 {
-		p.ts.Fatalf("no command is advised")
+		p.ts.Fatalf("no lockscope command was printed")
 	}
 	return p.lockscope(append(wordsOf(p.tb, strings.TrimSuffix(commands[len(commands)-1], ")")), more...))
 }
@@ -168,7 +167,7 @@ var advisedCommand = regexp.MustCompile(`lockscope (release|ttl|ask|sweep|acquir
 func (p *page) once(args []string) outcome {
 	do := pageOutcomes()[args[0]]
 	if do == nil {
-		p.ts.Fatalf("%q has no exit code that is known", args[0])
+		p.ts.Fatalf("unknown command %q", args[0])
 	}
 	return do(p, args[1:])
 }
@@ -228,7 +227,7 @@ func (p *page) expand(files []string) {
 	}
 }
 
-// refused FILE [CODE] runs each line ARGUMENTS => TEXT: it must exit with code 2, or CODE, and
+// refused FILE [CODE] runs each line ARGUMENTS => TEXT. It must exit with code 2, or CODE, and
 // print one line with the text.
 func (p *page) refused(args []string) {
 	code := app.ExitUsage

@@ -27,7 +27,7 @@ type background struct {
 	exited         chan struct{}
 }
 
-// start NAME PROGRAM ARGUMENT… runs it in a process of its own.
+// start NAME PROGRAM ARGUMENT… runs the program in its own process.
 func (p *page) start(args []string) {
 	file := args[1]
 	if file == programName {
@@ -46,15 +46,15 @@ func (p *page) start(args []string) {
 	}
 	b := &background{cmd: cmd, stdout: newOutput(), stderr: newOutput(), exited: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = b.stdout, b.stderr
-	cmd.WaitDelay = 2 * pageLimit // for what has inherited its output and lives on after a page has failed
+	cmd.WaitDelay = 2 * pageLimit // for children that outlive a failed page with the output open
 	b.in = must.Have(cmd.StdinPipe())(p.tb)
 	must.Succeed(p.tb, cmd.Start())
 	go func() {
 		defer close(b.exited)
-		_ = cmd.Wait() // the page looks at the exit code
+		_ = cmd.Wait() // the page checks the exit code
 	}()
 	p.tb.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // may have ended
 		<-b.exited
 	})
 	p.running[args[0]] = b
@@ -78,7 +78,7 @@ func (p *page) await(args []string) {
 		case wanted.MatchString(text):
 			return
 		case over:
-			p.ts.Fatalf("%s ended without saying %q: %s", args[0], args[1], text)
+			p.ts.Fatalf("%s ended without %q: %s", args[0], args[1], text)
 		}
 		select {
 		case <-b.stdout.changed:
@@ -86,7 +86,7 @@ func (p *page) await(args []string) {
 		case <-b.exited:
 			over = true
 		case <-limit:
-			p.ts.Fatalf("%s does not say %q: %s", args[0], args[1], text)
+			p.ts.Fatalf("%s did not print %q: %s", args[0], args[1], text)
 		}
 	}
 }
@@ -105,13 +105,13 @@ func (p *page) signal(args []string) {
 	p.ts.Check(p.background(args[0]).cmd.Process.Signal(number))
 }
 
-// ended NAME CODE waits for the program's end, and for the end of all that has inherited its output.
+// ended NAME CODE waits until the program and all processes with its output have ended.
 func (p *page) ended(args []string) {
 	b := p.background(args[0])
 	select {
 	case <-b.exited:
 	case <-time.After(pageLimit):
-		p.ts.Fatalf("%s does not end: %s%s", args[0], b.stdout.String(), b.stderr.String())
+		p.ts.Fatalf("%s is still running: %s%s", args[0], b.stdout.String(), b.stderr.String())
 	}
 	p.print(outcome{0, b.stdout.String(), b.stderr.String()})
 	if code := b.cmd.ProcessState.ExitCode(); strconv.Itoa(code) != args[1] {
@@ -119,7 +119,8 @@ func (p *page) ended(args []string) {
 	}
 }
 
-// capture VARIABLE PATTERN [NAME] sets a variable to the first group of what was printed last, or by a program.
+// capture VARIABLE PATTERN [NAME] sets a variable to the first group in the last output, or in that
+// of a program.
 func (p *page) capture(args []string) {
 	text := p.ts.ReadFile("stdout") + p.ts.ReadFile("stderr")
 	if len(args) > 2 {
@@ -133,8 +134,9 @@ func (p *page) capture(args []string) {
 	p.ts.Setenv(args[0], groups[1])
 }
 
-// json STEP… VALUE compares a value of the JSON that was printed last. A step is a field, an index, the number of
-// elements (len), or an element's id, name, rule, addr or lock. VALUE after ~ is a pattern.
+// json STEP… VALUE compares a value of the last printed JSON. A step is a field, an index, the
+// number of elements (len), or an element's id, name, rule, addr or lock. VALUE after ~ is a
+// pattern.
 func (p *page) json(neg bool, args []string) {
 	steps, want := args[:len(args)-1], args[len(args)-1]
 	got := p.value(steps)
@@ -147,7 +149,7 @@ func (p *page) json(neg bool, args []string) {
 	}
 }
 
-// let VARIABLE STEP… sets a variable to a value of the JSON that was printed last.
+// let VARIABLE STEP… sets a variable to a value of the last printed JSON.
 func (p *page) let(args []string) { p.ts.Setenv(args[0], p.value(args[1:])) }
 
 func (p *page) value(steps []string) string {
@@ -171,7 +173,7 @@ func (p *page) value(steps []string) string {
 	return fmt.Sprint(value)
 }
 
-// within is one step into a JSON value; "absent" where there is nothing.
+// within takes one step into a JSON value. It returns "absent" if nothing is there.
 func within(value any, step string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -196,7 +198,8 @@ func within(value any, step string) any {
 	return "absent"
 }
 
-// valid SCHEMA checks what was printed last against a schema of docs: events line by line, all else as one document.
+// valid SCHEMA checks the last output against a schema of docs: events line by line, anything else
+// as one document.
 func (p *page) valid(args []string) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -216,7 +219,8 @@ func (p *page) valid(args []string) {
 	}
 }
 
-// sorted COLUMN demands that a column of the CSV that was printed last goes down, with unknown values last.
+// sorted COLUMN checks that a column of the last printed CSV is in descending order, with unknown
+// values last.
 func (p *page) sorted(args []string) {
 	rows, err := csv.NewReader(strings.NewReader(p.ts.ReadFile("stdout"))).ReadAll()
 	p.ts.Check(err)

@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// zookeeper [own] gives the page a root of its own, or a server: the target $ZK, the path $ROOT and the server's
-// address $ZKADDR.
+// zookeeper [own] gives the page a path of its own, or an own server. It sets the target $ZK, the
+// path $ROOT and the server's address $ZKADDR.
 func (p *page) zookeeper(args []string) {
 	switch {
 	case len(args) == 0:
@@ -36,8 +36,8 @@ func (p *page) zookeeper(args []string) {
 	p.ts.Setenv("ZK", "zk://"+p.server.Addr+root+"?admin="+p.server.Admin)
 }
 
-// redis [N [NAME [ARGUMENT…]]] starts masters: the target $REDIS of them all and the addresses $REDIS1, $REDIS2, …
-// A real one takes the arguments.
+// redis [N [NAME [ARGUMENT…]]] starts masters. It sets the target $REDIS of all and the addresses
+// $REDIS1, $REDIS2, … Real servers get the arguments.
 func (p *page) redis(args []string) {
 	n, name := 1, "REDIS"
 	if len(args) > 0 {
@@ -62,7 +62,8 @@ func (p *page) redis(args []string) {
 	p.ts.Setenv(name, "redis://"+strings.Join(addrs, ","))
 }
 
-// cluster starts a Redis Cluster of three masters, a real one: the target $CLUSTER and the addresses $CLUSTER1, …
+// cluster starts a real Redis Cluster of three masters. It sets the target $CLUSTER and the
+// addresses $CLUSTER1, …
 func (p *page) cluster([]string) {
 	for i, master := range servertest.StartRedisCluster(p.tb, 3) {
 		p.masters[master.Addr], p.clients[master.Addr] = master, master.Client(p.tb)
@@ -82,7 +83,7 @@ func (p *page) master(addr string) *servertest.Redis {
 func (p *page) stop(args []string)    { p.master(args[0]).Stop(p.tb) }
 func (p *page) restart(args []string) { p.master(args[0]).Restart(p.tb) }
 
-// login ADDRESS PASSWORD [USER] makes a master ask for it.
+// login ADDRESS PASSWORD [USER] makes a master require the password.
 func (p *page) login(args []string) {
 	user := "default"
 	if len(args) > 2 {
@@ -100,7 +101,7 @@ func (p *page) login(args []string) {
 	}
 }
 
-// redisCLI ADDRESS[/DATABASE] WORD… runs one command; a word in double quotes may have \x1b in it.
+// redisCLI ADDRESS[/DATABASE] WORD… runs one command. A word in double quotes may contain \x1b.
 func (p *page) redisCLI(args []string) outcome {
 	addr, database, other := strings.Cut(args[0], "/")
 	client := p.clients[addr]
@@ -125,7 +126,7 @@ func (p *page) redisCLI(args []string) outcome {
 	return outcome{0, fmt.Sprintln(reply), ""}
 }
 
-// session is the client of that name, connected when it is first used.
+// session returns the client of a name, and connects it on first use.
 func (p *page) session(name string) *zk.Conn {
 	if p.sessions[name] == nil {
 		p.sessions[name] = servertest.ConnectZooKeeper(p.tb, p.server.Addr, 30*time.Second)
@@ -133,7 +134,7 @@ func (p *page) session(name string) *zk.Conn {
 	return p.sessions[name]
 }
 
-// node PATH [DATA] creates a znode and those above it.
+// node PATH [DATA] creates a znode and its parents.
 func (p *page) node(args []string) {
 	if above := path.Dir(args[0]); above != "/" {
 		if there, _, err := p.session("setup").Exists(above); err != nil || !there {
@@ -155,7 +156,8 @@ func (p *page) clock(args []string) {
 	p.server.Embedded.SetClock(offset)
 }
 
-// join CLIENT PATH [DATA] lets a client contend as its library does; $CLIENT is the name of its entry.
+// join CLIENT PATH [DATA] lets a client contend as its library does and sets $CLIENT to the name of
+// its entry.
 func (p *page) join(args []string) {
 	dir := path.Dir(args[1])
 	if there, _, err := p.session(args[0]).Exists(dir); err != nil || !there {
@@ -168,7 +170,7 @@ func (p *page) join(args []string) {
 	p.ts.Setenv(args[0], path.Base(made))
 }
 
-// watches CLIENT PATH lets a client wait for the end of an entry.
+// watches CLIENT PATH makes a client wait for an entry's deletion.
 func (p *page) watches(args []string) {
 	_, _, _, err := p.session(args[0]).GetW(args[1])
 	p.ts.Check(err)
@@ -177,7 +179,7 @@ func (p *page) watches(args []string) {
 // end CLIENT ends its session.
 func (p *page) end(args []string) { p.session(args[0]).Close() }
 
-// children PATH prints the entries of a znode, in the order of their numbers.
+// children PATH prints the entries of a znode in the order of their sequence numbers.
 func (p *page) children(args []string) outcome {
 	list, _, err := p.session("setup").Children(args[0])
 	if err != nil {
@@ -187,7 +189,7 @@ func (p *page) children(args []string) outcome {
 	return outcome{0, strings.Join(append(list, ""), "\n"), ""}
 }
 
-// acl PATH prints a znode's access list as --acl takes it.
+// acl PATH prints a znode's access list in the format of --acl.
 func (p *page) acl(args []string) outcome {
 	list, _, err := p.session("setup").GetACL(args[0])
 	if err != nil {
@@ -206,7 +208,7 @@ func (p *page) acl(args []string) outcome {
 	return outcome{0, text.String(), ""}
 }
 
-// four-letters WORD prints ZooKeeper's answer.
+// four-letters WORD prints ZooKeeper's reply.
 func (p *page) fourLetters(args []string) outcome {
 	conn, err := net.DialTimeout("tcp", p.server.Addr, pageLimit)
 	p.ts.Check(err)
@@ -236,8 +238,8 @@ func (p *page) get(args []string) outcome {
 	return outcome{0, string(body), ""}
 }
 
-// peer NAME LIBRARY WORD… starts another library's client: kazoo PATH LABEL, curator, redis-py ADDRESS KEY, or
-// both REDIS LABEL PATH KEY FIRST.
+// peer NAME LIBRARY WORD… starts a client of another library: kazoo PATH LABEL, curator, redis-py
+// ADDRESS KEY, or both REDIS LABEL PATH KEY FIRST.
 func (p *page) peer(args []string) {
 	name, rest := args[0], args[2:]
 	switch args[1] {
@@ -254,10 +256,10 @@ func (p *page) peer(args []string) {
 	}
 }
 
-// expect NAME WORD… waits for a peer's next line, which must start so.
+// expect NAME WORD… waits for a peer's next line, which must start with the words.
 func (p *page) expect(args []string) { p.peers[args[0]].Expect(p.tb, strings.Join(args[1:], " ")) }
 
-// tell NAME WORD… gives a peer a line.
+// tell NAME WORD… sends a line to a peer.
 func (p *page) tell(args []string) { p.peers[args[0]].Send(p.tb, args[1:]...) }
 
 // crash ends a master, or a peer together with its session, without warning.

@@ -25,18 +25,18 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// marked is in every password of these tests, so that one search finds them all.
+// marked is part of every password in these tests, so that one search finds them all.
 const marked = "sesame-"
 
-// guarded are a ZooKeeper ensemble, a Redis and a Sentinel, each with its own login, and the profile p
-// that has them.
+// guarded is a ZooKeeper ensemble, a Redis and a Sentinel, each with its own login, and the profile
+// p for them.
 type guarded struct {
 	env     map[string]string
 	state   string // directory of the audit file
 	config  string
 	zk      *zk.Conn
-	printed string // the file that a command prints for a password
-	// bare are the servers except the single Redis, as targets without their logins.
+	printed string // the file with the password that a command prints
+	// bare are the targets except the single Redis, without their logins.
 	bare []string
 }
 
@@ -55,7 +55,8 @@ func redisDo(t *testing.T, addr string, args ...string) {
 	}
 }
 
-// adminBehindLogin is an AdminServer by TLS that wants HTTP Basic, and the file of its certificate.
+// adminBehindLogin returns an AdminServer that requires TLS and HTTP Basic, and the file of its
+// certificate.
 func adminBehindLogin(t *testing.T, admin, user, password string) (address, ca string) {
 	t.Helper()
 	to := must.Have(url.Parse(admin))(t)
@@ -87,7 +88,7 @@ func startGuarded(t *testing.T) *guarded {
 	redisDo(t, alone.Addr, "ACL", "SETUSER", "default", "off")
 	sentinel, master, _ := servertest.StartRedisSentinel(t)
 	redisDo(t, master.Addr, "ACL", "SETUSER", "orders", "on", ">"+marked+"orders", "+@all", "~*", "&*")
-	// The same for replicas and sentinels:
+	// The rights that replicas and sentinels need:
 	// https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl
 	redisDo(t, master.Addr, "ACL", "SETUSER", "default", "reset", "on", "nopass", "allchannels", "+psync", "+replconf", "+ping", "+multi", "+exec",
 		"+slaveof", "+config|rewrite", "+client|setname", "+client|kill", "+script|kill", "+subscribe", "+publish", "+info", "+role")
@@ -116,8 +117,8 @@ func (g *guarded) run(t *testing.T, args ...string) outcome {
 	return runIn(t, t.Context(), g.env, append(args, "--config", g.config, "-p", "p", "--timeout", "60s")...)
 }
 
-// Servers with a login each are looked at and acted on with the secrets of one profile, and none of these is
-// seen anywhere.
+// Servers with different logins are read and acted on with the secrets of one profile, and no
+// secret leaks.
 func TestServersReceiveOnlyTheirOwnSecret(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
@@ -127,13 +128,13 @@ func TestServersReceiveOnlyTheirOwnSecret(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.stdout+got.stderr, marked) {
 			t.Fatalf("doctor: %+v", got)
 		}
-		must.Contain(t, got.stdout, `"client": "127.0.0.1:`, "the AdminServer's list of clients was not read")
+		must.Contain(t, got.stdout, `"client": "127.0.0.1:`, "client from the AdminServer")
 	})
 	locks := []string{"zk:/secure/b", "redis:lock:b", "orders:lock:b"}
 	g.staySecret(t, locks, func(args []string) []string { return append(args, "--config", g.config, "-p", "p") })
 }
 
-// The same secrets from the environment.
+// The same with secrets from the environment.
 func TestEnvironmentSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
@@ -146,7 +147,7 @@ func TestEnvironmentSecretsDoNotLeak(t *testing.T) {
 	g.staySecret(t, []string{"zk:/secure/b", "orders:lock:b"}, func(args []string) []string { return append(args, g.bare...) })
 }
 
-// staySecret looks and acts in every way that keeps or prints something, and looks for a secret in all of it;
+// staySecret runs every command that stores or prints something and searches all of it for secrets.
 // with adds the targets to a command line.
 func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []string) []string) {
 	t.Helper()
@@ -166,7 +167,7 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	recording, archive := filepath.Join(dir, "seen.jsonl"), filepath.Join(dir, "ticket.tar.gz")
 	do("record", recording, "--for", "1s")
 	for _, lock := range locks {
-		// COMMAND says all that it and every other process were given.
+		// COMMAND prints its environment and the arguments of every process.
 		got := do("acquire", lock, "--wait", "60s", "--", "sh", "-c", "env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
 		if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK="+lock) {
 			t.Errorf("%s: %+v", lock, got)
@@ -198,14 +199,14 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 		places[place] = string(text)
 	}
 	for place, text := range places {
-		must.True(t, text != "", "there is no", place)
+		must.True(t, text != "", "empty:", place)
 		if i := strings.Index(text, marked); i >= 0 {
 			t.Errorf("a secret in the %s: …%s…", place, text[max(0, i-80):min(len(text), i+20)])
 		}
 	}
 }
 
-// onScreen is all that was written to a terminal while the screens Backends and Findings were there.
+// onScreen returns everything written to a terminal by the screens Backends and Findings.
 func (g *guarded) onScreen(t *testing.T, args ...string) string {
 	t.Helper()
 	path := must.Have(program())(t)
@@ -227,7 +228,7 @@ func (g *guarded) onScreen(t *testing.T, args ...string) string {
 
 var password = regexp.MustCompile(marked + `\w+`)
 
-// A password that is refused is reported with the server and the user, and not shown.
+// A refused password is reported with the server and the user, and not printed.
 func TestRefusedSecretNamesServerAndUser(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)

@@ -16,19 +16,19 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// graded are the severities of findings, and whether they are muted, by lock and rule.
+// graded maps a lock and rule to the finding's severity and whether it is muted.
 type graded map[string]string
 
 func (g graded) add(lock string, list []reportedFinding) {
 	for _, f := range list {
-		if f.Rule != "blind" { // each command says what it could not see
+		if f.Rule != "blind" { // differs, since each command reports its own refused reads
 			g[lock+" "+f.Rule] = fmt.Sprintf("%s muted:%v", f.Severity, f.Muted != nil)
 		}
 	}
 }
 
-// sickLocks are locks in trouble on embedded servers, with the targets to look at each, and the findings that a
-// look has: what only a table of watches shows is left out by watch, which reads none.
+// sickLocks are locks with findings on embedded servers. It returns the targets and the expected
+// findings. watch does not read tables of watches, so it lacks one.
 func sickLocks(t *testing.T) (targets []string, want graded) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	w := &brokenServer{t: t, addr: zks.Addr}
@@ -71,8 +71,8 @@ func sickLocks(t *testing.T) (targets []string, want graded) {
 	}
 }
 
-// Each command gives a finding the same severity, and says the same of its mute. One that looked less closely may
-// leave it out; none makes more of it.
+// All commands give a finding the same severity and mute. A command that reads less may omit a
+// finding, but never reports a worse one.
 func TestAFindingHasOneSeverity(t *testing.T) {
 	t.Parallel()
 	targets, want := sickLocks(t)
@@ -104,7 +104,7 @@ func TestAFindingHasOneSeverity(t *testing.T) {
 	watched(t, env, targets, len(want)-1).compare(t, "watch", want, false)
 }
 
-// watched are the first findings that watch reports, of some number or more.
+// watched returns the first findings that watch reports, at least most of them.
 func watched(t *testing.T, env map[string]string, targets []string, most int) graded {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
@@ -118,7 +118,7 @@ func watched(t *testing.T, env map[string]string, targets []string, most int) gr
 			Getenv: func(name string) string { return env[name] },
 		})
 	}()
-	must.Become(t, "watch reports what a look finds", func() bool {
+	must.Become(t, "findings from watch", func() bool {
 		clear(got)
 		for line := range strings.Lines(stdout.String()) {
 			var e struct {
@@ -136,7 +136,7 @@ func watched(t *testing.T, env map[string]string, targets []string, most int) gr
 	return got
 }
 
-// compare demands the same severities; everything: of each finding there is.
+// compare checks the severities. With everything set, each finding must be present.
 func (g graded) compare(t *testing.T, command string, want graded, everything bool) {
 	t.Helper()
 	for key, severity := range want {
@@ -145,6 +145,6 @@ func (g graded) compare(t *testing.T, command string, want graded, everything bo
 		}
 	}
 	for key, severity := range g {
-		must.True(t, want[key] != "", command, key, "is", severity, "and not among those that were set up")
+		must.True(t, want[key] != "", command, "unexpected", key, severity)
 	}
 }

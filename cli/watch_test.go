@@ -29,7 +29,7 @@ func checkEvent(t *testing.T, line string) event {
 		t.Fatalf("%v in %q", err, line)
 	}
 	if err := schema.Validate(document); err != nil {
-		t.Errorf("the contract says: %v\n%s", err, line)
+		t.Errorf("does not match the contract's schema: %v\n%s", err, line)
 	}
 	var e event
 	must.Succeed(t, json.Unmarshal([]byte(line), &e))

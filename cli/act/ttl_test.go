@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// A master that was not asked, or that has the value with
-// another expiry, is not reported as having another value.
+// A master that was not asked, or that has the value with another expiry, is not reported as having
+// another value.
 func TestExpiryChangeIsReportedPerMaster(t *testing.T) {
 	never := inspect.Vote{Up: true, Present: true, NoExpiry: true}
 	for name, tt := range map[string]struct {

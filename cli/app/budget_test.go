@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/sandbox"
 )
 
-// TestGentleIsGentler compares the limits that the sources report, for one pass and while watching.
+// The budget gentle has lower limits than the default, for one pass and while watching.
 func TestGentleIsGentler(t *testing.T) {
 	t.Parallel()
 	box := must.Have(sandbox.Start("fair", 1))(t)
@@ -32,18 +32,17 @@ func TestGentleIsGentler(t *testing.T) {
 				t.Errorf("%s: %s %v, gentle %v", name, what, l[0], l[1])
 			}
 		}
-		must.True(t, u.Limit != 0, name, "sets no bound", u)
+		must.True(t, u.Limit != 0, name, "has no limit:", u)
 	}
 	for _, once := range []bool{false, true} {
 		a, g := App{Options: Options{Budget: "default"}}, App{Options: Options{Budget: "gentle"}}
 		if a.zkBudget(once) == g.zkBudget(once) || a.redisBudget(once) == g.redisBudget(once) {
-			t.Errorf("once %v: gentle changes nothing", once)
+			t.Errorf("once=%v: gentle changes nothing", once)
 		}
 	}
 }
 
-// costs watches the targets until the first pass is complete, and returns each backend's cost so
-// far.
+// costs watches the targets until the first pass is complete and returns each backend's cost.
 func costs(t *testing.T, targets []connect.Target, budget string) map[string]inspect.Cost {
 	t.Helper()
 	a := &App{
@@ -62,7 +61,7 @@ func costs(t *testing.T, targets []connect.Target, budget string) map[string]ins
 	for {
 		s, err := feed.Next(ctx)
 		if err != nil {
-			t.Fatalf("%s: the first look never ended: %v", budget, err)
+			t.Fatalf("%s: the first pass never ended: %v", budget, err)
 		}
 		found := map[string]inspect.Cost{}
 		for _, b := range s.Backends {

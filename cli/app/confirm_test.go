@@ -33,13 +33,13 @@ func TestTransientFindingsGetSecondLook(t *testing.T) {
 			looked := 0
 			s, err := LookTwice(t.Context(), func(*inspect.Snapshot) (*inspect.Snapshot, error) { looked++; return c.looks[looked-1], nil }, 0)
 			if err != nil || looked != c.looked || len(s.Lock(id).Findings) != c.want {
-				t.Errorf("%v; looked %d times, found %+v", err, looked, s.Lock(id).Findings)
+				t.Errorf("%v; read %d times, found %+v", err, looked, s.Lock(id).Findings)
 			}
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := LookTwice(ctx, func(*inspect.Snapshot) (*inspect.Snapshot, error) { return found("thin-margin"), nil }, inspect.SettleFor*3600); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted between two looks: %v", err)
+		t.Errorf("interrupted between two reads: %v", err)
 	}
 }

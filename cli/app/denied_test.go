@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Each refusal is reported with the missing right and the user, not with advice to log in.
+// A refusal is reported with the missing right and the user, not with advice to log in.
 func TestRefusalsNameTheRight(t *testing.T) {
 	s := Setup{Targets: []connect.Target{
 		{Service: connect.RedisMasters, Servers: []string{"r1:6379"}, Secrets: connect.Secrets{Login: connect.Credentials{Username: "ops"}}},
@@ -47,12 +47,12 @@ func TestRefusalsNameTheRight(t *testing.T) {
 	}
 }
 
-// A script's digest and line, and Go's words for a time limit, do not help users.
+// Errors omit a script's digest and line number, and rephrase Go's deadline messages.
 func TestErrorsAreOfTheDomain(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
 	must.Equal(t, got, "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)")
 	if got := withCheck("master r1:6379: keys cannot be looked for: ERR DB index is out of range"); strings.Contains(got, "check the address") {
-		t.Errorf("of a server that answers: %q", got)
+		t.Errorf("for a server that answers: %q", got)
 	}
 	for text, want := range map[string]string{
 		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it is loading its data into memory: wait until it has finished)",

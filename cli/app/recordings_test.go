@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The extension of FILE decides. Without one, a reader that reads at once gets text.
+// The extension of FILE decides. Without one, pipes and other irregular files get text.
 func TestExtensionChoosesRecordingCompression(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ regular, packed bool }{

@@ -11,18 +11,18 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Only its owner can read a recording, even if it replaces a file that others could read. A pipe
-// or a device such as /dev/null keeps its rights.
+// Only its owner can read a recording, even if it replaces a file that others could read. Pipes and
+// devices such as /dev/null keep their mode.
 func TestRecordingRestrictsOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
 	must.Succeed(t, syscall.Mkfifo(pipe, 0o666))
 	must.Succeed(t, os.WriteFile(file, []byte("old"), 0o600))
-	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // else opening it for writing waits
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // or opening it for writing would block
 	must.Succeed(t, err)
 	defer reader.Close()
 	for path, want := range map[string]os.FileMode{pipe: 0o666, file: 0o600} {
-		must.Succeed(t, os.Chmod(path, 0o666)) // whatever the umask
+		must.Succeed(t, os.Chmod(path, 0o666)) // regardless of the umask
 		w := must.Have(CreateRecording(path, true))(t)
 		if info, err := w.Stat(); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A server refuses the password every second. The password is read less and less often while it
-// stays the same, and as often as at first once it has changed.
+// A server refuses the password every second. The password is read less and less often until it
+// changes, then as often as at first.
 func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -46,7 +46,7 @@ func TestAuditLinesAreCopiedToSyslog(t *testing.T) {
 
 func TestHungSyslogIsAnError(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "log")
-	log := must.Have(net.ListenPacket("unixgram", socket))(t) // which no one reads
+	log := must.Have(net.ListenPacket("unixgram", socket))(t) // never read
 	defer log.Close()
 	w, err := openSyslog(socket)
 	must.Succeed(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// --via applies to targets without their own jump host, and is in the commands that findings advise.
+// --via applies to targets without their own jump host, and appears in advised commands.
 func TestViaFillsInMissingJumpHosts(t *testing.T) {
 	targets := must.Have(connect.ParseTargets([]string{"redis://r1", "zk://z1?via=ssh://other"}))(t)
 	a := App{Options: Options{Via: "ssh://ops@bastion:2222"}}

@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// Whatever the command's own code is. It is reported, and audited
-// with its reason.
+// The loss takes precedence over the command's own exit code, and is reported and audited with its
+// reason.
 func TestLossFoundOnReleaseExitsWith4(t *testing.T) {
 	t.Parallel()
 	master := servertest.StartEmbeddedRedis(t)
@@ -39,9 +39,9 @@ func TestLossFoundOnReleaseExitsWith4(t *testing.T) {
 		l.app.Stdout = &said
 		q := &acquisition{lockChoice: lockChoice{App: l.app}, output: "jsonl", ended: l.audit.acquired(connect.Target{}, inspect.ID{}, hold)}
 		if err := q.end(hold, kept); app.ExitCode(err) != app.ExitLost || !errors.Is(err, lockops.ErrLost) {
-			t.Errorf("behind %v: %v, code %d", kept, err, app.ExitCode(err))
+			t.Errorf("after %v: %v, code %d", kept, err, app.ExitCode(err))
 		}
-		must.Contain(t, said.String(), `"event":"lost"`, "behind", kept, "it said")
+		must.Contain(t, said.String(), `"event":"lost"`, "after", kept, "output")
 		if lines, err := os.ReadFile(path); err != nil || !strings.Contains(string(lines), lockops.ErrGone.Error()) {
 			t.Errorf("audit %s, %v", lines, err)
 		}
@@ -49,17 +49,17 @@ func TestLossFoundOnReleaseExitsWith4(t *testing.T) {
 	}
 }
 
-// TestEachEventNamesTheEntry: a renewal, too, although the lock only reports its deadline.
+// A renewal also names the entry, although the lock only reports its deadline.
 func TestEachEventNamesTheEntry(t *testing.T) {
 	var said strings.Builder
 	q := &acquisition{lockChoice: lockChoice{App: &app.App{Environment: app.Environment{Stdout: &said, Now: time.Now}}}, output: "jsonl"}
 	deadline := time.Now()
 	q.waiting(lockops.Queue{Name: "ours"})
 	q.event(LockEvent{Event: "renewed"}, "", nil, &deadline)
-	must.Equal(t, strings.Count(said.String(), `"name":"ours"`), 2, "it said", said.String())
+	must.Equal(t, strings.Count(said.String(), `"name":"ours"`), 2, "entries named in", said.String())
 }
 
-// Nothing of ours is left that a TTL could free.
+// Another client has the lock, so no TTL of ours has to end.
 func TestTakenOverLockLeavesNothing(t *testing.T) {
 	q := &acquisition{lockChoice: lockChoice{id: inspect.ID{Backend: "redis", Path: "lock"}}}
 	for _, tt := range []struct {

@@ -21,10 +21,9 @@ import (
 	"github.com/lockscope/lockscope/tui/lab"
 )
 
-// redisProbe of a server that is gone sees within a second that its pool was closed.
+// redisProbe notices within a second that its pool was closed while the server is down.
 var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
-// labOn is the screen's lab on servers.
 func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
 	targets := must.Have(connect.ParseTargets(urls))(t)
@@ -79,7 +78,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 	}
 }
 
-// A waiter hears its name, and the end of its wait leaves nothing behind.
+// A waiter receives its name, and a canceled wait leaves nothing behind.
 func TestLabWaits(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -94,7 +93,7 @@ func TestLabWaits(t *testing.T) {
 			_, err := l.Acquire(ctx, o, func(name string) { names <- name })
 			done <- err
 		}()
-		must.Contain(t, <-names, "__lock__", "it waits as")
+		must.Contain(t, <-names, "__lock__", "waiter's name")
 		mixed := o
 		mixed.Recipe = "curator"
 		var refused *lockops.RecipeError
@@ -102,7 +101,7 @@ func TestLabWaits(t *testing.T) {
 			t.Errorf("another library's queue: %v", err)
 		}
 		cancel()
-		must.Be(t, <-done, context.Canceled, "the wait ended with")
+		must.Be(t, <-done, context.Canceled, "canceled wait")
 		must.Be(t, hold.Release(t.Context()), nil)
 		if n := children(t, server.Addr, o.Lock.Path); n > 0 {
 			t.Errorf("%d nodes are left", n)
@@ -110,7 +109,7 @@ func TestLabWaits(t *testing.T) {
 	})
 }
 
-// Held locks are released when the screen ends, before any session or TTL ends.
+// Closing the lab releases held locks right away, before any session or TTL ends.
 func TestLabGivesBackAtTheEnd(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -124,13 +123,13 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 		}
 		second := labOn(t, "redis://"+masters[0].Addr)
 		if _, err := second.Acquire(t.Context(), o, ignoreWaiting); err != nil {
-			t.Errorf("not given back: %v", err)
+			t.Errorf("not released: %v", err)
 		}
 		second.Close()
 	})
 }
 
-// The two runs that the screen offers first leave nothing behind, whether they end on their own or are stopped.
+// The runs that the screen offers first leave nothing behind after they are stopped.
 func TestLabContends(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box := must.Have(sandbox.Start("fair", 1))(t)
@@ -157,7 +156,7 @@ func TestLabContends(t *testing.T) {
 				t.Errorf("%s %s: %v: %+v", b.Name, target, err, report)
 			}
 			if !strings.HasPrefix(report.Lock, "zk:/lockscope-lab/") && !strings.HasPrefix(report.Lock, "redis:lock:lockscope-lab:") {
-				t.Errorf("on %s", report.Lock)
+				t.Errorf("unexpected lock %s", report.Lock)
 			}
 		}
 	}
@@ -166,7 +165,7 @@ func TestLabContends(t *testing.T) {
 	}
 }
 
-// The lock of a run leaves the list soon after the run's end, long before other free locks do.
+// The lock of a run leaves the list soon after the run, long before other free locks do.
 func TestFinishedRunLeavesTheList(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box := must.Have(sandbox.Start("fair", 1))(t)
@@ -188,7 +187,7 @@ func TestFinishedRunLeavesTheList(t *testing.T) {
 		for {
 			s, err := feed.Next(ctx)
 			if err != nil {
-				t.Fatalf("%s listed: not %v after half a minute", path, want)
+				t.Fatalf("%s listed: want %v", path, want)
 			}
 			if (s.Lock(lockID(t, path)) != nil) == want {
 				return
@@ -215,14 +214,14 @@ func TestLabRespectsReadOnly(t *testing.T) {
 	}
 }
 
-// children counts the nodes below a path; a path that is not there has none.
+// children counts the nodes below a path, 0 if the path does not exist.
 func children(t *testing.T, addr, path string) int {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogInfo(false))
 	must.Succeed(t, err)
 	defer func() {
 		conn.Close()
-		for range events { // closed when its goroutines have ended
+		for range events { // closed once the connection's goroutines have ended
 		}
 	}()
 	names, _, err := conn.Children(path)

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// The reply decides, not the lock's name.
+// The server's reply decides, not a lock's name that looks like one.
 func TestOnlyRepliesCountAsRefusals(t *testing.T) {
 	denied := &lockops.DeniedError{Command: "set", Err: errors.New("NOPERM no permissions to run the 'set' command")}
 	for name, tt := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// zkAll is an access list that allows everything to one.
+// zkAll is an access list that grants everything to one id.
 func zkAll(scheme, id string) []zk.ACL { return []zk.ACL{{Perms: zk.PermAll, Scheme: scheme, ID: id}} }
 
 func TestAnAccessListIsJudged(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAnAccessListIsJudged(t *testing.T) {
 		"other password": {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
 		"hidden digest":  {zkAll("digest", "ops:x"), login, "yes"},
 		"by address":     {zkAll("ip", "10.0.0.0/8"), login, "unknown"},
-		"by certificate": {zkAll("x509", "CN=you,O=us"), login, "unknown"}, // it may be ours
+		"by certificate": {zkAll("x509", "CN=you,O=us"), login, "unknown"}, // may be our certificate
 		"in two entries": {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
 	} {
 		if got := allowed(tt.list, tt.login); got.May != tt.may {
@@ -42,7 +42,7 @@ func TestAnAccessListIsJudged(t *testing.T) {
 	}
 }
 
-// Each command of a script is among the rights for acting.
+// Every command of the scripts is among the rights for acting.
 func TestActingRightsCoverScriptCommands(t *testing.T) {
 	_, act := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "7.0.15"}}})
 	words := strings.Fields(act[0])
@@ -53,13 +53,13 @@ func TestActingRightsCoverScriptCommands(t *testing.T) {
 			text := must.Have(os.ReadFile(file))(t)
 			for _, m := range scriptCommand.FindAllStringSubmatch(string(text), -1) {
 				n++
-				must.True(t, slices.Contains(words, "+"+strings.ToLower(m[1])), file, m[1], "is not among the rights")
+				must.True(t, slices.Contains(words, "+"+strings.ToLower(m[1])), file, m[1], "is missing among the rights")
 			}
 		}
 	}
 	must.True(t, n >= 20, "only", n, "commands found in the scripts")
 	view, _ := redisLines(connect.Target{}, &inspect.Backend{Servers: []inspect.Server{{Version: "6.2.1"}}})
-	must.True(t, !strings.Contains(view[0], "%R~"), "Redis 6 knows no rights to only read a key", view[0])
+	must.True(t, !strings.Contains(view[0], "%R~"), "Redis 6 has no read-only key patterns:", view[0])
 }
 
 var scriptCommand = regexp.MustCompile(`call\('([A-Z]+)'`)

@@ -44,7 +44,7 @@ func TestReceiversDropWhatTheyCannotKeep(t *testing.T) {
 	}
 	delivery(t, slow, func(r *receiver, _ func()) []string {
 		r.offer(message{})
-		synctest.Wait() // it is being sent
+		synctest.Wait() // the message is being sent
 		for range mostWaiting + 3 {
 			r.offer(message{})
 		}
@@ -130,7 +130,7 @@ func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
 		if n := requests.Load(); n != 1 { // redirects are not followed
 			t.Errorf("%d: %d requests", code, n)
 		}
-		must.Equal(t, <-got, `application/json Bearer hidden-token {"a":1}`, code, "it got")
+		must.Equal(t, <-got, `application/json Bearer hidden-token {"a":1}`, code, "received")
 	}
 	server.Close()
 	ctx, giveUp := context.WithCancel(t.Context())

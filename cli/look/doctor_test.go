@@ -65,19 +65,19 @@ func TestDoctorPrintsVerdictThenWorstFinding(t *testing.T) {
 			for _, text := range tt.order {
 				_, after, found := strings.Cut(rest, text)
 				if !found {
-					t.Fatalf("no %q, or not in its place:\n%s", text, stdout.String())
+					t.Fatalf("%q is missing or out of order:\n%s", text, stdout.String())
 				}
 				rest = after
 			}
 			if strings.Contains(stdout.String(), "\x1b") {
-				t.Errorf("a server's bytes reach the terminal: %q", stdout.String())
+				t.Errorf("control characters from a server: %q", stdout.String())
 			}
 		})
 	}
 }
 
-// A read that may hide a finding sets the exit code, unless --allow-partial is given. Reads that
-// were never requested, and events between two looks, hide nothing.
+// An incomplete read that may hide a finding sets the exit code, unless --allow-partial is given.
+// Reads that were never requested, and missed events between two reads, hide nothing.
 func TestDoctorFailsOnIncompleteReads(t *testing.T) {
 	unseen := func(a inspect.Aspect) []inspect.Unseen {
 		return []inspect.Unseen{{Aspect: a, Where: "r1:1", Read: "TYPE", Reason: "NOPERM", Right: "+type"}}
@@ -93,7 +93,7 @@ func TestDoctorFailsOnIncompleteReads(t *testing.T) {
 		backend        inspect.Backend
 		lock           inspect.Lock
 		code, allowing int
-		stderr         string // a part of it; empty: nothing
+		stderr         string // a part of it; empty if nothing is printed
 	}{
 		{"everything was seen", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUp)}, fine, 0, 0, ""},
 		{"a part of a lock", inspect.Backend{State: inspect.Connected}, inspect.Lock{ID: fine.ID, Unseen: unseen(inspect.AspectWaiters)}, 3, 0, "has 1 lock only partly read"},

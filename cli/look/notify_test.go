@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// looks has the events of snapshots that follow one another, as EVENT SUBJECT FINDING.
+// looks observes the snapshots in order and returns the open findings, as SUBJECT FINDING SEVERITY.
 func looks(t *testing.T, n *notifying, s ...*inspect.Snapshot) []string {
 	t.Helper()
 	for _, one := range s {
@@ -42,8 +42,8 @@ func TestMutedAndMinorFindingsStayQuiet(t *testing.T) {
 	}
 	empty := snapshot()
 	looks(t, n, empty)
-	must.Equal(t, len(n.open), 1, "cleared before its event", n.open)
-	empty.Dropped = 1 // the event may have been among those
+	must.Equal(t, len(n.open), 1, "open findings before the cleared event", n.open)
+	empty.Dropped = 1 // the cleared event may be among the dropped ones
 	if got := looks(t, n, empty); len(got) != 0 {
 		t.Errorf("still open: %q", got)
 	}

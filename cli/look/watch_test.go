@@ -20,7 +20,7 @@ func TestWatchReportsDroppedEventCount(t *testing.T) {
 	}
 }
 
-// Next to the number of locks, watch names the backends that it has not seen: the number does not include theirs.
+// The number of locks does not include those of unread backends, so watch names these next to it.
 func TestWatchNamesUnseenBackends(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	w := &watch{App: &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}, events: render.EventLines{To: bufio.NewWriter(&stdout)}}

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Ages by a clock that was not compared with ours are marked, and a list by age treats them as the least
-// that they can be.
+// Ages by a clock that was not compared with ours are marked. Lists sorted by age use their lower
+// bound.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -37,7 +37,7 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 	}
 }
 
-// What a spreadsheet would take for a formula is text in a cell.
+// Text that a spreadsheet would read as a formula is escaped.
 func TestCSVEscapesFormulas(t *testing.T) {
 	for text, want := range map[string]string{"=1+1": "'=1+1", "-2": "'-2", "@x": "'@x", "+x": "'+x", "a=b": "a=b", "": ""} {
 		must.Equal(t, csvText(text), want, text)

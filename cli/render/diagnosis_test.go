@@ -54,7 +54,7 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
 	}
-	must.True(t, !strings.Contains(text, "\x1b"), "a server's bytes reach the terminal", text)
+	must.True(t, !strings.Contains(text, "\x1b"), "control characters from a server:", text)
 }
 
 func oneFinding(rule string, severity inspect.Severity) inspect.Finding {

@@ -8,7 +8,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The longest wait is not always that of the first in line, and several holders are counted as the screen counts them.
+// The longest wait need not be that of the first waiter, and several holders are counted as on the
+// screen.
 func TestCellsOfLocks(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	waiter := func(name inspect.Untrusted, waits time.Duration) inspect.Contender {
@@ -27,5 +28,5 @@ func TestCellsOfLocks(t *testing.T) {
 	for head, want := range map[string]string{"LOCK": "zk:/l", "STATE": "contended", "HOLDER": "2 of 3 permits", "QUEUE": "2", "WAIT": "1m00s", "VOTES": "", "SESSION": ""} {
 		must.Equal(t, got[head], want, head, "is")
 	}
-	must.Equal(t, len(lockColumns(viewOf(s), false)), 8, "columns that are always there")
+	must.Equal(t, len(lockColumns(viewOf(s), false)), 8, "permanent columns")
 }

@@ -21,7 +21,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 	whole := tab.render(0)
 	for _, text := range append(append([]string{}, tab.rows[0]...), "SURE", "FINDING") {
 		if !strings.Contains(whole, text) {
-			t.Errorf("a table that is not shown on a terminal lacks %q:\n%s", text, whole)
+			t.Errorf("without a terminal, the table lacks %q:\n%s", text, whole)
 		}
 	}
 	for width := 60; width < 260; width++ {
@@ -37,13 +37,13 @@ func TestTableFitsItsWidth(t *testing.T) {
 		heads, _, _ := strings.Cut(tab.render(width), "\n")
 		n := len(strings.Fields(heads))
 		if last >= 0 && n > last {
-			t.Errorf("%d cells show more columns (%s) than one more did", width, heads)
+			t.Errorf("%d cells show more columns (%s) than one cell more", width, heads)
 		}
 		last = n
 	}
 	narrow, _, _ := strings.Cut(tab.render(72), "\n")
 	if !strings.Contains(narrow, "HOLDER") || !strings.Contains(narrow, "QUEUE") || strings.Contains(narrow, "SURE") {
-		t.Errorf("the wrong columns are left on a narrow terminal: %s", narrow)
+		t.Errorf("wrong columns on a narrow terminal: %s", narrow)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/sandbox"
 )
 
-// observed starts a scenario's servers until the test ends, and an observer as demo uses it.
+// observed starts a scenario's servers, and returns the observer that demo uses for them.
 func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
 	t.Helper()
 	box := must.Have(sandbox.Start(scenario, seed))(t)
@@ -25,7 +25,7 @@ func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []c
 	return box, targets, observer
 }
 
-// observing runs an observer until the test ends; its context is the limit of a wait.
+// observing runs an observer until the test ends; its context limits waits.
 func observing(t *testing.T, observer *inspect.Observer) context.Context {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
@@ -38,7 +38,7 @@ func observing(t *testing.T, observer *inspect.Observer) context.Context {
 	return ctx
 }
 
-// The Lab's expiry of a holder's session is reported as an expiry.
+// A holder's session that expires is reported as expired, not as released.
 func TestSandboxSessionExpiryIsReported(t *testing.T) {
 	t.Parallel()
 	box, targets, observer := observed(t, "fair", 1)
@@ -49,7 +49,7 @@ func TestSandboxSessionExpiryIsReported(t *testing.T) {
 	for {
 		change, err := feed.Next(ctx)
 		if err != nil {
-			t.Fatalf("no end of a hold of the sessions %v was reported: %v", ended, err)
+			t.Fatalf("no expiry of the sessions %v was reported: %v", ended, err)
 		}
 		for _, e := range change.Events {
 			if e.Contender == nil || e.Contender.Owner.Session == 0 {
@@ -59,15 +59,15 @@ func TestSandboxSessionExpiryIsReported(t *testing.T) {
 			if e.Kind == inspect.EventExpired && ended[session] {
 				return
 			}
-			if e.Kind == inspect.EventAcquired && len(ended) < 20 { // some release it before
+			if e.Kind == inspect.EventAcquired && len(ended) < 20 { // some holders release first
 				ended[session] = faults.ExpireSession(session) == nil
 			}
 		}
 	}
 }
 
-// The sandbox's servers evict nothing, so each end of a hold is a release, and the next holder was handed the
-// lock.
+// The sandbox's servers evict nothing, so each hold ends with a release and a handoff to the next
+// holder.
 func TestSandboxReleasesAreNotEvictions(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

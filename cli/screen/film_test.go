@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// One look runs at a time, however many moments are requested; a caller that waits can give up.
+// Lookups run one at a time, however many moments are requested. A waiting caller can give up.
 func TestMomentLookupsRunOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,10 +41,10 @@ func TestMomentLookupsRunOneByOne(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		must.Equal(t, len(begun), 1, "looks at a time")
+		must.Equal(t, len(begun), 1, "concurrent lookups")
 		cancel()
 		synctest.Wait()
-		must.Equal(t, len(given), 49, "of 49 that wait were given up")
+		must.Equal(t, len(given), 49, "canceled callers")
 		close(done)
 		must.Be(t, <-last, nil)
 		for range 49 {
@@ -53,7 +53,7 @@ func TestMomentLookupsRunOneByOne(t *testing.T) {
 	})
 }
 
-// A film ends with its context, even while it is being read.
+// A film ends with its context, even during a read.
 func TestAFilmEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.jsonl")

@@ -18,7 +18,7 @@ func portOf(t *testing.T, addr string) string {
 	return port
 }
 
-// listener answers what it is asked with a reply, and keeps what that was.
+// listener sends a reply to each request and returns the requests.
 func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -29,7 +29,7 @@ func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 			return
 		}
 		defer c.Close()
-		question := make([]byte, len(redisPing)) // all of it: closing before would break the connection, and the reply be lost
+		question := make([]byte, len(redisPing)) // read all of it, since an earlier close would lose the reply
 		_, _ = io.ReadFull(c, question)
 		heard <- string(question)
 		_, _ = io.WriteString(c, reply)
@@ -38,7 +38,7 @@ func listener(t *testing.T, reply string) (port string, asked <-chan string) {
 	return portOf(t, l.Addr().String()), heard
 }
 
-// A reply decides, not an open port.
+// A reply identifies a server, an open port alone does not.
 func TestLocalServersAreRecognisedByReply(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]bool{
@@ -48,8 +48,8 @@ func TestLocalServersAreRecognisedByReply(t *testing.T) {
 		probe := localProbe{scheme: "redis", question: redisPing, answers: redisAnswers}
 		var asked <-chan string
 		probe.port, asked = listener(t, reply)
-		must.Equal(t, probe.answered(t.Context()), want, reply, "a server of Redis")
-		must.Equal(t, <-asked, redisPing, "it was asked")
+		must.Equal(t, probe.answered(t.Context()), want, reply, "recognized as Redis")
+		must.Equal(t, <-asked, redisPing, "request")
 	}
 }
 
@@ -60,11 +60,11 @@ func TestLocalServersAreOffered(t *testing.T) {
 	probes = []localProbe{probes[0], probes[len(probes)-1]}
 	probes[0].port, probes[1].port = portOf(t, zookeeper.Addr), portOf(t, redis.Addr)
 	for i := range probes {
-		must.True(t, probes[i].answered(t.Context()), probes[i], "was not answered")
+		must.True(t, probes[i].answered(t.Context()), probes[i], "got no answer")
 	}
 }
 
-// The page lists exactly the addresses that were tried, on loopback only and no more than a handful.
+// The page lists exactly the few tried addresses, which are all on loopback.
 func TestLocalProbesAreFew(t *testing.T) {
 	t.Parallel()
 	probes := localProbes()
@@ -77,7 +77,7 @@ func TestLocalProbesAreFew(t *testing.T) {
 			t.Errorf("%+v, tried %v", p, l.Tried)
 		}
 	}
-	for _, target := range l.Targets { // whatever runs on this machine
+	for _, target := range l.Targets { // depends on what runs on this machine
 		must.Contain(t, target, "://127.0.0.1:", "offered")
 	}
 }

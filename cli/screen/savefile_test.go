@@ -29,19 +29,19 @@ func TestSavedFiles(t *testing.T) {
 	if text, _ := os.ReadFile(path); string(text) != "text" {
 		t.Errorf("%q", text)
 	}
-	// An existing file is kept: a second place is used, and then none.
+	// An existing file is kept. The temporary directory is tried next, and then the save fails.
 	t.Setenv("TMPDIR", t.TempDir())
 	again, err := (saver{a}).text(t.Context(), "zk:/locks/2J", ".md", "more")
 	if err != nil || filepath.Base(again) != filepath.Base(path) || filepath.Dir(again) == filepath.Dir(path) {
 		t.Errorf("%s, %v", again, err)
 	}
 	if _, err := (saver{a}).text(t.Context(), "zk:/locks/2J", ".md", "more"); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a third one: %v", err)
+		t.Errorf("a third file: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (saver{a}).text(ended, "zk:/other", ".md", "x"); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("after the context ended: %v", err)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestWhereThereIsNoClipboard(t *testing.T) {
 	}
 }
 
-// The saved past is a recording that can be opened; an incomplete file is removed.
+// The saved past is a recording that can be opened. An incomplete file is removed.
 func TestTheSavedPast(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -88,7 +88,7 @@ func TestTheSavedPast(t *testing.T) {
 	cancel()
 	at = at.Add(time.Second)
 	if _, err := (saver{a}).past(ended, past); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+		t.Errorf("after the context ended: %v", err)
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 1 {
 		t.Errorf("%d files", len(files))

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The screen keeps mutes as the command does, and can unmute; an invalid time is refused.
+// The screen keeps mutes like the command, can unmute, and refuses an invalid time.
 func TestScreenMutesLikeTheCommand(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestThemes(t *testing.T) {
-	must.Same(t, theme.Names(), config.Themes(), "there are … and a configuration may name")
+	must.Same(t, theme.Names(), config.Themes(), "themes, and those that a configuration may name")
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must.Succeed(t, os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600))
 	for _, test := range []struct {

@@ -54,7 +54,7 @@ func (a *armoury) acquire() (lab.Held, error) {
 	return a.w.lab.Acquire(a.ctx, order, func(string) {})
 }
 
-// release lets a client take a lock, and releases it.
+// release takes a lock with another client and releases it by force.
 func (a *armoury) release(key string) act.Result {
 	a.Helper()
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
@@ -87,12 +87,12 @@ func (a *armoury) forbidden(when string) {
 	}
 }
 
-// TestWritingIsArmedAndDisarmed: previews are always possible. Actions and acquisitions need
-// writing to be allowed, which needs the audit file, and are recorded in it.
+// Previews are always possible. Actions and acquisitions require that writing is allowed, which
+// requires the audit file, and are recorded in it.
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	a := newArmoury(t)
 	a.forbidden("at first")
-	must.Succeed(t, os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600)) // in the way of the directory
+	must.Succeed(t, os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600)) // blocks the directory
 	must.True(t, a.w.arm(true) != nil, "armed without an audit file")
 	a.forbidden("without an audit file")
 	must.Succeed(t, os.Remove(filepath.Join(a.state, "lockscope")))
