@@ -18,17 +18,17 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// closing is a lock of one kind on the session that is to be closed, next to others on a session that stays.
+// closing is a lock of one kind on a session that the test closes.
 type closing struct {
 	kind lockops.Kind
 	name string
 	s    lockops.Session
 	zk   *servertest.ZooKeeper
-	// masters are the Redis servers that the kind is on.
+	// masters are the Redis servers that the lock uses.
 	masters []*servertest.Redis
 }
 
-// closeTTL is the TTL of Redis locks here: a busy machine must not lose them on its own.
+// closeTTL is long enough for Redis locks to survive on a busy machine.
 const closeTTL = 20 * time.Second
 
 func (c *closing) session(t *testing.T) lockops.Session {
@@ -46,7 +46,7 @@ func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts 
 	return must.Have(kind.New(s, c.name, opts...))(t)
 }
 
-// occupy makes another session hold the lock, so that no lock of the kind is granted.
+// occupy acquires all permits of the lock on another session.
 func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 	t.Helper()
 	kind := c.kind
@@ -63,18 +63,18 @@ func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 	return holds
 }
 
-// wait begins an Acquire on the session, and returns when it waits.
+// wait starts an Acquire on the session and returns once it waits.
 func (c *closing) wait(t *testing.T) <-chan acquired {
 	t.Helper()
 	_, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return c.lock(t, c.kind, c.s, opts...) })
 	return got
 }
 
-// nothing waits until neither a node nor a key of the lock is there; a hold that was not given back may leave
-// keys that run out.
+// nothing waits until the lock has no nodes or keys left. If held, a hold was not released, and its
+// keys may still have to expire.
 func (c *closing) nothing(t *testing.T, held bool) {
 	t.Helper()
-	must.Become(t, "nothing is left of "+c.name, func() bool {
+	must.Become(t, "no nodes or keys of "+c.name+" are left", func() bool {
 		if c.kind.On == lockops.OnZooKeeper {
 			return !slices.ContainsFunc(append(children(t, c.zk, c.name), append(children(t, c.zk, c.name+"/locks"),
 				children(t, c.zk, c.name+"/leases")...)...), func(n string) bool { return n != "locks" && n != "leases" })
@@ -94,7 +94,8 @@ func (c *closing) nothing(t *testing.T, held bool) {
 	})
 }
 
-// closeStates are session states at its closing. Each returns whether a hold was left unreleased.
+// closeStates are the states in which the session is closed. run returns whether a hold was left
+// unreleased.
 var closeStates = []struct {
 	name string
 	run  func(t *testing.T, c *closing) (held bool)
@@ -146,7 +147,7 @@ var closeStates = []struct {
 		h := acquire(t, c.lock(t, c.kind, c.s))
 		c.s.Close()
 		closedOrLost(t, acquired{h, nil})
-		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release behind Close")
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release after Close")
 		return true
 	}},
 	{"releasing", func(t *testing.T, c *closing) bool {
@@ -156,7 +157,7 @@ var closeStates = []struct {
 		c.s.Close()
 		err := <-done
 		if err != nil && !errors.Is(err, lockops.ErrLost) && !errors.Is(err, lockops.ErrClosed) {
-			t.Errorf("release beside Close: %v", err)
+			t.Errorf("release during Close: %v", err)
 		}
 		return err != nil
 	}},
@@ -170,7 +171,7 @@ var closeStates = []struct {
 	}},
 }
 
-// closedOrLost checks what an Acquire returned next to Close: an error, or a hold that has ended by now.
+// closedOrLost checks the result of an Acquire during Close: an error, or a hold that ends.
 func closedOrLost(t *testing.T, a acquired) (held bool) {
 	t.Helper()
 	if a.err != nil {
@@ -179,12 +180,12 @@ func closedOrLost(t *testing.T, a acquired) (held bool) {
 	}
 	<-a.h.Context().Done()
 	if cause := context.Cause(a.h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
-		t.Errorf("the hold: %v, want ErrLost and ErrClosed", cause)
+		t.Errorf("hold ended with %v, want ErrLost and ErrClosed", cause)
 	}
 	return true
 }
 
-// deleteNode deletes what a hold is on, as an operator would.
+// deleteNode deletes the node or keys of a hold, as an operator would.
 func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	t.Helper()
 	if c.kind.On != lockops.OnZooKeeper {
@@ -204,9 +205,8 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	}
 }
 
-// TestCloseInEveryState: of every kind of lock, whatever its contender does at the time: each call returns,
-// holds end before anybody else can be granted the lock, and nothing is left but Redis keys of holds, which
-// run out. (That no goroutine is left either, TestMain checks.)
+// Close ends every call and hold, whatever state a contender is in. Nothing is left on the servers
+// except Redis keys of unreleased holds, which expire.
 func TestCloseInEveryState(t *testing.T) {
 	t.Parallel()
 	ensemble := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

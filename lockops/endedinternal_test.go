@@ -13,9 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A turn that has come, but is not granted yet, is given up when the
-// context has ended or the session is being closed, whichever of them a select would have noticed first. No
-// key is left of it.
+// A waiter whose turn has come is not granted the lock if its context has ended or its session is
+// closing, and it leaves no key.
 func TestEndedWaitIsNeverGranted(t *testing.T) {
 	t.Parallel()
 	for kind, turn := range map[string]func(*testing.T) readyTurn{
@@ -26,29 +25,29 @@ func TestEndedWaitIsNeverGranted(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if h, err := ready.grant(ctx); h != nil || !errors.Is(err, context.Canceled) {
-				t.Errorf("the context has ended: %v, %v", h, err)
+				t.Errorf("context ended: %v, %v", h, err)
 			}
 			if ready.keys != nil && ready.keys(t) != 0 {
-				t.Error("the context has ended: the key is left")
+				t.Error("context ended: the key was left behind")
 			}
 			again := turn(t)
 			again.close()
 			if h, err := again.grant(t.Context()); h != nil || !errors.Is(err, ErrClosed) {
-				t.Errorf("the session is being closed: %v, %v", h, err)
+				t.Errorf("session closing: %v, %v", h, err)
 			}
 			if again.keys != nil && again.keys(t) != 0 {
-				t.Error("the session is being closed: the key is left")
+				t.Error("session closing: the key was left behind")
 			}
 		})
 	}
 }
 
-// readyTurn is a contender whose turn has come: all answers are in.
+// readyTurn is a contender that has all answers it needs for a grant.
 type readyTurn struct {
 	grant func(ctx context.Context) (*Hold, error)
-	close func() // begins to close its session
-	// keys counts the masters on which the key is, behind what is cleaned up. Nil on ZooKeeper, where who
-	// queues removes its node.
+	close func() // starts closing its session
+	// keys counts the masters that have the key after the clean-up. It is nil on ZooKeeper, where
+	// the caller of grant removes the node.
 	keys func(*testing.T) int64
 }
 
@@ -108,7 +107,7 @@ func beginClose(s *RedisSession) {
 	s.leases.loseAll()
 }
 
-// TestAnEndedWaitAsksForNothing: an ended context or session sends no requests.
+// An ended context or a closing session sends no requests.
 func TestAnEndedWaitAsksForNothing(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -116,21 +115,21 @@ func TestAnEndedWaitAsksForNothing(t *testing.T) {
 	s := embeddedMasters(t, 1)
 	a, before := NewRedisMutex(s, "key").attempt(0), s.masters[0].requests.Load()
 	_, err := a.try(ended)
-	s.Close() // waits for requests in the background
+	s.Close() // waits for background requests
 	if sent := s.masters[0].requests.Load() - before; !errors.Is(err, context.Canceled) || sent != 0 {
 		t.Errorf("redis: %v, %d requests", err, sent)
 	}
 	z := leasedSession(t)
 	if id, err := z.alive(ended); id != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("zookeeper, the context has ended: session %x, %v", id, err)
+		t.Errorf("zookeeper, context ended: session %x, %v", id, err)
 	}
 	z.end(ErrClosed) // as on an adopted connection, which stays open
 	if id, err := z.alive(t.Context()); id != 0 || !errors.Is(err, ErrClosed) {
-		t.Errorf("zookeeper, being closed: session %x, %v", id, err)
+		t.Errorf("zookeeper, session closing: session %x, %v", id, err)
 	}
 }
 
-// The wait was for another read inside the same write.
+// The ended wait is for a second read inside the same write.
 func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	t.Parallel()
 	q := newZKQueue(leasedSession(t), "/lock", nil, true)
@@ -139,7 +138,7 @@ func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	must.Have(q.readInside(t.Context(), write))(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 20 { // a select takes either
+	for range 20 { // select picks a ready case at random
 		if h, err := q.readInside(ended, write); h != nil || !errors.Is(err, context.Canceled) {
 			t.Fatalf("%v, %v", h, err)
 		}

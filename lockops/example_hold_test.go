@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// exampleZK starts a ZooKeeper of this process and a session with it.
+// exampleZK starts an in-process ZooKeeper and a session with it.
 func exampleZK() (addr string, session *lockops.ZKSession, end func()) {
 	server, err := zkserver.Start(zkserver.Config{})
 	if err != nil {
@@ -29,7 +29,7 @@ func exampleZK() (addr string, session *lockops.ZKSession, end func()) {
 	}
 }
 
-// A function under a lock: its context ends with the caller's, or when the lock is lost.
+// Runs a function under a lock. Its context ends with the caller's, or when the lock is lost.
 func ExampleDo() {
 	_, session, end := exampleZK()
 	defer end()
@@ -44,7 +44,7 @@ func ExampleDo() {
 	// <nil>
 }
 
-// Before a step that must not be done twice, have the servers prove the hold again.
+// Before a step that must not happen twice, confirm with the servers that the lock is still held.
 func ExampleHold_Extend() {
 	ctx := context.Background()
 	_, session, end := exampleZK()
@@ -63,7 +63,7 @@ func ExampleHold_Extend() {
 	// <nil>
 }
 
-// store refuses holders whose token is older than one that it has seen.
+// store rejects writes with a token older than the newest it has seen.
 type store struct {
 	mu     sync.Mutex
 	newest uint64
@@ -80,8 +80,8 @@ func (s *store) write(token uint64, text string) error {
 	return nil
 }
 
-// A resource that checks the fencing token keeps out a holder that was paused and does not know that it has
-// lost its lock.
+// A resource that checks the fencing token rejects a holder that was paused and does not know that
+// it lost the lock.
 func ExampleHold_Token() {
 	ctx := context.Background()
 	_, session, end := exampleZK()
@@ -93,7 +93,7 @@ func ExampleHold_Token() {
 		return
 	}
 	old, _ := first.Token()
-	_ = first.Release(ctx) // in life: lost, while the process was stopped
+	_ = first.Release(ctx) // in practice, lost while the process was paused
 	second, err := lock.Acquire(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -108,7 +108,7 @@ func ExampleHold_Token() {
 	// a newer holder was here
 }
 
-// A function that takes a lock which its caller may hold already.
+// A function acquires a lock that its caller may already hold.
 func ExampleWithReentry() {
 	ctx := context.Background()
 	_, session, end := exampleZK()
@@ -131,7 +131,7 @@ func ExampleWithReentry() {
 	// <nil> true
 }
 
-// Locks on a connection that the program has anyway.
+// Locks on a connection that the program already has.
 func ExampleAdoptZKConn() {
 	ctx := context.Background()
 	addr, _, end := exampleZK()
@@ -143,7 +143,7 @@ func ExampleAdoptZKConn() {
 		return
 	}
 	go func() {
-		for range events { // the program's own
+		for range events { // the program handles them
 		}
 	}()
 	defer conn.Close()

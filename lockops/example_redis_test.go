@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// exampleRedis starts a Redis of this process and a session with it.
+// exampleRedis starts an in-process Redis and a session with it.
 func exampleRedis() (server *miniredis.Miniredis, session *lockops.RedisSession, end func()) {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -28,8 +28,8 @@ func exampleRedis() (server *miniredis.Miniredis, session *lockops.RedisSession,
 	}
 }
 
-// A function under a lock in Redis: a second client does not get it meanwhile, and nothing is left
-// behind.
+// Runs a function under a Redis lock. Other clients cannot get the lock meanwhile, and no key is
+// left afterwards.
 func ExampleDo_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
@@ -46,7 +46,7 @@ func ExampleDo_redis() {
 	// <nil> []
 }
 
-// A lock that is not renewed lasts for its TTL, unless it is extended.
+// Without renewal, a lock expires after its TTL unless it is extended.
 func ExampleHold_Extend_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
@@ -69,8 +69,8 @@ func ExampleHold_Extend_redis() {
 	// true true
 }
 
-// A key may run out while its holder is stopped and cannot notice. A resource that checks the fencing token
-// refuses what it writes afterwards.
+// A key can expire while its holder is paused and cannot notice. A resource that checks the fencing
+// token rejects the holder's late writes.
 func ExampleHold_Token_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
@@ -98,7 +98,7 @@ func ExampleHold_Token_redis() {
 	// true <nil>
 }
 
-// A function that takes a lock which its caller may hold already: the last release frees it.
+// A function acquires a lock that its caller may already hold. The last release frees the lock.
 func ExampleWithReentry_redis() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
@@ -121,7 +121,7 @@ func ExampleWithReentry_redis() {
 	// <nil> false
 }
 
-// Locks on a client that the program has anyway. It has to leave it to the lock when to give up, and when to ask again.
+// Locks on a client that the program already has. Timeouts and retries must be left to the lock.
 func ExampleAdoptRedis() {
 	ctx := context.Background()
 	server, _, end := exampleRedis()

@@ -28,11 +28,11 @@ func ExampleNewZKMutex() {
 		fmt.Println(err)
 		return
 	}
-	err = writeReport(hold.Context(), hold) // ends when the lock is lost
+	err = writeReport(hold.Context(), hold) // its context ends when the lock is lost
 	fmt.Println(errors.Join(err, hold.Release(ctx)))
 }
 
-// A read-write lock in ZooKeeper: write what is missing, then go on reading without a writer in between.
+// A writer downgrades to a reader of the same read-write lock, without another writer in between.
 func ExampleNewZKRWMutex() {
 	ctx := context.Background()
 	session, err := lockops.NewZKSession(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"})
@@ -54,7 +54,7 @@ func ExampleNewZKRWMutex() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(read.Name(), "reads, beside others who do", read.Release(ctx))
+	fmt.Println(read.Name(), "reads along with other readers", read.Release(ctx))
 }
 
 // A lock over five Redis masters, tried once.
@@ -86,7 +86,7 @@ func ExampleNewRedlock() {
 }
 
 func writeReport(ctx context.Context, hold *lockops.Hold) error {
-	token, _ := hold.Token() // let the storage refuse older ones
+	token, _ := hold.Token() // the storage should reject older tokens
 	_, _ = ctx, token
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// eachKind runs f with a lock of each kind on embedded servers; name is free on all of them.
+// eachKind runs f with an unused lock of each kind on embedded servers.
 func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker)) {
 	sessions := map[lockops.Servers]lockops.Session{
 		lockops.OnZooKeeper: zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr),
@@ -33,8 +33,8 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 	}
 }
 
-// TestReentryIsAsked: without WithReentry, a context that comes from a hold of the lock fails at once, since it could
-// only wait for itself; goroutines of an errgroup do not slip in together.
+// Without WithReentry, Acquire with a hold's context fails at once, since the caller would wait for
+// itself. It also keeps goroutines that share the context from all entering.
 func TestReentryIsAsked(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
@@ -49,18 +49,18 @@ func TestReentryIsAsked(t *testing.T) {
 		release(t, outer)
 		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
 		release(t, inner)
-		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // the holds are over: anybody may have this
+		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // both holds have been released
 		must.Succeed(t, err)
 		release(t, again)
 	})
 }
 
-// TestTimedOutSaysHeld for every kind, whether the wait was on the servers or in the session.
+// A wait that times out returns ErrHeld, whether it waited on the servers or in the session.
 func TestTimedOutSaysHeld(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		if k.Shared {
-			return // several hold it
+			return // readers do not exclude each other
 		}
 		for range max(1, k.Permits) {
 			defer release(t, acquire(t, lock()))
@@ -68,7 +68,8 @@ func TestTimedOutSaysHeld(t *testing.T) {
 		waiter := lock()
 		for range 2 {
 			var err error
-			for wait := time.Second; !errors.Is(err, lockops.ErrHeld) && wait < time.Minute; wait *= 3 { // to hear of the holder
+			// The first waits may be too short to learn of the holder.
+			for wait := time.Second; !errors.Is(err, lockops.ErrHeld) && wait < time.Minute; wait *= 3 {
 				ctx, cancel := context.WithTimeout(t.Context(), wait)
 				_, err = waiter.Acquire(ctx)
 				cancel()
@@ -80,7 +81,7 @@ func TestTimedOutSaysHeld(t *testing.T) {
 	})
 }
 
-// TestCheckFindsWhatCannotWork before a server is asked.
+// Check finds invalid options and master counts without asking a server.
 func TestCheckFindsWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	z := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
@@ -101,7 +102,7 @@ func TestCheckFindsWhatCannotWork(t *testing.T) {
 	} {
 		must.Be(t, lockops.Check(tt.lock), tt.want, name)
 		if _, err := tt.lock.TryAcquire(within(t)); tt.want != nil && !errors.Is(err, tt.want) {
-			t.Errorf("%s, acquired: %v, want %v", name, err, tt.want)
+			t.Errorf("%s: TryAcquire: %v, want %v", name, err, tt.want)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 		for name, option := range wrong {
 			h, err := lock(option).TryAcquire(within(t))
 			if !errors.Is(err, lockops.ErrOption) || !contains(err, name) {
-				t.Errorf("%s: %v, want ErrOption that names it", name, err)
+				t.Errorf("%s: %v, want an ErrOption that names the option", name, err)
 			}
 			if h != nil {
 				release(t, h)
@@ -131,7 +132,8 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 	})
 }
 
-// TestWithEndsWithEither: the hold or the caller's context, with the cause of the one that ended.
+// The context of With ends with the hold or the caller's context, and has the cause of the one that
+// ended.
 func TestWithEndsWithEither(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -147,19 +149,19 @@ func TestWithEndsWithEither(t *testing.T) {
 		release(t, inner)
 		end(cause)
 		<-ctx.Done()
-		must.Equal(t, context.Cause(ctx), cause, "ended with the caller: cause")
-		must.True(t, h.Context().Err() == nil, "the caller's end ended the hold")
+		must.Equal(t, context.Cause(ctx), cause, "cause after the caller's context ended")
+		must.True(t, h.Context().Err() == nil, "the hold ended with the caller's context")
 		later, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 		defer stop()
 		ctx, cancel = h.With(later)
 		defer cancel()
 		release(t, h)
 		<-ctx.Done()
-		must.Be(t, context.Cause(ctx), lockops.ErrReleased, "ended with the hold: cause")
+		must.Be(t, context.Cause(ctx), lockops.ErrReleased, "cause after the release")
 	})
 }
 
-// Do also releases the lock whatever happens inside, and returns a loss.
+// Do also releases the lock when the function fails, panics or is cancelled.
 func TestDoHoldsLockWhileRunning(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
@@ -168,10 +170,10 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 			if second, err := l.TryAcquire(within(t)); (k.Shared || k.Permits > 1) && err == nil {
 				release(t, second)
 			} else if !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("beside it: %v, want ErrHeld", err)
+				t.Errorf("TryAcquire: %v, want ErrHeld", err)
 			}
 			if _, err := l.TryAcquire(ctx); !errors.Is(err, lockops.ErrReentry) {
-				t.Errorf("inside of it: %v, want ErrReentry", err)
+				t.Errorf("TryAcquire with the hold's context: %v, want ErrReentry", err)
 			}
 			return inside
 		})
@@ -185,12 +187,12 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 		cancel()
 		ran := false
 		if err := lockops.Do(ended, l, func(context.Context) error { ran = true; return nil }); !errors.Is(err, context.Canceled) || ran {
-			t.Errorf("with a context that has ended: %v, ran %v", err, ran)
+			t.Errorf("with an ended context: %v, ran %v", err, ran)
 		}
 		release(t, h)
 		ctx, cancel := context.WithCancel(within(t))
 		err = lockops.Do(ctx, l, func(inside context.Context) error {
-			cancel() // the caller gives up: fn's context ends, and the lock is given back all the same
+			cancel() // ends fn's context; the lock is still released
 			<-inside.Done()
 			return inside.Err()
 		})
@@ -201,7 +203,7 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 	})
 }
 
-// TestEachHoldIsReleasedOnce, also when it re-entered.
+// A second release of a re-entered hold fails and does not free the outer one.
 func TestEachHoldIsReleasedOnce(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {

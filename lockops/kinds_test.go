@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Each kind in the list can be held, sees what that cost, and cannot have it on other servers.
+// Each kind can be acquired, its session counts the requests, and other servers are refused.
 func TestEveryKindCanBeHeld(t *testing.T) {
 	t.Parallel()
 	zookeeper := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
@@ -31,16 +31,17 @@ func TestEveryKindCanBeHeld(t *testing.T) {
 		}
 		release(t, acquire(t, l))
 		if sent := right[k.On].Requests() - before; sent < 2 || sent > 30 {
-			t.Errorf("%s on %d: %d requests", k.Name, k.On, sent)
+			t.Errorf("%s on %d: %d requests, want 2 to 30", k.Name, k.On, sent)
 		}
 		if _, err := k.New(wrong[k.On], "/kinds"); err == nil {
-			t.Errorf("%s stands on the wrong servers", k.Name)
+			t.Errorf("%s was created on the wrong servers", k.Name)
 		}
-		must.True(t, k.Permits >= 1, k.Name, "nobody may hold it")
+		must.True(t, k.Permits >= 1, k.Name, "has no permits")
 	}
 }
 
-// OnAsked gives the order of arrival by the master's clock, even where the lock was granted in another order.
+// OnAsked reports arrival times by the master's clock, even if the lock is granted in another
+// order.
 func TestOnAskedReportsArrivalOrder(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -54,7 +55,7 @@ func TestOnAskedReportsArrivalOrder(t *testing.T) {
 			}
 		}
 		if len(asked) != 3 || !slices.IsSortedFunc(asked, time.Time.Compare) || time.Since(asked[0]).Abs() > time.Minute {
-			t.Errorf("%v", asked)
+			t.Errorf("arrival times %v, want three recent ones in order", asked)
 		}
 	})
 }

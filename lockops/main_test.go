@@ -23,7 +23,7 @@ func within(t testing.TB) context.Context {
 
 func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
 	t.Helper()
-	opts = append([]lockops.ZKOption{lockops.WithSessionTimeout(20 * time.Second)}, opts...) // a busy machine keeps it
+	opts = append([]lockops.ZKOption{lockops.WithSessionTimeout(20 * time.Second)}, opts...) // survives a busy machine
 	s := must.Have(lockops.NewZKSession(within(t), []string{addr}, opts...))(t)
 	t.Cleanup(s.Close)
 	return s

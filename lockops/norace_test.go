@@ -2,5 +2,5 @@
 
 package lockops_test
 
-// underRaceDetector lets tests skip code in which go-zookeeper races.
+// underRaceDetector lets tests skip code paths where go-zookeeper has data races.
 const underRaceDetector = false

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestQueuesWithKazoo: with the recipe "kazoo" we wait for a real kazoo client, and it waits for us.
+// Our "kazoo" recipe and a real kazoo client wait for each other.
 func TestQueuesWithKazoo(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -24,12 +24,12 @@ func TestQueuesWithKazoo(t *testing.T) {
 		peer.Expect(t, "acquired")
 		_, first := queueUp(t, within(t), mutexOn(s, path, lockops.WithRecipe("kazoo")))
 		second := servertest.StartKazoo(t, server.Addr, path, "second")
-		must.Become(t, "three in the queue", func() bool { return len(children(t, server, path)) == 3 })
+		must.Become(t, "three contenders in the queue", func() bool { return len(children(t, server, path)) == 3 })
 		peer.Release(t)
 		peer.Expect(t, "released")
 		ours := <-first
 		must.Succeed(t, ours.err)
-		must.Equal(t, len(children(t, server, path)), 2, "in the queue while we hold")
+		must.Equal(t, len(children(t, server, path)), 2, "contenders while we hold")
 		release(t, ours.h)
 		second.Expect(t, "acquired")
 		second.Release(t)
@@ -38,7 +38,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 	})
 }
 
-// TestQueuesWithGoZooKeeper: contenders of our curator recipe and of the client library's own Lock take turns.
+// Our curator recipe and the Lock of go-zookeeper exclude each other.
 func TestQueuesWithGoZooKeeper(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -69,11 +69,11 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 			})
 		}
 		all.Wait()
-		must.Equal(t, peers.Load(), 30, "the peers had the lock … times")
+		must.Equal(t, peers.Load(), 30, "grants to the peers")
 	})
 }
 
-// TestKeepsOutRedisPy: a real redis-py Lock and our mutex keep each other out.
+// A real redis-py Lock and our mutex exclude each other.
 func TestKeepsOutRedisPy(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -100,8 +100,8 @@ func TestKeepsOutRedisPy(t *testing.T) {
 	})
 }
 
-// TestReadersAndWritersQueueWithKazoo: our readers and writers wait for a real kazoo ReadLock and WriteLock,
-// and these for ours. (A kazoo 2.8 reader also waits for writers behind it, kazoo#649: none is put there.)
+// Our readers and writers queue with a real kazoo ReadLock and WriteLock. No writer queues behind a
+// reader of kazoo 2.8, which would wait for it (kazoo#649).
 func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -109,7 +109,7 @@ func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 	})
 }
 
-// TestReadersAndWritersQueueWithCurator is the same with a real InterProcessReadWriteLock.
+// The same with a real InterProcessReadWriteLock of Curator.
 func TestReadersAndWritersQueueWithCurator(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -134,9 +134,9 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		} else {
 			_, got := queueUp(t, within(t), side(s, path, second, recipe))
 			if _, err := side(s, path, second, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("a try of %s beside their %s: %v", tt.second, tt.first, err)
+				t.Errorf("TryAcquire of our %s during their %s: %v, want ErrHeld", tt.second, tt.first, err)
 			}
-			must.Equal(t, len(got), 0, "our", tt.second, "holds beside their", tt.first)
+			must.Equal(t, len(got), 0, "grants of our", tt.second, "during their", tt.first)
 			peer.Send(t, "close", "one")
 			a := <-got
 			must.Succeed(t, a.err)
@@ -147,7 +147,7 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 		h := acquire(t, side(s, path, first, recipe)())
 		peer.Send(t, word[second], "two", path)
 		if !together {
-			must.Become(t, "theirs watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
+			must.Become(t, "their node watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
 			release(t, h)
 		}
 		peer.Expect(t, "acquired "+word[second])
@@ -159,16 +159,17 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 	downgradeAmongPeers(t, server, peer, recipe)
 }
 
-// downgradeAmongPeers: their writer waits while we go from writing to reading, and after.
+// downgradeAmongPeers checks that their writer waits until we have downgraded to a read and
+// released it.
 func downgradeAmongPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
 	path := servertest.UniquePath(t)
 	s := zkSession(t, server.Addr)
 	w := acquire(t, writer(s, path, recipe))
 	peer.Send(t, "write", "three", path)
-	must.Become(t, "theirs watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
+	must.Become(t, "their node watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
 	r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 	release(t, w)
-	must.Become(t, "theirs watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
+	must.Become(t, "their node watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
 	release(t, r)
 	peer.Expect(t, "acquired write")
 	peer.Send(t, "close", "three")

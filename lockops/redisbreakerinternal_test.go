@@ -13,8 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestOneRequestProbesASilentMaster: when the breaker lets a caller through, it is one until that request's
-// limit has passed; an answer lets in all.
+// A silent master gets one request per time limit, and every request again once it answers.
 func TestOneRequestProbesASilentMaster(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -23,35 +22,34 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 	s.lent = true // no client to close
 	m := &master{session: s}
 	s.masters = []*master{m, m, m}
-	limit := s.opts.limit // of connecting
+	limit := s.opts.limit // for connecting
 	for range breakerAfter {
 		if !m.admit(0) || m.silent() {
-			t.Error("silent, before it had left enough requests unanswered")
+			t.Error("silent after too few unanswered requests")
 		}
 		m.record(context.DeadlineExceeded)
 	}
 	if m.admit(0) || !m.silent() {
-		t.Error("a master that does not answer was asked at once")
+		t.Error("a silent master was asked without a pause")
 	}
 	now = now.Add(breakerFirst)
-	must.True(t, m.admit(0), "no request was let through")
-	must.True(t, !m.admit(0), "a second one, behind the first")
+	must.True(t, m.admit(0), "no request was admitted after the pause")
+	must.True(t, !m.admit(0), "a second request was admitted at once")
 	if now = now.Add(limit - 1); m.admit(0) {
-		t.Error("a second one, while the first may be answered")
+		t.Error("a second request was admitted within the limit of the first")
 	}
 	if now = now.Add(1); !m.admit(0) {
-		t.Error("no other, though nothing came of the first")
+		t.Error("no second request was admitted after the limit of the first")
 	}
 	m.record(reply("NOPERM"))
 	for range 2 {
 		if !m.admit(0) || m.silent() {
-			t.Error("it answers, and is not asked")
+			t.Error("a master that answers was not asked")
 		}
 	}
 }
 
-// TestASilentMasterOrdersNobody: a silent master orders no waiters. If it does vote after all, its
-// vote counts only if it may vote.
+// A silent master does not order the waiters. Its vote counts only if it is entitled to vote.
 func TestASilentMasterOrdersNobody(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -62,13 +60,13 @@ func TestASilentMasterOrdersNobody(t *testing.T) {
 	silent.failures = breakerAfter
 	e := (&Redlock{session: s, opts: options{ttl: time.Minute}}).newElection()
 	if v := e.first(); v != &e.votes[1] {
-		t.Errorf("the first is number %d", slices.Index(s.masters, v.master))
+		t.Errorf("master %d orders the waiters, want 1", slices.Index(s.masters, v.master))
 	}
 	silent.identity, silent.replaced = identity{known: true, runID: "new", started: time.Now()}, true
-	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "a master that was restarted may vote")
+	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "vote of a restarted master")
 }
 
-// TestAMissingVoteIsAskedFor when the hold is prolonged, and counts from the next renewal on.
+// A renewal asks for a missing vote, which counts from the next renewal on.
 func TestAMissingVoteIsAskedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -76,12 +74,12 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 	defer s.Close()
 	v := &NewRedlock(s, "lock", WithMasterLimit(time.Minute)).newElection().votes[0]
 	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
-		t.Errorf("the first time: %v, and it has a vote: %v", err, v.has)
+		t.Errorf("first renewal: %v, has the vote: %v", err, v.has)
 	}
-	must.Be(t, v.prolongOnce(t.Context()), nil, "the next time")
+	must.Be(t, v.prolongOnce(t.Context()), nil, "second renewal")
 }
 
-// TestWhatARequestTookIsKnown, also of one that was not answered.
+// took measures requests, including those without an answer.
 func TestWhatARequestTookIsKnown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -93,17 +91,17 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 		return err
 	}
 	if err := ask(30 * time.Second); err != nil || one.took() <= 0 {
-		t.Errorf("%v: %v", one.took(), err)
+		t.Errorf("took %v: %v", one.took(), err)
 	}
 	m.Pause(t)
 	defer m.Resume(t)
 	const limit = 50 * time.Millisecond
 	if err := ask(limit); err == nil || one.took() < limit/2 {
-		t.Errorf("without an answer within %v: %v, %v", limit, one.took(), err)
+		t.Errorf("no answer within %v: took %v: %v", limit, one.took(), err)
 	}
 }
 
-// A renewal had asked the skipped master for its vote after all.
+// A renewal gets the vote of the skipped master later, so the release must delete it there too.
 func TestSkippedMasterIsReleased(t *testing.T) {
 	t.Parallel()
 	var options []*redis.UniversalOptions
@@ -116,28 +114,28 @@ func TestSkippedMasterIsReleased(t *testing.T) {
 	s := must.Have(NewRedisSession(t.Context(), options))(t)
 	defer s.Close()
 	passed := s.masters[2]
-	for known := false; !known; { // a session does not wait for the last master: it was met, and nothing of that is on its way
+	for known := false; !known; { // a new session does not wait for its last master
 		passed.mu.Lock()
 		known = len(passed.clocks) > 0
 		passed.mu.Unlock()
-		time.Sleep(time.Millisecond) // a session has no event for it
+		time.Sleep(time.Millisecond) // no event to wait for
 	}
 	passed.mu.Lock()
 	passed.failures, passed.breakerOpenUntil = breakerAfter, s.clock.now().Add(time.Hour)
 	passed.mu.Unlock()
 	h := must.Have(NewRedlock(s, "lock", WithTTL(10*time.Minute), WithMasterLimit(time.Minute)).Acquire(t.Context()))(t)
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
-	must.True(t, !has(), "it was asked, though it is silent")
+	must.True(t, !has(), "the silent master was asked")
 	passed.record(nil)
-	for end := time.Now().Add(time.Minute); !has(); { // an extension does not wait for the last vote
+	for end := time.Now().Add(time.Minute); !has(); { // Extend does not wait for the last vote
 		if err := h.Extend(t.Context()); err != nil || time.Now().After(end) {
-			t.Fatalf("its vote was not made up for: %v", err)
+			t.Fatalf("the vote is still missing: %v", err)
 		}
 	}
 	must.Be(t, h.Release(t.Context()), nil)
-	s.Close() // waits for what the release left to the background
+	s.Close() // waits for the rest of the release
 	for i, c := range clients {
-		must.Equal(t, c.Exists(t.Context(), "lock").Val(), 0, "the key was left on master", i)
+		must.Equal(t, c.Exists(t.Context(), "lock").Val(), 0, "keys left on master", i)
 		c.Close()
 	}
 }

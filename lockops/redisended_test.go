@@ -12,10 +12,10 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// hangs is a wait that does not end, on the busiest machine.
+// hangs is the longest that a call may take, even on a busy machine.
 const hangs = 60 * time.Second
 
-// TestExtendEndsWithItsContext on servers that hang, and with the hold.
+// On servers that hang, Extend ends with its context or with the hold.
 func TestExtendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -33,7 +33,8 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		releaseSoon := func() {
-			time.AfterFunc(100*time.Millisecond, func() { _ = given.Release(ctx) }) // ctx has ended: it goes on in the background
+			// ctx has ended, so the release goes on in the background.
+			time.AfterFunc(100*time.Millisecond, func() { _ = given.Release(ctx) })
 		}
 		for _, c := range []struct {
 			what string
@@ -48,9 +49,9 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 			go func() { ended <- c.do() }()
 			select {
 			case err := <-ended:
-				must.Be(t, err, c.want, kind.name, "it ends", c.what, "by")
+				must.Be(t, err, c.want, kind.name, "Extend ends", c.what)
 			case <-time.After(hangs):
-				t.Errorf("%s: it does not end %s", kind.name, c.what)
+				t.Errorf("%s: Extend does not end %s", kind.name, c.what)
 			}
 		}
 		for _, m := range masters {
@@ -60,7 +61,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestConnectingEndsWithItsContext on a server that hangs.
+// On a server that hangs, NewRedisSession ends with its context.
 func TestConnectingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -78,6 +79,6 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 	case err := <-ended:
 		must.Be(t, err, context.DeadlineExceeded)
 	case <-time.After(hangs):
-		t.Error("it does not end")
+		t.Error("NewRedisSession does not end")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestR11_FirstComeFirstServed: over sessions and within one, whatever comes between.
+// Waiters get the lock in order of arrival, in one session or several, even if one of them cancels.
 func TestR11_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -55,15 +55,15 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 			if i == 4 {
 				continue
 			}
-			must.Equal(t, <-order, i, "got it in the place of")
+			must.Equal(t, <-order, i, "next holder")
 		}
 		all.Wait()
 		noKey(t, "fair", masters, key)
 	})
 }
 
-// TestFairSkipsDeadWaiters: one that was killed costs nothing, the next is handed the lock at once; one that
-// is stopped is handed it for a heartbeat.
+// A release skips a killed waiter at once. It may hand the lock to a paused one, but only for a
+// heartbeat.
 func TestFairSkipsDeadWaiters(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -82,7 +82,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		p.signal(t, signal)
 		if signal == syscall.SIGKILL {
 			_ = p.cmd.Wait()
-			must.Become(t, "the server knows", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) == 1 })
+			must.Become(t, "the server noticed the kill", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) == 1 })
 		}
 		release(t, h)
 		to, left := get(t, c, "lock"), c.PTTL(within(t), "lock").Val()
@@ -91,21 +91,21 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 			t.FailNow()
 		}
 		if signal == syscall.SIGKILL && to != next.Name() {
-			t.Errorf("the lock was handed to %q, want the living %q", to, next.Name())
+			t.Errorf("handed the lock to %q, want the live waiter %q", to, next.Name())
 		}
 		if signal == syscall.SIGSTOP && to != next.Name() && left > time.Second {
-			t.Errorf("the lock was handed for %v to who is stopped", left)
+			t.Errorf("handed the lock to the paused waiter for %v, want at most 1s", left)
 		}
 		release(t, next)
 		if signal == syscall.SIGSTOP {
 			p.signal(t, syscall.SIGCONT)
-			p.expect(t, "acquired") // it is in the queue again
+			p.expect(t, "acquired") // it has queued again
 		}
 	}
 }
 
-// TestFairWaitersKeepTheirPlace: a waiter of more than two heartbeats stays ahead of later ones,
-// and the queue outlives all its waiters.
+// A waiter stays ahead of later ones for longer than two heartbeats. Each new waiter extends the
+// queue's TTL to a minute, so that the queue outlives its waiters.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -129,11 +129,11 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	}
 	first := wait()
 	came := c.ZScore(within(t), queue, first).Val()
-	must.Become(t, "it waits for longer than two heartbeats", func() bool {
+	must.Become(t, "the waiter has waited for two heartbeats", func() bool {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
 		long := heard > came+float64((2*beat).Microseconds())
 		if asked := callsOf(t, c, "zadd"); !long && asked > 8 { // once a heartbeat
-			t.Fatalf("it asked %d times, and was heard of at %.0f, having come at %.0f", asked, heard, came)
+			t.Fatalf("the waiter asked %d times, was last heard of at %.0f and came at %.0f", asked, heard, came)
 		}
 		return long
 	})
@@ -144,13 +144,13 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 		t.Errorf("the queue expires in %v, want a minute", ttl)
 	}
 	release(t, h)
-	must.Equal(t, <-order, first, "got it before")
-	must.Equal(t, <-order, second, "got it")
+	must.Equal(t, <-order, first, "first holder")
+	must.Equal(t, <-order, second, "second holder")
 	all.Wait()
-	must.Equal(t, c.Exists(within(t), queue, alive).Val(), 0, "keys of the queue are left")
+	must.Equal(t, c.Exists(within(t), queue, alive).Val(), 0, "keys of the queue left")
 }
 
-// TestFairWaitersFindLostMessages: waiters get no messages, and the lock goes on.
+// A waiter that gets no message still notices that the lock was handed to it.
 func TestFairWaitersFindLostMessages(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -164,7 +164,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 		got <- h
 	}()
 	value := <-waits
-	c.Set(within(t), "lock", value, time.Second) // as the release does, but for the message
+	c.Set(within(t), "lock", value, time.Second) // as the release does, without the message
 	c.ZRem(within(t), "lockscope:queue:{lock}", value)
 	next := <-got
 	if next == nil {
@@ -172,12 +172,12 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 	}
 	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
-		t.Errorf("deadline in %v, want that of the full TTL", time.Until(d))
+		t.Errorf("deadline in %v, want the full TTL", time.Until(d))
 	}
 	release(t, next)
 }
 
-// TestFairDeadHolder: when a holder's TTL ends, the first waiter gets the lock within a heartbeat.
+// When a dead holder's TTL ends, the first waiter gets the lock within a heartbeat.
 func TestFairDeadHolder(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -189,8 +189,8 @@ func TestFairDeadHolder(t *testing.T) {
 	})
 }
 
-// TestFairHandOverIsKept: a lock handed over with a short TTL is renewed to the full one, and is kept. A busy
-// machine may be late for a TTL of a second, but not each time.
+// A lock handed over with a short TTL is renewed to the full TTL. A busy machine may miss the short
+// TTL, but not every time.
 func TestFairHandOverIsKept(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -214,9 +214,9 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 	a := <-got
 	must.Succeed(t, a.err)
 	d, ok := a.h.Deadline()
-	pttl := c.PTTL(within(t), "lock").Val() // later: of a renewal in between at the most
+	pttl := c.PTTL(within(t), "lock").Val() // read later, so only a renewal can make it longer
 	if left := time.Until(d); ok && left > pttl && a.h.Context().Err() == nil {
-		t.Errorf("the key lives for %v, the holder trusts it for %v", pttl, left)
+		t.Errorf("the key lives for %v, but the holder trusts it for %v", pttl, left)
 	}
 	select {
 	case <-renewed:
@@ -232,17 +232,17 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 	return true
 }
 
-// callsOf counts a command since the server started, also from scripts.
+// callsOf returns how often a command has run since the server started, including in scripts.
 func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 	t.Helper()
 	info := must.Have(c.Info(within(t), "commandstats").Result())(t)
 	_, counts, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
 	counts, _, _ = strings.Cut(counts, ",")
-	n, _ = strconv.Atoi(counts) // one that was never called is not listed
+	n, _ = strconv.Atoi(counts) // commands never called are not listed
 	return n
 }
 
-// TestFairNewcomerStandsBehind: also when the key is free because its holder died.
+// A newcomer does not overtake the waiters, even if the holder's key has expired.
 func TestFairNewcomerStandsBehind(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -256,7 +256,7 @@ func TestFairNewcomerStandsBehind(t *testing.T) {
 	}()
 	name := <-waits
 	newcomer := redisSession(t, m)
-	c.Del(within(t), "lock") // the holder's TTL has run out
+	c.Del(within(t), "lock") // as if the holder's TTL had expired
 	if overtook, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 		t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		if err == nil {
@@ -265,7 +265,7 @@ func TestFairNewcomerStandsBehind(t *testing.T) {
 	}
 	next := <-got
 	if next == nil || next.Name() != name {
-		t.Fatalf("%v got it", next)
+		t.Fatalf("hold %v, want the first waiter's", next)
 	}
 	release(t, next)
 	_ = h.Release(within(t))

@@ -18,10 +18,10 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// farLink is a slow way to Redis servers, on which connecting takes longer yet.
+// farLink is a slow link to Redis servers, on which connecting is even slower.
 type farLink struct {
 	trip, connect time.Duration
-	wires         map[string]*servertest.Wire // by address of the server
+	wires         map[string]*servertest.Wire // by server address
 	options       []*redis.UniversalOptions
 }
 
@@ -36,7 +36,7 @@ func farAway(t testing.TB, trip, connect time.Duration, addrs ...string) *farLin
 }
 
 func (l *farLink) dial(_ context.Context, network, addr string) (net.Conn, error) {
-	time.Sleep(l.connect + l.trip) // what a name server, a tunnel and TCP take
+	time.Sleep(l.connect + l.trip) // DNS, a tunnel and TCP
 	w := l.wires[addr]
 	if w == nil {
 		return nil, fmt.Errorf("no link to %s", addr)
@@ -44,7 +44,7 @@ func (l *farLink) dial(_ context.Context, network, addr string) (net.Conn, error
 	return net.Dial(network, w.Addr())
 }
 
-// cut ends all connections.
+// cut resets all connections.
 func (l *farLink) cut() {
 	for _, w := range l.wires {
 		w.Reset()
@@ -54,7 +54,7 @@ func (l *farLink) cut() {
 func (l *farLink) session(t testing.TB) *lockops.RedisSession {
 	s, err := lockops.NewRedisSession(within(t), l.options)
 	if err != nil {
-		t.Errorf("%v, connecting in %v: %v", l.trip, l.connect, err)
+		t.Errorf("round trip %v, connecting in %v: %v", l.trip, l.connect, err)
 		return nil
 	}
 	t.Cleanup(s.Close)
@@ -77,7 +77,8 @@ var redisKinds = []struct {
 	}},
 }
 
-// TestLocksWorkOverSlowLinks of all lengths, or say at once which TTL would do.
+// Locks work over slow links. If the TTL is too short for a link, the error at once names one that
+// would do.
 func TestLocksWorkOverSlowLinks(t *testing.T) {
 	t.Parallel()
 	var addrs []string
@@ -128,10 +129,10 @@ type farCase struct {
 	renewed      chan struct{}
 }
 
-// step bounds each call: connecting, a few round trips, and what a busy machine adds.
+// step bounds each call: connecting and a few round trips on a busy machine.
 const step = 40 * time.Second
 
-// renewedTTL is that of the locks whose renewal is awaited: a busy machine renews them in time.
+// renewedTTL is the TTL of locks whose renewal is awaited, long enough for a busy machine.
 const renewedTTL = 15 * time.Second
 
 func (f *farCase) ctx() (context.Context, context.CancelFunc) {
@@ -145,15 +146,14 @@ func (f *farCase) fails(what string, err error) bool {
 	return err != nil
 }
 
-// excused returns nil for an error that a short TTL excuses: the hold was reported as lost or
-// refused.
+// excused returns nil for errors that a short TTL can cause, and err otherwise.
 func (f *farCase) excused(err error) error {
 	for _, lost := range []error{lockops.ErrLost, lockops.ErrUnknownRelease, lockops.ErrNoQuorum} {
 		if f.ttl <= time.Second && errors.Is(err, lost) {
 			return nil
 		}
 	}
-	if f.ttl < 8*f.link.trip && errors.Is(err, lockops.ErrTooShort) { // a busy machine doubles the way
+	if f.ttl < 8*f.link.trip && errors.Is(err, lockops.ErrTooShort) { // a busy machine doubles the round trip
 		return nil
 	}
 	return err
@@ -180,7 +180,7 @@ func (f *farCase) run() {
 	}
 	f.handsOver(h)
 	f.link.cut()
-	if h := f.acquire("Acquire behind a lost connection", f.mine.Acquire); h != nil {
+	if h := f.acquire("Acquire after a lost connection", f.mine.Acquire); h != nil {
 		f.link.cut()
 		f.release(h)
 	}
@@ -192,13 +192,13 @@ func (f *farCase) run() {
 		}
 		return h, err
 	}
-	if h := f.acquire("TryAcquire behind a lost connection", try); h != nil {
+	if h := f.acquire("TryAcquire after a lost connection", try); h != nil {
 		f.release(h)
 	}
 }
 
-// tooLate is the error of a request that asks once, on a busy machine: it passes on the cut only now, or the
-// answer comes later than the limit allows.
+// tooLate reports whether a busy machine can cause the error: a late connection reset, or an answer
+// after the time limit.
 func tooLate(err error) bool {
 	var late net.Error
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, lockops.ErrNoQuorum) || errors.As(err, &late) && late.Timeout()
@@ -221,7 +221,7 @@ func (f *farCase) refused() {
 		_, err := do(ctx)
 		cancel()
 		if !errors.Is(err, lockops.ErrTooShort) || !strings.Contains(err.Error(), "would do") {
-			f.Errorf("%s: %s: %v", f.name, what, err)
+			f.Errorf("%s: %s: %v, want ErrTooShort", f.name, what, err)
 		}
 	}
 }
@@ -242,11 +242,11 @@ func (f *farCase) release(h *lockops.Hold) {
 	f.fails("Release", f.excused(h.Release(ctx)))
 }
 
-// handsOver releases a hold to a waiter on another session.
+// handsOver releases a hold while another session waits for it.
 func (f *farCase) handsOver(h *lockops.Hold) {
 	next := make(chan *lockops.Hold, 1)
 	go func() { next <- f.acquire("Acquire of a waiter", f.theirs.Acquire) }()
-	select { // it waits, or does soon: both are to work
+	select { // the waiter may not have queued yet; both must work
 	case h := <-next:
 		if h != nil && f.ttl > time.Second {
 			f.Errorf("%s: two holders at once", f.name)
@@ -260,7 +260,7 @@ func (f *farCase) handsOver(h *lockops.Hold) {
 	}
 }
 
-// A lock is taken, kept and given back, also behind a lost connection.
+// Every connection type can acquire, extend and release a lock, even after a lost connection.
 func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 	t.Parallel()
 	const trip, connect = 80 * time.Millisecond, 150 * time.Millisecond

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// cutter is between a client and a Redis server. Once armed it falsifies the reply to the next script.
+// cutter is a proxy in front of a Redis server. Once armed, it forges the reply to the next script.
 type cutter struct {
 	listener net.Listener
 	armed    atomic.Pointer[forgery]
@@ -31,8 +31,8 @@ type cutter struct {
 // forgery replaces the reply to a script; an empty reply cuts the connection.
 type forgery struct {
 	reply string
-	runs  bool // the server runs the script all the same
-	again bool // and the replies to all scripts after it
+	runs  bool // the server still runs the script
+	again bool // also replace the replies to all later scripts
 }
 
 func startCutter(t testing.TB, server string) *cutter {
@@ -107,7 +107,7 @@ func replies(server, client net.Conn, pending *atomic.Pointer[forgery]) {
 	}
 }
 
-// TestR4_LostReplyIsNotALockout: the reply to the request that took the lock is cut off, then the one that released it.
+// Acquiring and releasing succeed even if the connection breaks before the reply arrives.
 func TestR4_LostReplyIsNotALockout(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -116,20 +116,20 @@ func TestR4_LostReplyIsNotALockout(t *testing.T) {
 		s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}))(t)
 		defer s.Close()
 		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
-		release(t, acquire(t, m)) // the scripts are loaded
+		release(t, acquire(t, m)) // loads the scripts
 		p.armed.Store(&forgery{})
 		h := must.Have(m.TryAcquire(within(t)))(t)
 		newest := get(t, redisClient(t, masters[0]), recipe.FenceKey(key))
 		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
-			t.Errorf("token %d, %v; the server gave %s", token, ok, newest)
+			t.Errorf("token %d, %v; the server has %s", token, ok, newest)
 		}
 		p.armed.Store(&forgery{})
 		release(t, h)
-		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "key is left")
+		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "value left at the key")
 	})
 }
 
-// TestRenewalLossWithoutServer: the master stops; the hold ends before its deadline, with no server to ask.
+// When the master hangs, the hold ends before its deadline, without an answer from any server.
 func TestRenewalLossWithoutServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -137,7 +137,7 @@ func TestRenewalLossWithoutServer(t *testing.T) {
 	h := acquire(t, lockops.NewRedisMutex(s, "lock", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(50*time.Millisecond)))
 	m.Pause(t)
 	defer m.Resume(t)
-	lostWithin(t, h, 60*time.Second) // who waits for the server never hears of it
+	lostWithin(t, h, 60*time.Second) // waiting for the server would take forever
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	must.True(t, h.Release(ctx) != nil, "release of a lost lock succeeded")

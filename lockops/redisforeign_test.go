@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// foreign are replies that none of our scripts gives, and how they are shown.
+// foreign maps replies that our scripts never give to how errors show them.
 var foreign = map[string]string{
 	":7\r\n": `"7"`, "$0\r\n\r\n": `""`, "+OK\r\n": `"OK"`, "$-1\r\n": `""`, "+\x1b[2J\r\n": `"\x1b[2J"`,
 	"$60\r\n" + strings.Repeat("x", 60) + "\r\n": `"` + strings.Repeat("x", 40) + `"`,
 }
 
-// behind makes a session with a master behind a cutter, and with others.
+// behind returns a session with one master behind a cutter, and others that are reached directly.
 func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	masters := []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}
@@ -31,8 +31,8 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 	return s
 }
 
-// What no script of ours answers says nothing of a renewal or a release: the one has failed, as far as
-// anybody knows, and the other is asked for again.
+// An unexpected reply proves neither a renewal nor a release. The renewal fails, and the release is
+// retried.
 func TestUnexpectedReplyIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -52,27 +52,28 @@ func TestUnexpectedReplyIsNoSuccess(t *testing.T) {
 			m := lock(p, key)
 			for reply, shown := range foreign {
 				h := acquire(t, m)
-				if until, _ := h.Deadline(); name != "redlock" { // it asks again on its own
+				if until, _ := h.Deadline(); name != "redlock" { // a Redlock retries
 					p.armed.Store(&forgery{reply: reply})
 					err := h.Extend(within(t))
 					if err == nil || !strings.Contains(err.Error(), p.listener.Addr().String()+": it answered "+shown+",") || h.Context().Err() != nil {
-						t.Errorf("%s, %q: extended: %v; the hold: %v", name, reply, err, context.Cause(h.Context()))
+						t.Errorf("%s, %q: Extend: %v; hold: %v", name, reply, err, context.Cause(h.Context()))
 					}
 					if after, _ := h.Deadline(); !after.Equal(until) {
 						t.Errorf("%s, %q: the deadline moved from %v to %v", name, reply, until, after)
 					}
 				}
 				p.armed.Store(&forgery{reply: reply})
-				if err := h.Release(within(t)); err != nil && name != "redlock" { // it has a majority of answers at once
+				if err := h.Release(within(t)); err != nil && name != "redlock" { // a Redlock retries only in the background
 					t.Errorf("%s, %q: release: %v", name, reply, err)
 				}
-				must.Become(t, "released", func() bool { return get(t, c, key) == "" })
+				must.Become(t, "the key is gone", func() bool { return get(t, c, key) == "" })
 			}
 		}
 	})
 }
 
-// Such a reply does not mean that a lock was not taken, either: a possible key is removed.
+// An unexpected reply does not prove that the lock was refused either, so a possible key is
+// removed.
 func TestUnexpectedReplyIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -80,7 +81,7 @@ func TestUnexpectedReplyIsNoRefusal(t *testing.T) {
 		for reply := range foreign {
 			p, key := startCutter(t, masters[0].Addr), servertest.UniqueName(t)
 			m := lockops.NewRedisMutex(behind(t, p), key, lockops.WithTTL(time.Hour))
-			release(t, acquire(t, m)) // the scripts are loaded
+			release(t, acquire(t, m)) // loads the scripts
 			p.armed.Store(&forgery{reply: reply, runs: true, again: true})
 			ctx, cancel := context.WithCancel(within(t))
 			ended := make(chan error)
@@ -88,12 +89,12 @@ func TestUnexpectedReplyIsNoRefusal(t *testing.T) {
 				_, err := m.Acquire(ctx)
 				ended <- err
 			}()
-			must.Become(t, "taken", func() bool { return get(t, c, key) != "" })
+			must.Become(t, "the key is set", func() bool { return get(t, c, key) != "" })
 			cancel()
 			if err := <-ended; err == nil {
-				t.Errorf("%q: taken", reply)
+				t.Errorf("%q: Acquire succeeded", reply)
 			}
-			must.Become(t, "what was taken is taken back", func() bool { return get(t, c, key) == "" })
+			must.Become(t, "the key is removed", func() bool { return get(t, c, key) == "" })
 		}
 	})
 }

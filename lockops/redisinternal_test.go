@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// reply is an error reply of a server.
+// reply is a server's error reply.
 type reply string
 
 func (r reply) Error() string { return string(r) }
@@ -44,12 +44,11 @@ func TestTransientReplies(t *testing.T) {
 		}
 	}
 	if transient(os.ErrDeadlineExceeded) || refused(os.ErrDeadlineExceeded) || refused(nil) || refused(redis.ErrClosed) {
-		t.Error("what is not a reply is taken for one")
+		t.Error("a local error counts as a server's reply")
 	}
 }
 
-// TestLateRequestIsNotForgotten: a refusal means that we have nothing on the server, unless an
-// earlier request is still on its way.
+// A refusal means that we have no key on the server, unless an earlier request may still arrive.
 func TestLateRequestIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	unanswered := func(life time.Duration) verdict {
@@ -65,11 +64,11 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		{"nothing was sent", nil, false},
 		{"held", []verdict{held}, false},
 		{"unanswered", []verdict{unanswered(time.Hour)}, true},
-		{"unanswered, then held while it is on its way", []verdict{unanswered(time.Hour), held}, true},
-		{"unanswered, then held when it is late", []verdict{unanswered(-time.Hour), held}, false},
-		{"unanswered, then another that failed for certain", []verdict{unanswered(-time.Hour), {err: errLate}}, true},
+		{"unanswered, then held while it may still arrive", []verdict{unanswered(time.Hour), held}, true},
+		{"unanswered, then held after its time limit", []verdict{unanswered(-time.Hour), held}, false},
+		{"unanswered, then another that certainly failed", []verdict{unanswered(-time.Hour), {err: errLate}}, true},
 		{"taken", []verdict{taken}, true},
-		{"an error reply, perhaps of a command behind the SET", []verdict{{err: reply("WRONGTYPE")}}, true},
+		{"an error reply, perhaps to a command after the SET", []verdict{{err: reply("WRONGTYPE")}}, true},
 	} {
 		k := &redisKey{session: &RedisSession{clock: processClock()}}
 		a := &redisAttempt{k: k, since: notInQueue}
@@ -89,11 +88,11 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
 	}
 	a.record(verdict{at: 7})
-	must.Equal(t, a.since, 1, "its place moved to")
+	must.Equal(t, a.since, 1, "since after a second refusal")
 }
 
-// TestClockReadings: what is not known of a server's clock grows with the time since it was read, so it is
-// read again after ten seconds and on a new connection.
+// The error of a clock reading grows with its age, so the clock is read again after ten seconds and
+// on a new connection.
 func TestClockReadings(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -112,7 +111,7 @@ func TestClockReadings(t *testing.T) {
 		return one.requests.Load() - before
 	}
 	read()
-	must.Equal(t, read(), 0, "a fresh reading was read again")
+	must.Equal(t, read(), 0, "requests with a fresh reading")
 	age := func(by time.Duration) {
 		one.mu.Lock()
 		defer one.mu.Unlock()
@@ -121,25 +120,25 @@ func TestClockReadings(t *testing.T) {
 		one.clocks[0] = c
 	}
 	age(time.Hour)
-	must.Equal(t, read(), 1, "a reading of an hour ago was taken")
+	must.Equal(t, read(), 1, "requests with a reading from an hour ago")
 	one.dials.Add(1)
-	must.Equal(t, read(), 1, "a reading of an earlier connection was taken")
+	must.Equal(t, read(), 1, "requests with a reading from an earlier connection")
 	age(24 * time.Hour)
 	m.Pause(t)
 	defer m.Resume(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := NewRedisMutex(s, "lock", WithMasterLimit(100*time.Millisecond)).Acquire(ctx); err == nil {
-		t.Error("got a lock from a stopped server")
+		t.Error("acquired a lock from a paused server")
 	}
 	start := time.Now()
 	if s.Close(); time.Since(start) > 2*time.Minute { // a day's slack is over three minutes
-		t.Errorf("close took %v", time.Since(start))
+		t.Errorf("Close took %v", time.Since(start))
 	}
 }
 
-// TestHandedDeadline: a handed-over lock is ours from when the server gave it, counted from our own newest
-// request, and never from when the message came.
+// The deadline of a handed-over lock counts from when the server handed it over, relative to our
+// newest request, and never from when the message arrived.
 func TestHandedDeadline(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -159,39 +158,39 @@ func TestHandedDeadline(t *testing.T) {
 	want := func(sent, later, left time.Duration) {
 		t.Helper()
 		if got, ok := at(sent, later); !ok || got != left {
-			t.Errorf("sent %v ago, given %v after: %v, %v; want %v", sent, later, got, ok, left)
+			t.Errorf("sent %v ago, handed over %v later: %v, %v; want %v", sent, later, got, ok, left)
 		}
 	}
 	want(100*time.Millisecond, 100*time.Millisecond, 987*time.Millisecond)
 	want(400*time.Millisecond, 100*time.Millisecond, 687*time.Millisecond) // the message took 300 ms
-	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set: no longer than from now
+	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set: counts from now at the latest
 	if got, ok := at(900*time.Millisecond, 0); ok {
-		t.Errorf("a message that took 900 ms of 1 s is trusted for %v", got)
+		t.Errorf("trusted a message that took 900 ms of 1 s for %v", got)
 	}
-	m.master.newest.Store(int64(350 * time.Millisecond)) // and so long would a renewal take
+	m.master.newest.Store(int64(350 * time.Millisecond)) // how long a renewal would take
 	if got, ok := at(400*time.Millisecond, 100*time.Millisecond); ok {
-		t.Errorf("%v are trusted, over a link of 350 ms", got)
+		t.Errorf("trusted for %v over a link of 350 ms", got)
 	}
 	m.master.newest.Store(0)
-	slept = 40 * time.Second // noticed now
+	slept = 40 * time.Second // a suspension, noticed now
 	want(100*time.Millisecond, slept+100*time.Millisecond, 587*time.Millisecond)
 	if _, ok := at(0, -time.Second); ok {
-		t.Error("a message from before our request is trusted")
+		t.Error("trusted a message from before our request")
 	}
 	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, nil); ok {
-		t.Error("no message is trusted")
+		t.Error("trusted a lock without a message")
 	}
 	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, &turn{grant: grant}); ok {
-		t.Error("a message that only says to look is trusted")
+		t.Error("trusted a message that only says to look again")
 	}
 	m.opts.renew = false
 	if _, ok := at(0, 0); ok {
-		t.Error("without renewal the short TTL is trusted")
+		t.Error("trusted the short TTL without renewal")
 	}
 }
 
-// TestVotesAreCounted: error replies, refusals and silence are not votes, half of the masters is not a quorum,
-// and a majority does not wait for the others.
+// Error replies, refusals and silence are not votes. Half of the masters is not a quorum, and a
+// majority does not wait for the rest.
 func TestVotesAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -208,7 +207,7 @@ func TestVotesAreCounted(t *testing.T) {
 		{"eee--", ErrNoQuorum},
 		{"yy---", context.DeadlineExceeded},
 	} {
-		synctest.Test(t, func(t *testing.T) { // the time is over when all goroutines are idle
+		synctest.Test(t, func(t *testing.T) { // the timeout fires once all goroutines are idle
 			e := electionOf(c.votes)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -233,7 +232,7 @@ func electionOf(votes string) *election {
 		case 'y':
 			vote.has = true
 		case 'e':
-			vote.has, vote.err = true, &NodeError{Node: "x", Err: reply("ERR no")} // the key may be there: it does not count
+			vote.has, vote.err = true, &NodeError{Node: "x", Err: reply("ERR no")} // its key may exist, but it does not count
 		case '-':
 			continue
 		}
@@ -242,13 +241,12 @@ func electionOf(votes string) *election {
 	return e
 }
 
-// A waiter looks as soon as the holder's TTL ends, and otherwise less and
-// less often.
+// A waiter polls as soon as the holder's TTL ends, and otherwise less and less often.
 func TestPollsEndWithTTL(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		if got := pollAfter(3*time.Millisecond, 5); got != 4*time.Millisecond {
-			t.Fatalf("%v, want 1 ms after the TTL", got)
+			t.Fatalf("polled after %v, want 1 ms after the TTL", got)
 		}
 		if got := pollAfter(-time.Millisecond, 0); got < pollFirst/2 || got > pollFirst*3/2 {
 			t.Fatalf("the first poll after %v", got)
@@ -259,7 +257,7 @@ func TestPollsEndWithTTL(t *testing.T) {
 	}
 }
 
-// TestExtensionCountsFromItsSending: however long the answer takes.
+// An extension counts from when it was sent, however long the answer takes.
 func TestExtensionCountsFromItsSending(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -268,7 +266,7 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
 	o := options{ttl: time.Minute}
 	l := newLease(s, g, &o, func(context.Context) error {
-		now = now.Add(10 * time.Second) // the server's
+		now = now.Add(10 * time.Second) // until the answer
 		return nil
 	}, now, now.Add(30*time.Second))
 	sent := now
@@ -278,8 +276,8 @@ func TestExtensionCountsFromItsSending(t *testing.T) {
 	}
 }
 
-// It may have been answered before the lock was taken away, or before a
-// suspension that has brought the deadline nearer.
+// The server may have answered before the lock was lost or the machine was suspended, so another
+// renewal must follow.
 func TestSignalDuringRenewalRenewsAgain(t *testing.T) {
 	t.Parallel()
 	for name, come := range map[string]func(*RedisSession, *lease){
@@ -300,21 +298,21 @@ func TestSignalDuringRenewalRenewsAgain(t *testing.T) {
 			must.Succeed(t, l.run(t.Context()))
 			defer l.stop()
 			s.look("lock")
-			<-asked // answered
+			<-asked // the server has answered
 			come(s, l)
-			asked <- struct{}{} // and heard
+			asked <- struct{}{} // the answer arrives
 			select {
 			case <-asked:
 				asked <- struct{}{}
 			case <-time.After(time.Minute):
-				t.Fatal("it is not renewed again")
+				t.Fatal("no second renewal")
 			}
 		})
 	}
 }
 
-// TestAnExtensionMayComeTooLate: what a server has prolonged after the deadline may have been another client's
-// in between.
+// An extension after the deadline is a loss, since another client may have held the lock in
+// between.
 func TestAnExtensionMayComeTooLate(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -330,11 +328,11 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 		t.Errorf("%v, want ErrLost", err)
 	}
 	if got, _ := l.deadline(); !got.Equal(until) {
-		t.Errorf("the deadline moved on by %v", got.Sub(until))
+		t.Errorf("the deadline moved by %v", got.Sub(until))
 	}
 }
 
-// TestLateRequestsAreRefused: a request that a server gets behind its limit, by the server's clock, does nothing there.
+// A request that arrives after its time limit, by the server's clock, does nothing.
 func TestLateRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -355,15 +353,15 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
 				t.Errorf("%s: a late request took the lock", l.lock.kind)
 			}
-			if v := m.acquire(r, 30*time.Second); !v.taken { // its answer carried its clock
-				t.Errorf("%s: %+v", l.lock.kind, v)
+			if v := m.acquire(r, 30*time.Second); !v.taken { // the late answer corrected the clock
+				t.Errorf("%s: %+v, want a grant", l.lock.kind, v)
 			}
 		}
 	})
 }
 
-// What a server refuses to everybody is not a missing right of the user; what it refuses to the user is named as
-// a command or as keys.
+// An error that any user would get is not a denial. A denial names the command or the keys that the
+// user may not use.
 func TestOnlyDenialsAreDenials(t *testing.T) {
 	t.Parallel()
 	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
@@ -387,7 +385,7 @@ func TestOnlyDenialsAreDenials(t *testing.T) {
 	}
 }
 
-// A caller that gives up during a poll knows from the previous answer that another client has the lock.
+// A poll that is cancelled still returns ErrHeld, known from the previous answer.
 func TestCanceledAttemptReportsHolder(t *testing.T) {
 	t.Parallel()
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}}))(t)
@@ -402,7 +400,7 @@ func TestCanceledAttemptReportsHolder(t *testing.T) {
 	}
 	for i, ctx := range []context.Context{t.Context(), ended} {
 		if _, err := a.try(ctx); !errors.Is(err, ErrHeld) {
-			t.Errorf("%d: %v", i, err)
+			t.Errorf("attempt %d: %v, want ErrHeld", i, err)
 		}
 	}
 	must.Be(t, h.Release(t.Context()), nil)

@@ -9,9 +9,9 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestAServerWithoutMemory: a full master (maxmemory, noeviction) refuses a lock with its own error
-// and keeps nothing of it. Held locks can be extended and released. A fair mutex may be granted:
-// its script begins with a command that needs no memory, after which servers let it write.
+// A full master refuses new locks with its OOM error, while held locks can be extended and
+// released. A fair mutex may be granted, since its script starts with a command that needs no
+// memory.
 func TestAServerWithoutMemory(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -18,14 +18,14 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// redisSession is a session with masters, closed at the end of the test.
+// redisSession returns a session that is closed at the end of the test.
 func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	var options []*redis.UniversalOptions
 	for _, m := range masters {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
-	s, err := lockops.NewRedisSession(within(t), options, lockops.WithRequestLimit(10*time.Second)) // a machine that is loaded connects late
+	s, err := lockops.NewRedisSession(within(t), options, lockops.WithRequestLimit(10*time.Second)) // busy machines connect slowly
 	must.Succeed(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -48,7 +48,8 @@ func get(t testing.TB, c *redis.Client, key string) string {
 	return v
 }
 
-// contend lets n contenders take a lock k times each and checks that they do so one at a time.
+// contend runs n contenders that acquire the lock k times each, and checks that only one holds it
+// at a time.
 func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held func(h *lockops.Hold)) {
 	t.Helper()
 	var inside atomic.Int32
@@ -88,11 +89,11 @@ func TestRedisMutexIsExclusive(t *testing.T) {
 				t.Errorf("deadline %v, %v", d, ok)
 			}
 		})
-		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "key is left")
+		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "value left at the key")
 	})
 }
 
-// TestR1_OnlyTheOwnerReleases: a hold that was lost does not delete its successor's key, and says that it was lost.
+// Releasing a lost hold returns ErrLost and does not delete the successor's key.
 func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -100,19 +101,19 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		if got := recipe.DecodeToken(key, h.Name()); got.Recipe != "lockscope" || get(t, c, key) != h.Name() {
-			t.Errorf("value %q is %+v", h.Name(), got)
+			t.Errorf("value %q decodes to %+v", h.Name(), got)
 		}
 		c.Set(within(t), key, "successor", time.Minute)
 		err := h.Release(within(t))
 		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrOther) {
 			t.Errorf("release: %v, want ErrLost and ErrOther", err)
 		}
-		must.Equal(t, get(t, c, key), "successor", "the successor's key is")
+		must.Equal(t, get(t, c, key), "successor", "the successor's value")
 	})
 }
 
-// TestR2_ValuesAreArguments: an ACL that allows only the keys of the locks is enough, and values are none of
-// them: they begin as the keys next to a lock do, so that those are named to the end.
+// An ACL that allows only the keys of the locks is enough, since values are passed as arguments,
+// not keys. Values also start with "lockscope:", so the ACL spells out the auxiliary keys.
 func TestR2_ValuesAreArguments(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -130,7 +131,7 @@ func TestR2_ValuesAreArguments(t *testing.T) {
 	}
 }
 
-// TestR3_ScriptsAreLoadedAgain: a server that forgot the scripts, as after a restart, is given them again.
+// A server that has lost the scripts, as after a restart, gets them again.
 func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -148,13 +149,13 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 	})
 }
 
-// TestR5_RenewalAndItsLoss: the key outlives its TTL while it is held; when it is deleted the hold ends.
+// Renewal keeps the key beyond its TTL. Deleting the key ends the hold.
 func TestR5_RenewalAndItsLoss(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		renewed := make(chan time.Time, 100)
-		const ttl = 8 * time.Second // a busy machine pauses for a fraction of it
+		const ttl = 8 * time.Second // much longer than the pauses of a busy machine
 		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.WithTTL(ttl),
 			lockops.OnRenew(func(d time.Time) { renewed <- d }))
 		start := time.Now()
@@ -181,9 +182,8 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 	})
 }
 
-// TestR5_LossIsReportedInTime: without renewal the hold ends before the key does. On a machine that is loaded
-// the thread of a timer may be paused for the 32 ms in between, which are all that a TTL of three seconds
-// leaves; that does not happen each time.
+// Without renewal, the hold ends before the key does. With a TTL of three seconds, that is 32 ms
+// earlier, which a busy machine may miss, but not every time.
 func TestR5_LossIsReportedInTime(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -199,11 +199,11 @@ func TestR5_LossIsReportedInTime(t *testing.T) {
 				return
 			}
 		}
-		t.Error("the next holder was granted before the loss was reported to the first, four times")
+		t.Error("the next hold was granted before the loss of the first was reported, four times")
 	})
 }
 
-// TestR6_RenewalDoesNotResurrect: Extend of a key that is gone fails and does not bring it back.
+// Extend fails if the key is gone, and does not bring it back.
 func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -212,12 +212,12 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		c.Del(within(t), key)
 		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extend")
-		must.True(t, h.Context().Err() != nil, "the hold goes on")
+		must.True(t, h.Context().Err() != nil, "the hold did not end")
 		must.Equal(t, get(t, c, key), "", "the key came back")
 	})
 }
 
-// TestR12_WaitersPollBesidesMessages: the release of a client that publishes nothing is noticed, too.
+// Waiters notice a release even if the client publishes no message.
 func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -231,7 +231,7 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 		m := lockops.NewRedisMutex(s, key, lockops.OnWaiting(func(name string) { waiting <- name }))
 		ctx, cancel := context.WithCancel(within(t))
 		ended := make(chan error, 1)
-		go func() { _, err := m.Acquire(ctx); ended <- err }() // its session is subscribed: that too has who waits look again
+		go func() { _, err := m.Acquire(ctx); ended <- err }() // subscribes the session, which would also trigger a poll
 		<-waiting
 		must.Become(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
 		cancel()
@@ -247,13 +247,13 @@ func TestR12_WaitersPollBesidesMessages(t *testing.T) {
 		c.Del(within(t), key)
 		h := <-got
 		if h == nil || h.Name() != name {
-			t.Fatalf("hold %v, waits as %q", h, name)
+			t.Fatalf("hold %v, want the waiter %q", h, name)
 		}
 		release(t, h)
 	})
 }
 
-// TestRedisCancelLeavesNoKey: an Acquire that is cancelled at any moment leaves no key and no waiter in a queue.
+// An Acquire cancelled at any moment leaves no key and no entry in a queue.
 func TestRedisCancelLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -289,12 +289,13 @@ func cancelLeavesNoKey(t *testing.T, masters []*servertest.Redis, locker func(ke
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v, want DeadlineExceeded", err)
 		}
-		noKey(t, "an Acquire", masters, key) // no other client asks for the lock, and it would live for 30 s
+		noKey(t, "an Acquire", masters, key) // no other client would remove the key, and it lives for 30 s
 	}
 	must.True(t, cancelled != 0, "no Acquire was cancelled")
 }
 
-// noKey waits until nothing of a lock but its fencing token is on any master: at most 20 s, less than a TTL.
+// noKey waits until the masters have only the fencing token of a lock. It waits for at most 20 s,
+// less than a TTL.
 func noKey(t testing.TB, what string, masters []*servertest.Redis, key string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -309,7 +310,7 @@ func noKey(t testing.TB, what string, masters []*servertest.Redis, key string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: %q are left", what, left)
+			t.Fatalf("%s left keys: %q", what, left)
 		}
 	}
 }

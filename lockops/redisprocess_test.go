@@ -19,8 +19,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestHolderProcess is not a test, but the process of a client to be paused. It takes a lock and
-// reports events.
+// TestHolderProcess is not a test. It runs as a client process that acquires a lock and prints
+// events, so that tests can pause it.
 func TestHolderProcess(t *testing.T) {
 	config := os.Getenv(holderEnv)
 	if config == "" {
@@ -55,7 +55,7 @@ func TestHolderProcess(t *testing.T) {
 	os.Exit(0)
 }
 
-// process is a client in its own process.
+// clientProcess is a client that runs in its own process.
 type clientProcess struct {
 	cmd   *exec.Cmd
 	in    io.Closer // the client releases its lock when this is closed
@@ -98,8 +98,8 @@ func (p *clientProcess) signal(t testing.TB, s syscall.Signal) {
 	must.Succeed(t, servertest.Signal(p.cmd.Process, s))
 }
 
-// A holder paused beyond its TTL loses its hold as soon
-// as it continues, and its late release does not harm the next holder.
+// A holder paused beyond its TTL loses its hold as soon as it continues, and its late release does
+// not harm the next holder.
 func TestL6_ResumedHolderLearnsOfLoss(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -120,20 +120,20 @@ func TestL6_ResumedHolderLearnsOfLoss(t *testing.T) {
 		case "redlock":
 			l = lockops.NewRedlock(redisSession(t, on...), "lock", patient)
 		}
-		h := acquire(t, l) // when the TTL is over
+		h := acquire(t, l) // granted once the TTL is over
 		resumed := time.Now()
 		p.signal(t, syscall.SIGCONT)
 		var at int64
 		must.Have(fmt.Sscan(p.expect(t, "lost"), &at))(t)
 		if late := time.Duration(at - resumed.UnixNano()); late > 60*time.Second {
-			t.Errorf("%s: reported %v after it went on", kind, late)
+			t.Errorf("%s: loss reported %v after the client resumed", kind, late)
 		}
 		p.in.Close()
-		must.Contain(t, p.expect(t, "release:"), "lost", kind, "its late release")
-		if err := p.cmd.Wait(); err != nil { // its session is closed, and late work behind the release has ended
+		must.Contain(t, p.expect(t, "release:"), "lost", kind, "late release")
+		if err := p.cmd.Wait(); err != nil { // its session is closed and its background work has ended
 			t.Error(err)
 		}
-		must.Be(t, h.Extend(within(t)), nil, kind, "the other's lock")
+		must.Be(t, h.Extend(within(t)), nil, kind, "extension of the next hold")
 		release(t, h)
 	}
 }

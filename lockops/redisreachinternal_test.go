@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A connection that is closed between two requests costs no lock.
+// A connection closed between two requests does not cost a lock.
 func TestIdleDisconnectCostsNoLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -26,13 +26,12 @@ func TestIdleDisconnectCostsNoLock(t *testing.T) {
 	for range 20 {
 		h := must.Have(mutex.Acquire(t.Context()))(t)
 		kill()
-		must.Be(t, h.Release(t.Context()), nil, "released on a closed connection")
+		must.Be(t, h.Release(t.Context()), nil, "release on a closed connection")
 		kill()
 	}
 }
 
-// A renewal that was asked for because the lock may be gone is repeated soon when it has no answer, however
-// long the TTL is.
+// A check for a lost lock that gets no answer is retried soon, however long the TTL is.
 func TestUnansweredRenewalIsRetriedSoon(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
@@ -46,17 +45,17 @@ func TestUnansweredRenewalIsRetriedSoon(t *testing.T) {
 	s.leases.check("")
 	select {
 	case <-h.Context().Done():
-		must.Be(t, context.Cause(h.Context()), ErrLost, "it ended by")
+		must.Be(t, context.Cause(h.Context()), ErrLost, "cause")
 	case <-time.After(time.Minute):
 		t.Error("the loss was not reported within a minute")
 	}
 }
 
-// awaitRestOfRenewals waits until a session hears messages, which has all leases renewed, and none is to be
-// renewed soon.
+// awaitRestOfRenewals waits until the session is subscribed, which renews all leases, and no lease
+// is due for a renewal soon.
 func awaitRestOfRenewals(t *testing.T, s *RedisSession) {
 	t.Helper()
-	must.Become(t, "it listens", func() bool {
+	must.Become(t, "the session is subscribed", func() bool {
 		w := s.masters[0].subscriber
 		w.mu.Lock()
 		stands := w.stands

@@ -18,8 +18,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// oneRedisKinds are the locks on one Redis, with a limit that a loaded machine keeps, where the
-// test gives none.
+// oneRedisKinds are the locks on one Redis. Unless the test sets a time limit, theirs suits a busy
+// machine.
 var oneRedisKinds = []struct {
 	name string
 	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
@@ -32,8 +32,7 @@ var oneRedisKinds = []struct {
 	}},
 }
 
-// TestTransientRepliesAreWaitedFor: a server that runs a script, or is a replica for a while, keeps a lock waiting and
-// fails none of what is done with it.
+// While a server runs a long script or is a replica, calls wait instead of failing.
 func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t, "--busy-reply-threshold", "20")
@@ -81,7 +80,7 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// Without a deadline of the caller's, too.
+// TryAcquire ends even if its context has no deadline.
 func TestTryAcquireEndsOnHungServer(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -94,7 +93,7 @@ func TestTryAcquireEndsOnHungServer(t *testing.T) {
 		go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
 		select {
 		case err := <-done:
-			must.True(t, err != nil, kind.name, "got a lock from a stopped server")
+			must.True(t, err != nil, kind.name, "acquired a lock from a paused server")
 		case <-time.After(60 * time.Second):
 			t.Fatalf("%s: TryAcquire does not end", kind.name)
 		}
@@ -103,8 +102,8 @@ func TestTryAcquireEndsOnHungServer(t *testing.T) {
 	}
 }
 
-// TestAcquireReturnsWithItsContext: on a server that hangs the call ends with its context, long before the
-// request's own limit, and the clean-up goes on behind.
+// On a server that hangs, Acquire ends with its context, long before the request's time limit, and
+// cleans up in the background.
 func TestAcquireReturnsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -131,7 +130,7 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestCloseDuringAcquireLeavesNoKey: whenever the session is closed.
+// An Acquire that Close cuts short at any moment leaves no key.
 func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -155,12 +154,12 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 			var acquiring sync.WaitGroup
 			acquiring.Go(func() {
 				if _, err := l.Acquire(within(t)); err == nil {
-					key = "" // it had returned: its keys live for their TTL
+					key = "" // granted before Close: its keys live for their TTL
 				} else if !errors.Is(err, lockops.ErrClosed) {
 					t.Errorf("acquire: %v, want ErrClosed", err)
 				}
 			})
-			time.Sleep(time.Duration(i) * 15 * time.Microsecond) // no event marks the middle of a request: each instant is tried
+			time.Sleep(time.Duration(i) * 15 * time.Microsecond) // no event marks the middle of a request
 			s.Close()
 			acquiring.Wait()
 			if key == "" {
@@ -173,7 +172,7 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 	must.True(t, cut >= 13, "only", cut, "of 120 were cut short")
 }
 
-// TestMutexOfSeveralMastersIsRefused: a lock on the first of them would be none.
+// A mutex on the first of several masters would not protect anything.
 func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -187,19 +186,19 @@ func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 	})
 }
 
-// TestAnEmptyKeyIsRefused by every kind, for it would be one lock for all that forget theirs.
+// Every kind refuses an empty key, since all callers that forget theirs would share one lock.
 func TestAnEmptyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, kind := range redisKinds {
 		masters := servertest.StartEmbeddedMasters(t, kind.masters)
 		_, err := kind.make(redisSession(t, masters...), "").TryAcquire(within(t))
 		if err == nil || !strings.Contains(err.Error(), "needs a key") {
-			t.Errorf("%s: %v", kind.name, err)
+			t.Errorf("%s: %v, want an error about the missing key", kind.name, err)
 		}
 	}
 }
 
-// TestClusterKeysShareASlot: whatever braces a key has.
+// The keys of a lock share a slot, whatever braces its name has.
 func TestClusterKeysShareASlot(t *testing.T) {
 	t.Parallel()
 	cluster := servertest.StartRedisCluster(t, 3)
@@ -219,7 +218,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 				must.Be(t, err, nil)
 				got <- h
 			}()
-			if kind.name == "fair" { // the mutex's second waits in the session
+			if kind.name == "fair" { // a second mutex waits in the session
 				<-waits
 			}
 			must.Be(t, h.Extend(within(t)), nil, kind.name, key)
@@ -231,8 +230,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	}
 }
 
-// The key next to the lock goes after a day, the order stays, also
-// when it went at once.
+// The newest token is kept for a day. Tokens keep growing even if it is deleted earlier.
 func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -251,7 +249,7 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 				}
 				ttl := c.PTTL(within(t), recipe.FenceKey(key)).Val()
 				if ttl < 23*time.Hour || ttl > 24*time.Hour {
-					t.Errorf("%s: the newest token stays for %v, want a day", kind.name, ttl)
+					t.Errorf("%s: the newest token is kept for %v, want a day", kind.name, ttl)
 				}
 				last = token
 				return token
@@ -264,14 +262,14 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 			c.Set(within(t), recipe.FenceKey(key), last, 0)
 			for range 3 {
 				want := last + 1
-				must.Equal(t, next(), want, kind.name, "token … of a clock that was set back")
+				must.Equal(t, next(), want, kind.name, "token after the clock was set back")
 			}
 		}
 	})
 }
 
-// TestAForcedReleaseIsHeardOf: a forced release publishes on the lock's channel, and the holder knows at
-// once, long before it would have renewed.
+// A forced release publishes on the lock's channel, so the holder learns of it long before its next
+// renewal.
 func TestAForcedReleaseIsHeardOf(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -280,22 +278,22 @@ func TestAForcedReleaseIsHeardOf(t *testing.T) {
 		key := "lock:" + kind.name
 		h := acquire(t, kind.make(redisSession(t, m), key, lockops.WithTTL(time.Hour)))
 		channel := recipe.LockscopeChannel(key)
-		must.Become(t, "the holder listens", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
+		must.Become(t, "holder subscribed", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
 		c.Del(within(t), key)
 		c.Publish(within(t), channel, "")
 		select {
 		case <-h.Context().Done():
 		case <-time.After(60 * time.Second):
-			t.Fatalf("%s: the holder does not know", kind.name)
+			t.Fatalf("%s: the loss was not reported", kind.name)
 		}
 		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
-			t.Errorf("%s: %v", kind.name, cause)
+			t.Errorf("%s: cause %v, want ErrLost and ErrGone", kind.name, cause)
 		}
 	}
 }
 
-// The time ends while masters that hang are asked again; that the lock was
-// held is known.
+// The context ends while hanging masters are asked again. The error still says that the lock was
+// held.
 func TestElectionTimeoutReportsHeld(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -329,7 +327,7 @@ func (l *logged) Printf(_ context.Context, format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// TestNothingIsPrinted: a server that refuses connections is in the errors, and not on the standard error.
+// A refused connection is returned as an error, and go-redis prints nothing.
 func TestNothingIsPrinted(t *testing.T) {
 	var log logged
 	redis.SetLogger(&log)
@@ -341,20 +339,20 @@ func TestNothingIsPrinted(t *testing.T) {
 	m.Kill(t)
 	_, err := l.TryAcquire(within(t))
 	if err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("TryAcquire: %v, want that the connection is refused", err)
+		t.Errorf("TryAcquire: %v, want connection refused", err)
 	}
 	s.Close()
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	must.Equal(t, len(log.lines), 0, "printed", log.lines)
+	must.Equal(t, len(log.lines), 0, "lines printed", log.lines)
 }
 
 type discard struct{}
 
 func (discard) Printf(context.Context, string, ...any) {}
 
-// TestAdoptedClients: locks use the program's own clients, which stay open; those that decide on their own are
-// refused.
+// Locks use the program's own clients, which stay open. Clients that ignore context timeouts, retry
+// or shard are refused.
 func TestAdoptedClients(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -374,7 +372,7 @@ func TestAdoptedClients(t *testing.T) {
 		one.Close()
 		all.Close()
 		for _, c := range clients {
-			must.Be(t, c.Ping(within(t)).Err(), nil, "the client was closed")
+			must.Be(t, c.Ping(within(t)).Err(), nil, "ping after Close")
 		}
 		for _, o := range []*redis.Options{
 			{Addr: masters[0].Addr, MaxRetries: -1},

@@ -14,9 +14,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestCosmeticDenialsFailNothing: a user who may not name a connection, publish, subscribe, or use the set of
-// those who wait, takes, waits for and gives back locks; a waiter that cannot be notified polls. Before them
-// stands one that died.
+// Locks work for a user who may not name connections, publish, subscribe or use the set of waiters,
+// even behind a dead waiter. A waiter that cannot be notified polls.
 func TestCosmeticDenialsFailNothing(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -50,12 +49,11 @@ func TestCosmeticDenialsFailNothing(t *testing.T) {
 	}
 	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
 	if _, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
-		t.Errorf("fair without its channel: %v, want the server's NOPERM", err)
+		t.Errorf("fair mutex without its channel: %v, want the server's NOPERM", err)
 	}
 }
 
-// TestADeadWaiterIsPassedOver: the release itself tells the next one who lives, also where the user may not
-// remove the dead one.
+// A release notifies the first live waiter, even if the user may not remove the dead one.
 func TestADeadWaiterIsPassedOver(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -75,14 +73,14 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			release(t, h)
 			next := <-got
 			must.Succeed(t, next.err)
-			must.Contain(t, messagesOf(t, heard), name, "no message was for")
-			must.Equal(t, c.ZCount(within(t), waiters, "1", "1").Val(), stays, "dead waiters are left")
+			must.Contain(t, messagesOf(t, heard), name, "messages")
+			must.Equal(t, c.ZCount(within(t), waiters, "1", "1").Val(), stays, "dead waiters left")
 			release(t, next.h)
 		})
 	}
 }
 
-// asUser makes the user locker with such rights.
+// asUser creates the user locker with the given rights.
 func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", "locker", "reset", "on", ">secret"}
@@ -99,7 +97,7 @@ func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	return s
 }
 
-// TestDenialsNameTheRight: of a command in a script, a command, and a key.
+// A denial names the missing right for a command, a command in a script, and a key.
 func TestDenialsNameTheRight(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

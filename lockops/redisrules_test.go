@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// lostWithin waits until a hold ends because it was lost.
+// lostWithin waits until a hold is lost.
 func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
 	t.Helper()
 	select {
@@ -27,9 +27,8 @@ func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
 	}
 }
 
-// TestR7_FailoverIsReportedAndTokensGrow: a replica that has not got the lock is promoted. The hold ends, far from its
-// deadline, since the server went; the next holder's token is above its own. That both may hold in between is not
-// prevented: replication is asynchronous.
+// When a replica without the lock is promoted, the hold ends long before its deadline, and the next
+// token is higher. Replication is asynchronous, so two holders at once remain possible.
 func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
@@ -39,13 +38,13 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 		return s
 	}
 	for _, kind := range oneRedisKinds {
-		release(t, acquire(t, kind.make(connect(), "lock:"+kind.name))) // through the sentinel
+		release(t, acquire(t, kind.make(connect(), "lock:"+kind.name))) // connects through the sentinel
 	}
-	redisClient(t, replica).ReplicaOf(within(t), "127.0.0.1", "1") // it hears no more of the master
+	redisClient(t, replica).ReplicaOf(within(t), "127.0.0.1", "1") // it stops replicating the master
 	first := acquire(t, lockops.NewRedisMutex(connect(), "lock", lockops.WithTTL(time.Hour)))
 	before, _ := first.Token()
 	c := redisClient(t, master)
-	must.Become(t, "the holder listens", func() bool {
+	must.Become(t, "the holder is subscribed", func() bool {
 		return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1
 	})
 	redisClient(t, replica).Do(within(t), "REPLICAOF", "NO", "ONE")
@@ -58,13 +57,13 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	lostWithin(t, first, 60*time.Second)
 	second := acquire(t, lockops.NewRedisMutex(connect(), "lock"))
 	if after, ok := second.Token(); !ok || after <= before {
-		t.Errorf("token %d (%v) after %d, of the master before", after, ok, before)
+		t.Errorf("token %d (%v) after %d from the old master", after, ok, before)
 	}
 	release(t, second)
 }
 
-// TestR8_RestartIsReported: a master that restarts empty has lost the lock; the hold ends when it comes back, long
-// before it would have renewed, and tokens go on.
+// When a master restarts empty, the hold ends as soon as it is back, long before the next renewal.
+// Tokens keep growing.
 func TestR8_RestartIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -74,7 +73,7 @@ func TestR8_RestartIsReported(t *testing.T) {
 		h := acquire(t, l)
 		before, _ := h.Token()
 		c := redisClient(t, m)
-		must.Become(t, "the holder listens", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
+		must.Become(t, "the holder is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
 		m.Restart(t)
 		lostWithin(t, h, 60*time.Second)
 		must.Be(t, h.Release(within(t)), lockops.ErrLost, kind.name, "release")
@@ -86,10 +85,8 @@ func TestR8_RestartIsReported(t *testing.T) {
 	}
 }
 
-// TestR9_ClockSteps: when the server's clock leaps the key is gone early: the hold ends at its next renewal
-// at the latest. When it is set back the key stays longer, and the holder's deadline does not: it goes by our
-// own clock. Either way the lock can be taken afterwards, though requests carry a limit by the server's
-// clock, and its tokens grow.
+// If the server's clock jumps ahead, the hold ends by its next renewal. If it is set back, the
+// deadline stays, since it follows our own clock, and tokens keep growing.
 func TestR9_ClockSteps(t *testing.T) {
 	t.Parallel()
 	m, clock := servertest.StartRedisWithClock(t)
@@ -105,11 +102,11 @@ func TestR9_ClockSteps(t *testing.T) {
 		before, _ := h.Token()
 		clock.Step(t, -step)
 		if d, ok := h.Deadline(); !ok || d.Sub(start) > ttl+time.Since(start) {
-			t.Errorf("%s: deadline %v after the start", kind.name, d.Sub(start))
+			t.Errorf("%s: deadline %v after the start, beyond the TTL", kind.name, d.Sub(start))
 		}
 		lostWithin(t, h, 60*time.Second)
 		if left := c.PTTL(within(t), "other").Val(); left < step/2 {
-			t.Errorf("%s: the key has %v left: the clock was not set back", kind.name, left)
+			t.Errorf("%s: the key has %v left, so the clock was not set back", kind.name, left)
 		}
 		c.Del(within(t), "other")
 		h = acquire(t, kind.make(s, "other"))
@@ -120,13 +117,13 @@ func TestR9_ClockSteps(t *testing.T) {
 	}
 }
 
-// TestR10_EvictionIsReported: a server that may evict any key takes the lock for memory.
+// If the server evicts the key to free memory, the loss is reported.
 func TestR10_EvictionIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(3*time.Second)))
-	must.Succeed(t, c.ConfigSet(within(t), "maxmemory", "1").Err()) // all must go
+	must.Succeed(t, c.ConfigSet(within(t), "maxmemory", "1").Err()) // evicts every key
 	c.Set(within(t), "more", "memory", 0)
 	lostWithin(t, h, 60*time.Second)
 	c.ConfigSet(within(t), "maxmemory", "0")
@@ -134,8 +131,7 @@ func TestR10_EvictionIsReported(t *testing.T) {
 
 const holderEnv = "LOCKOPS_TEST_HOLDER"
 
-// An answer that took longer than the TTL may be of a lock that another client
-// has by now.
+// If the answer takes longer than the TTL, another client may hold the lock by then.
 func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -147,13 +143,13 @@ func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 		w.Delay(150 * time.Millisecond)
 		l := kind.make(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(5*time.Second))
 		if h, err := l.TryAcquire(within(t)); err == nil {
-			t.Errorf("%s: got a lock that had run out: %v", kind.name, h.Context().Err())
+			t.Errorf("%s: acquired an expired lock: %v", kind.name, h.Context().Err())
 		}
 		w.Heal()
 	}
 }
 
-// TestRedisCancelWhileWaitingLeavesNothing: neither a key nor a place in a queue.
+// A cancelled waiter leaves neither a key nor an entry in the queue.
 func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -173,12 +169,12 @@ func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 				queue = "lockscope:queue:{" + key + "}"
 			}
 			c := redisClient(t, masters[0])
-			must.Become(t, "it stands in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
+			must.Become(t, "the waiter is in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
 			cancel()
-			c.Persist(within(t), queue) // else it expires within the time that a busy machine has
+			c.Persist(within(t), queue) // otherwise it may expire on a busy machine
 			<-done
-			waiting.Close() // waits for what the end of the wait left to do
-			must.Equal(t, c.ZCard(within(t), queue).Val(), 0, kind.name, "in the queue, which it has left")
+			waiting.Close() // waits for the clean-up
+			must.Equal(t, c.ZCard(within(t), queue).Val(), 0, kind.name, "waiters in the queue")
 			release(t, h)
 			noKey(t, kind.name, masters, key)
 		}

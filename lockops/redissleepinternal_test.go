@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// sleeper makes the machine of a session look as if it had been suspended, and notices that as a session does.
+// sleeper returns a function that simulates a suspension of the session's machine.
 func sleeper(s *RedisSession) func(time.Duration) {
 	var slept atomic.Int64
 	s.clock.suspended = func() time.Duration { return time.Duration(slept.Load()) }
@@ -34,9 +34,8 @@ var sleptKinds = []struct {
 	}},
 }
 
-// Its own clock stopped, those of the servers did not. The
-// hold ends soon after the machine has woken, though its timers stopped as well; what is taken afterwards
-// is not shortened.
+// The servers' clocks go on while the machine is suspended, so the hold ends soon after it wakes.
+// Later holds last for their full TTL.
 func TestSuspensionDoesNotExtendHold(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
@@ -51,36 +50,35 @@ func TestSuspensionDoesNotExtendHold(t *testing.T) {
 					before, _ := h.Deadline()
 					suspend(20 * time.Minute)
 					if at, ok := h.Deadline(); !ok || before.Sub(at) != 20*time.Minute {
-						t.Errorf("20 minutes' sleep are %v of the hold's (%v)", before.Sub(at), ok)
+						t.Errorf("a suspension of 20 minutes moved the deadline by %v (%v)", before.Sub(at), ok)
 					}
 				}
 				suspend(time.Hour)
 				if at, ok := h.Deadline(); ok && time.Now().Before(at) {
-					t.Errorf("after an hour's sleep, which was the TTL, it is held for %v more", time.Until(at))
+					t.Errorf("after a suspension as long as the TTL, the hold lasts for another %v", time.Until(at))
 				}
 				select {
 				case <-h.Context().Done():
 				case <-time.After(time.Minute):
-					t.Fatal("nobody was told")
+					t.Fatal("the loss was not reported")
 				}
 				if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || !errors.Is(cause, errRanOut) {
-					t.Errorf("cause %v", cause)
+					t.Errorf("cause %v, want ErrLost and errRanOut", cause)
 				}
-				_ = h.Release(t.Context()) // these servers did not go on
+				_ = h.Release(t.Context()) // the clocks of these servers did not advance
 				suspend(24 * time.Hour)
 				if h, err = l.Acquire(t.Context()); err != nil {
-					t.Fatalf("taken after the sleep: %v", err)
+					t.Fatalf("acquire after the suspension: %v", err)
 				}
-				if at, ok := h.Deadline(); !ok || !time.Now().Before(at) { // a fair lock that was handed over: a heartbeat, at first
-					t.Errorf("taken after the sleep, it is held for %v (%v)", time.Until(at), ok)
+				if at, ok := h.Deadline(); !ok || !time.Now().Before(at) { // a heartbeat, for a fair lock handed over
+					t.Errorf("acquired after the suspension, the hold lasts for %v (%v)", time.Until(at), ok)
 				}
 			})
 		}
 	}
 }
 
-// The work goes on as soon as the machine has woken, and may be done
-// before anybody has looked whether it was suspended.
+// A hold may be released after the machine wakes but before the session notices the suspension.
 func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
@@ -91,16 +89,18 @@ func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
 			h := must.Have(l.Acquire(t.Context()))(t)
 			suspend(time.Hour)
 			if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
-				t.Errorf("%v, want that it had run out", err)
+				t.Errorf("%v, want ErrLost and errRanOut", err)
 			}
-			if _, err := l.Acquire(t.Context()); err != nil { // these servers did not go on: what is left there was removed
+			// The clocks of these servers did not advance, so the release must have removed the key.
+			if _, err := l.Acquire(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// TestAHoldIsRenewedOnWaking: the time of its renewal is 20 minutes of this machine's ahead, its end 10.
+// The hold has 10 minutes left when the machine wakes, but its renewal timer has 20, so it must be
+// renewed at once.
 func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	t.Parallel()
 	for _, kind := range sleptKinds {
@@ -123,8 +123,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	}
 }
 
-// The machine slept for longer than the TTL while the answer
-// was on its way.
+// The machine is suspended beyond the deadline before the answer arrives.
 func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -141,17 +140,17 @@ func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 	}
 }
 
-// TestAReleaseWhoseAnswerWasLost: a key that is gone was deleted by the first request; one that another client
-// has may have been theirs before.
+// If a release is repeated after a lost answer, a missing key was deleted by the first request.
+// Another client may have had its key before that request.
 func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()
 	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
 	reply := &NodeError{Err: ErrOther}
-	must.Be(t, r.removed(ErrGone, context.DeadlineExceeded), nil, "gone")
+	must.Be(t, r.removed(ErrGone, context.DeadlineExceeded), nil, "missing key")
 	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, ErrUnknownRelease) || errors.Is(err, ErrLost) {
-		t.Errorf("somebody else's: %v, want that it is unknown", err)
+		t.Errorf("another client's key: %v, want ErrOther and ErrUnknownRelease", err)
 	}
-	must.Be(t, r.removed(reply, nil), ErrLost, "somebody else's at the first answer")
+	must.Be(t, r.removed(reply, nil), ErrLost, "another client's key at the first answer")
 }

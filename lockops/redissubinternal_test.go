@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// listeningSession is a session of one Redis that hears messages, by a clock that a test may set ahead.
+// listeningSession returns a subscribed session with one Redis, and a function that sets its clock
+// ahead.
 func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration)) {
 	t.Helper()
 	var by atomic.Int64
@@ -30,14 +31,14 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	return s, func(d time.Duration) { by.Add(int64(d)) }
 }
 
-// heard returns the number of lock channels that a server's clients have subscribed to.
+// heard returns the number of lock channels with subscribers.
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
 	channels := must.Have(s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result())(t)
 	return len(channels)
 }
 
-// TestSubscriptionsEndInABusySession, on which something is heard all the time.
+// Unused subscriptions end even if the session receives messages all the time.
 func TestSubscriptionsEndInABusySession(t *testing.T) {
 	t.Parallel()
 	s, ahead := listeningSession(t)
@@ -46,40 +47,39 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 	for i := range locks {
 		w.listen(fmt.Sprintf("lock:%d", i))()
 	}
-	must.Become(t, "all are subscribed to", func() bool { return heard(t, s) == locks })
+	must.Become(t, "all channels are subscribed", func() bool { return heard(t, s) == locks })
 	busy, stop := context.WithCancel(t.Context())
 	var speaker sync.WaitGroup
 	speaker.Go(func() {
 		for busy.Err() == nil {
 			s.masters[0].client.Publish(busy, w.own, "0 0 0 0 nobody")
-			time.Sleep(100 * time.Millisecond) // much less than the silence in which it looked
+			time.Sleep(100 * time.Millisecond) // so that the subscriber is never idle
 		}
 	})
 	ahead(lingers + subscriberBeat)
-	must.Become(t, "none are subscribed to", func() bool { return heard(t, s) == 0 })
+	must.Become(t, "no channels are subscribed", func() bool { return heard(t, s) == 0 })
 	stop()
 	speaker.Wait()
 }
 
-// A listener that comes just before its channel is pruned gets
-// the messages.
+// A listener added while its channel is being pruned still gets messages.
 func TestListenerDuringPruneGetsMessages(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)
 	w := s.masters[0].subscriber
 	const lock = "lock:one"
-	w.requestMu.Lock() // as prune does, which has taken the lock out
+	w.requestMu.Lock() // as prune does after dropping the channel
 	defer w.listen(lock)()
 	for end := time.Now().Add(500 * time.Millisecond); heard(t, s) == 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // nothing is to happen
+		time.Sleep(time.Millisecond) // nothing should happen
 	}
 	w.request(w.pubsub.Unsubscribe, recipe.LockscopeChannel(lock))
-	must.Become(t, "the channel is given up", func() bool { return heard(t, s) == 0 })
+	must.Become(t, "the channel is unsubscribed", func() bool { return heard(t, s) == 0 })
 	w.requestMu.Unlock()
-	must.Become(t, "the lock is heard of", func() bool { return heard(t, s) == 1 })
+	must.Become(t, "the channel is subscribed again", func() bool { return heard(t, s) == 1 })
 }
 
-// Messages to the one before may have been missed.
+// Messages may have been missed before the new subscription.
 func TestResubscribingWakesWaiters(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)
@@ -92,19 +92,19 @@ func TestResubscribingWakesWaiters(t *testing.T) {
 	select {
 	case <-w.news:
 	default:
-		t.Error("the session's waiters do not look")
+		t.Error("the waiters were not woken")
 	}
-	must.True(t, !m.silent(), "the server is heard from, and counts as silent")
+	must.True(t, !m.silent(), "a server that sends messages counts as silent")
 }
 
-// TestASingleRedisIsAlwaysAsked: there is no other to ask meanwhile.
+// A single Redis has no breaker, since there is no other master to ask.
 func TestASingleRedisIsAlwaysAsked(t *testing.T) {
 	t.Parallel()
 	s, _ := listeningSession(t)
 	for range 10 * breakerAfter {
 		s.masters[0].record(context.DeadlineExceeded)
 		if !s.masters[0].admit(time.Hour) {
-			t.Fatal("a lock of one Redis waits for its breaker")
+			t.Fatal("a request to a single Redis was not admitted")
 		}
 	}
 }

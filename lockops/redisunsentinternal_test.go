@@ -16,11 +16,12 @@ import (
 
 var errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
-// failing makes the next requests of a client fail: an unsent one with its error, any other after it was executed.
+// failing makes a client's next requests fail: with errRefusedDial before they are sent, with other
+// errors after they were executed.
 type failing struct {
 	servertest.Hook
 	errs []error
-	then func() // before the first request that does not
+	then func() // runs before the first request that does not fail
 }
 
 func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -41,14 +42,14 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What is gone behind it was lost, unless an earlier one was sent
-// and may have done it.
+// If a release was not sent and the key is gone, the lock was lost, unless an earlier request was
+// sent and may have deleted the key.
 func TestUnsentReleaseReportsLoss(t *testing.T) {
 	t.Parallel()
 	lost := context.DeadlineExceeded
 	for name, tt := range map[string]struct {
 		errs  []error
-		other bool // another client has the key by then, else none
+		other bool // another client has the key by then
 		want  error
 	}{
 		"not sent":                      {[]error{errRefusedDial}, false, ErrLost},
@@ -77,8 +78,7 @@ func TestUnsentReleaseReportsLoss(t *testing.T) {
 	}
 }
 
-// The key that is gone once its TTL is over may have been
-// ours until then.
+// A key that is gone after its TTL may have been ours until it expired.
 func TestLateReleaseIsNoLoss(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
@@ -87,17 +87,17 @@ func TestLateReleaseIsNoLoss(t *testing.T) {
 	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
 	for _, tt := range []struct {
 		until time.Time
-		gone  error // what a key that is gone means
+		gone  error // result for a missing key
 		other error
 	}{{now.Add(time.Hour), ErrLost, ErrLost}, {now.Add(-time.Second), nil, ErrUnknownRelease}} {
 		r.lease = newLease(s, nil, &options{}, nil, now, tt.until)
-		must.Be(t, r.removed(ErrGone, errRefusedDial), tt.gone, "gone")
-		must.Be(t, r.removed(ErrOther, errRefusedDial), tt.other, "somebody else's")
+		must.Be(t, r.removed(ErrGone, errRefusedDial), tt.gone, "missing key")
+		must.Be(t, r.removed(ErrOther, errRefusedDial), tt.other, "another client's key")
 	}
 }
 
-// TestWhatWasNotSent: where no client listens, nothing is sent; of a Cluster's client the error may be that of a
-// second try.
+// A refused connection proves that a request was not sent, except on a Cluster, where the error may
+// come from a second try.
 func TestWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
@@ -109,22 +109,21 @@ func TestWhatWasNotSent(t *testing.T) {
 	defer m.client.Close()
 	err := m.compare(t.Context(), releaseScript, []string{"lock"}, time.Second, "value")
 	if err == nil || !m.unsent(err) {
-		t.Errorf("refused: %v", err)
+		t.Errorf("refused connection: %v, want unsent", err)
 	}
 	m.cluster = true
 	if m.unsent(err) {
-		t.Errorf("a Cluster's: %v", err)
+		t.Errorf("Cluster: %v counts as unsent", err)
 	}
 	m.cluster = false
 	for _, err := range []error{nil, context.DeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, ErrGone} {
 		if m.unsent(err) {
-			t.Errorf("%v", err)
+			t.Errorf("%v counts as unsent", err)
 		}
 	}
 }
 
-// A request of the acquisition that had no answer may be executed
-// when the key is gone.
+// A late acquire request may be executed after the key is gone, so its key must be removed too.
 func TestLateKeyIsRemovedAfterLoss(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
@@ -136,15 +135,16 @@ func TestLateKeyIsRemovedAfterLoss(t *testing.T) {
 	must.Be(t, h.Release(t.Context()), ErrLost)
 	must.Succeed(t, other.Set(t.Context(), "lock", h.Name(), 0).Err())
 	s.Close()
-	must.Equal(t, other.Exists(t.Context(), "lock").Val(), 0, "what came late stays")
+	must.Equal(t, other.Exists(t.Context(), "lock").Val(), 0, "late keys left")
 }
 
-// proxied is a proxy that answers a script in the server's place, and whose server runs it behind the next one.
+// proxied simulates a proxy that answers a script with an error, while the server runs that script
+// after the next one.
 type proxied struct {
 	servertest.Hook
 	server redis.UniversalClient
 	text   saidByProxy
-	held   []any // the request on its way; nil before and after
+	held   []any // the delayed request, if any
 	ran    chan string
 }
 
@@ -171,11 +171,11 @@ func (p *proxied) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// What it has sent on may take the lock behind the clean-up, which goes
-// on until that cannot be.
+// A request that the proxy delayed may still acquire the lock after the first clean-up, so the
+// clean-up must continue.
 func TestCleanupOutlastsProxyErrors(t *testing.T) {
 	t.Parallel()
-	late := WithMasterLimit(8 * time.Second) // a busy machine's late request is not refused as late
+	late := WithMasterLimit(8 * time.Second) // accepts the delayed request even on a busy machine
 	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure"} {
 		for name, kind := range map[string]func(s *RedisSession) Locker{
 			"mutex":   func(s *RedisSession) Locker { return NewRedisMutex(s, "lock:a", late) },
@@ -193,18 +193,18 @@ func TestCleanupOutlastsProxyErrors(t *testing.T) {
 				proxy := &proxied{server: server, text: text, ran: make(chan string, 1)}
 				s.masters[0].client.AddHook(proxy)
 				if h, err := kind(s).TryAcquire(t.Context()); err == nil {
-					t.Fatalf("taken: %v", h.Name())
+					t.Fatalf("TryAcquire succeeded: %v", h.Name())
 				}
 				select {
 				case reply := <-proxy.ran:
 					if len(reply) < 2 || reply[:2] != "1 " {
-						t.Fatalf("the late request: %q", reply)
+						t.Fatalf("the delayed request: %q, want a grant", reply)
 					}
 				case <-time.After(time.Minute):
 					t.Fatal("no clean-up")
 				}
 				s.Close()
-				must.Equal(t, server.Exists(t.Context(), "lock:a").Val(), 0, "the key stays until its TTL runs out")
+				must.Equal(t, server.Exists(t.Context(), "lock:a").Val(), 0, "keys left")
 			})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestAReleaseTellsTheNext: the release itself wakes the waiter, not the next poll.
+// A release notifies the next waiter, which then need not wait for its next poll.
 func TestAReleaseTellsTheNext(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -30,7 +30,7 @@ func TestAReleaseTellsTheNext(t *testing.T) {
 			next := <-got
 			must.Succeed(t, next.err)
 			release(t, next.h)
-			must.Contain(t, messagesOf(t, heard), name, "no message was for")
+			must.Contain(t, messagesOf(t, heard), name, "messages")
 		})
 	}
 }
@@ -51,9 +51,8 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 	}
 }
 
-// The key was set, the answer was lost, and the request that is to
-// take it back does not get through: that is tried again, though no client waits for it any more, and when its
-// session is closed.
+// If the answer is lost and the clean-up cannot reach the server, the clean-up is retried in the
+// background and by Close.
 func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -65,14 +64,14 @@ func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 		done := make(chan error, 1)
 		try := func() {
 			wire.Heal()
-			release(t, acquire(t, l)) // connected, and the clock is known
+			release(t, acquire(t, l)) // connects and learns the clock
 			wire.Stop(servertest.ToClient)
 			go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
 		}
 		try()
 		must.Become(t, "the key is set", func() bool {
 			select {
-			case <-done: // too late for the server, on a busy machine
+			case <-done: // arrived too late, on a busy machine
 				try()
 			default:
 			}
@@ -83,12 +82,12 @@ func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 			t.Errorf("%s: granted without an answer", kind.name)
 		}
 		if c.Exists(within(t), "lock").Val() == 0 {
-			t.Fatalf("%s: the key went though no request could get through", kind.name)
+			t.Fatalf("%s: the key is gone although no request could get through", kind.name)
 		}
 		wire.Heal()
-		s.Close() // behind all that it cleans up
+		s.Close() // waits for the clean-up
 		if c.Exists(within(t), "lock").Val() != 0 {
-			t.Fatalf("%s: the key is left", kind.name)
+			t.Fatalf("%s: the key was left behind", kind.name)
 		}
 	}
 }

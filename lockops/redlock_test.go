@@ -16,7 +16,7 @@ import (
 func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	t.Helper()
 	for _, m := range masters {
-		c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ReadTimeout: time.Minute}) // closed at once: tests ask again and again
+		c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ReadTimeout: time.Minute}) // closed at once: tests poll
 		if get(t, c, key) != "" {
 			n++
 		}
@@ -25,7 +25,7 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	return n
 }
 
-// patient is a limit that a busy machine keeps; a Redlock's own is half a second.
+// patient is a time limit for busy machines. A Redlock's default is half a second.
 var patient = lockops.WithMasterLimit(8 * time.Second)
 
 func TestRedlockIsExclusive(t *testing.T) {
@@ -41,12 +41,11 @@ func TestRedlockIsExclusive(t *testing.T) {
 		for _, s := range sessions {
 			s.Close()
 		}
-		must.Equal(t, votes(t, masters, key), 0, "the key is left on … masters")
+		must.Equal(t, votes(t, masters, key), 0, "masters with the key")
 	})
 }
 
-// TestL2_VotesAreMadeUpFor: a hold that lost votes asks those masters again, so that it does not hang by a
-// bare majority.
+// A hold that lost votes asks those masters again, so that it has more than a bare majority.
 func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -54,7 +53,7 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
 		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
-		must.Become(t, "the lost vote is back", func() bool { // one Extend finds out, the next one asks
+		must.Become(t, "the lost vote is back", func() bool { // one Extend notices the loss, the next asks again
 			must.Succeed(t, h.Extend(within(t)))
 			return votes(t, masters, key) == 3
 		})
@@ -64,8 +63,8 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 	})
 }
 
-// TestL3_ASlowMasterHoldsNobodyUp: with one master of three stopped, acquiring, extending and releasing wait
-// for the others only; when it goes on after its limit, the SET that it got is refused, and no key stays.
+// With one of three masters paused, calls wait only for the others. When it resumes after the time
+// limit, it refuses the late request and keeps no key.
 func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -73,30 +72,30 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	stopped := func(limit time.Duration) *lockops.RedisSession {
 		s := redisSession(t, masters...)
 		l := lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(limit), lockops.WithTTL(ttl))
-		release(t, acquire(t, l)) // connections and clocks
+		release(t, acquire(t, l)) // connects and reads clocks
 		must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 		masters[1].Pause(t)
 		start := time.Now()
 		h := acquire(t, l)
 		must.Be(t, h.Extend(within(t)), nil)
 		if d, _ := h.Deadline(); d.Sub(start) < ttl-ttl/50 {
-			t.Errorf("a deadline %v after it was asked for, want the TTL of %v without its drift", d.Sub(start), ttl)
+			t.Errorf("deadline %v after the request, want the TTL of %v less the drift", d.Sub(start), ttl)
 		}
 		release(t, h)
 		return s
 	}
-	s := stopped(ttl / 2) // waiting for it is in vain
+	s := stopped(ttl / 2) // waiting for the paused master would time out
 	masters[1].Resume(t)
 	s.Close()
-	stopped(5 * time.Second).Close() // the requests to the stopped master have been given up
+	stopped(5 * time.Second).Close() // waits until the requests to the paused master have timed out
 	masters[1].Resume(t)
 	c := redisClient(t, masters[1])
 	must.Succeed(t, c.Ping(within(t)).Err())
-	must.Equal(t, get(t, c, "lock"), "", "the stopped master has the key now")
+	must.Equal(t, get(t, c, "lock"), "", "value at the resumed master")
 }
 
-// TestLateSetLeavesNoKey: SET and release were both sent to a stopped master and given up; in whichever order
-// it executes them afterwards, no key stays.
+// An acquire and its clean-up are sent to a paused master and time out. No key is left, in
+// whichever order it executes them.
 func TestLateSetLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -110,22 +109,22 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 		must.Be(t, err, context.DeadlineExceeded, "acquire")
 		s.Close()
 		m.Resume(t)
-		must.Equal(t, get(t, c, "lock"), "", "the key is there")
+		must.Equal(t, get(t, c, "lock"), "", "value left at the key")
 	}
 }
 
-// TestL5_PauseDuringAcquire: answers that took longer than the TTL are not a lock.
+// Answers that take longer than the TTL do not make a lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)
-	release(t, acquire(t, lockops.NewRedlock(s, "lock", patient))) // connections and clocks
+	release(t, acquire(t, lockops.NewRedlock(s, "lock", patient))) // connects and reads clocks
 	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(10*time.Second))
 	for _, m := range masters[:2] {
 		m.Pause(t)
 	}
-	resume := time.AfterFunc(time.Second, func() { // by far more than the TTL after it was asked
+	resume := time.AfterFunc(time.Second, func() { // long after the TTL
 		for _, m := range masters[:2] {
 			m.Resume(t)
 		}
@@ -135,10 +134,10 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 		t.Errorf("TryAcquire: %v, %v; want ErrNoQuorum", h, err)
 	}
 	s.Close()
-	must.Equal(t, votes(t, masters, "lock"), 0, "the key is left on … masters")
+	must.Equal(t, votes(t, masters, "lock"), 0, "masters with the key")
 }
 
-// TestL8_SplitVotesAreTakenBack: no client wins with 2 of 5; the votes are given back at once.
+// A client with two of five votes does not win, and its votes are released at once.
 func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
@@ -152,11 +151,11 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
 		s.Close()
-		must.Equal(t, votes(t, masters, key), 3, "the key is on … masters")
+		must.Equal(t, votes(t, masters, key), 3, "masters with the key")
 	})
 }
 
-// TestL9_PartialExtendIsLost: with fewer than a majority extended the lock is lost now, and given up everywhere.
+// If fewer than a majority extend the lock, it is lost at once and released everywhere.
 func TestL9_PartialExtendIsLost(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -169,17 +168,17 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 		err := h.Extend(within(t))
 		var node *lockops.NodeError
 		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrGone) || !errors.Is(err, lockops.ErrOther) || !errors.As(err, &node) {
-			t.Errorf("extend: %v, want ErrLost with ErrGone and ErrOther of two masters", err)
+			t.Errorf("extend: %v, want ErrLost with ErrGone and ErrOther from two masters", err)
 		}
 		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 		s.Close()
-		must.Equal(t, votes(t, masters, key), 1, "the key is on … masters")
+		must.Equal(t, votes(t, masters, key), 1, "masters with the key")
 	})
 }
 
-// Another client may have had the key in between, so
-// such a vote does not count for the extension's majority.
+// Another client may have had the key in between, so a restored vote does not count for this
+// extension.
 func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -187,14 +186,14 @@ func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
 		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
 		redisClient(t, masters[0]).Del(within(t), key)
-		must.Succeed(t, h.Extend(within(t))) // the vote is found lost
+		must.Succeed(t, h.Extend(within(t))) // notices the lost vote
 		redisClient(t, masters[1]).Del(within(t), key)
-		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extended by one vote and one that was made up for")
+		must.Be(t, h.Extend(within(t)), lockops.ErrLost, "Extend with one vote and one restored vote")
 	})
 }
 
-// TestL10_ReleaseTellsEachMaster: a release without a majority says of each master whether the vote was lost or the
-// master did not answer.
+// The error of a release without a majority says for each master whether its vote was lost or it
+// did not answer.
 func TestL10_ReleaseTellsEachMaster(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -226,7 +225,7 @@ func TestL10_ReleaseTellsEachMaster(t *testing.T) {
 	}
 }
 
-// TestRedlockWithoutQuorumSaysWhy names the masters that did not answer.
+// The errors of calls without a quorum name the masters that did not answer.
 func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -239,25 +238,25 @@ func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 		t.Errorf("TryAcquire: %v, want ErrNoQuorum and a NodeError", err)
 	}
 	s.Close()
-	must.Equal(t, votes(t, masters[1:2], "lock"), 0, "the key is left on the living master")
+	must.Equal(t, votes(t, masters[1:2], "lock"), 0, "live masters with the key")
 	options := []*redis.UniversalOptions{
 		{Addrs: []string{masters[0].Addr}}, {Addrs: []string{masters[1].Addr}}, {Addrs: []string{masters[2].Addr}},
 	}
 	s, err = lockops.NewRedisSession(within(t), options)
 	if err != nil {
-		t.Fatalf("one master answers: %v", err)
+		t.Fatalf("session with one live master: %v", err)
 	}
 	defer s.Close()
-	const wait = 6 * time.Second // a busy machine asks once in it
+	const wait = 6 * time.Second // enough for one attempt on a busy machine
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	start := time.Now()
 	_, err = lockops.NewRedlock(s, "lock").Acquire(ctx)
 	if !errors.Is(err, lockops.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) < wait {
-		t.Errorf("acquire: %v after %v, want ErrNoQuorum when the time is over", err, time.Since(start))
+		t.Errorf("acquire: %v after %v, want ErrNoQuorum after the timeout", err, time.Since(start))
 	}
 	masters[1].Kill(t)
 	if _, err := lockops.NewRedisSession(within(t), options); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("no master answers: %v, want ErrNoQuorum", err)
+		t.Errorf("session without a live master: %v, want ErrNoQuorum", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// beforeVote is a hook of an adopted client: once armed, it stops the first script until proceed is closed.
+// beforeVote is a client hook. Once armed, it blocks the next script until proceed is closed.
 type beforeVote struct {
 	servertest.Hook
 	armed            atomic.Bool
@@ -31,7 +31,7 @@ func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// It had identified itself just before the restart.
+// The master restarts after it identified itself but before it votes.
 func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -46,7 +46,7 @@ func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 	s := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 	defer s.Close()
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
-	must.Become(t, "all masters voted", func() bool { // learns their identities
+	must.Become(t, "all masters voted", func() bool { // learns the masters' identities
 		h := acquire(t, l)
 		defer release(t, h)
 		return votes(t, masters, "lock") == 3
@@ -61,9 +61,9 @@ func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 		tried <- err
 	}()
 	<-hook.reached
-	masters[1].Restart(t) // the other two were another client's majority
+	masters[1].Restart(t) // it and the first were another client's majority
 	close(hook.proceed)
 	if err := <-tried; !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("with a vote of a master that was restarted after it had said who it is: %v", err)
+		t.Errorf("TryAcquire with the vote of a restarted master: %v", err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestL1_RestartedMasterDoesNotVote: a master that was restarted within the TTL, and may have forgotten a lock, is
-// reported and does not vote until the TTL is over; then it does.
+// A master that restarts may have forgotten a lock, so it is reported and does not vote again until
+// a TTL later.
 func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -31,37 +31,37 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	defer s.Close()
 	const ttl = 6 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
-	release(t, acquire(t, l)) // learns their identities
+	release(t, acquire(t, l)) // learns the masters' identities
 	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
 	before := time.Now()
-	masters[1].Restart(t) // the other two were another client's majority
+	masters[1].Restart(t) // it and the first were another client's majority
 	for tried := false; !tried || time.Since(before) < ttl-time.Second; tried = true {
 		if h, err := l.TryAcquire(within(t)); err == nil && time.Since(before) < ttl {
-			t.Fatalf("got the lock with a vote of a master that was restarted (less than %v ago)", time.Since(before))
+			t.Fatalf("acquired the lock with the vote of a master that restarted less than %v ago", time.Since(before))
 		} else if err == nil {
 			release(t, h)
 		} else if !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
 			t.Fatal(err)
 		}
 	}
-	must.Equal(t, <-restarted, masters[1].Addr, "was reported")
+	must.Equal(t, <-restarted, masters[1].Addr, "reported master")
 	redisClient(t, masters[0]).Del(within(t), "lock")
 	h := acquire(t, l)
 	release(t, h)
-	must.Become(t, "it votes again", func() bool {
+	must.Become(t, "the restarted master votes again", func() bool {
 		h := acquire(t, l)
 		defer release(t, h)
 		return votes(t, masters[1:2], "lock") == 1
 	})
 }
 
-// TestL4_ClockStepOnOneMaster: a master whose clock leaps gives its vote to another client, who gets no majority by it.
+// A master whose clock jumps ahead gives its vote to another client, which still has no majority.
 func TestL4_ClockStepOnOneMaster(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
-		// A master that was started less than a TTL ago does not vote: those that other tests restarted.
+		// A master started less than a TTL ago does not vote, and other tests restart masters.
 		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(20*time.Second), patient)
 		var h *lockops.Hold
 		must.Become(t, "all masters voted", func() bool {
@@ -78,12 +78,12 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 		if _, err := lockops.NewRedlock(redisSession(t, masters...), key, patient).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
 			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
-		must.Be(t, h.Extend(within(t)), nil, "the holder's majority")
+		must.Be(t, h.Extend(within(t)), nil, "extend")
 		release(t, h)
 	})
 }
 
-// TestL7_DriftIsTakenOff: a holder trusts its lock for one percent and 2 ms less than the TTL, from before it asked.
+// A hold's deadline is one percent and 2 ms less than the TTL, counted from before the request.
 func TestL7_DriftIsTakenOff(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -110,8 +110,8 @@ func TestL7_DriftIsTakenOff(t *testing.T) {
 	})
 }
 
-// TestL11_MastersAreDistinctAndOdd: one server by several names is not a quorum, nor are two or four; for a
-// sandbox they may be.
+// A Redlock needs an odd number of distinct masters, at least three. WithUncheckedMasters allows
+// other numbers, for a sandbox.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
@@ -123,7 +123,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 		}
 		a, b, c, d := masters[0].Addr, masters[1].Addr, masters[2].Addr, masters[3].Addr
 		_, err := lockops.NewRedisSession(within(t), options(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
-		must.Be(t, err, lockops.ErrSameServer, "one server thrice")
+		must.Be(t, err, lockops.ErrSameServer, "one server three times")
 		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
 			key := servertest.UniqueName(t)
 			s := must.Have(lockops.NewRedisSession(within(t), o))(t)
@@ -149,14 +149,13 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 		key := servertest.UniqueName(t)
 		redisClient(t, masters[0]).Set(within(t), key, "somebody else's", time.Minute)
 		if h, err := lockops.NewRedlock(s, key).TryAcquire(within(t)); err == nil {
-			t.Errorf("got the lock with two votes of one server: %v", h.Name())
+			t.Errorf("acquired the lock with two votes of one server: %v", h.Name())
 		}
 		redisClient(t, masters[0]).Del(within(t), key)
 	})
 }
 
-// TestRedlockTellsBeforeItDeletes: with the majority lost, the holder knows before the votes that are left
-// are taken back.
+// When the majority is lost, the loss is reported before the remaining votes are released.
 func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -181,7 +180,7 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 	})
 }
 
-// TestRedlockWakesWhoIsNext: under contention a release sends the next waiter a message, and no key stays.
+// Under contention, a release sends the next waiter a message, and no key is left.
 func TestRedlockWakesWhoIsNext(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -196,10 +195,10 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		var waited atomic.Int64
 		note := lockops.OnWaiting(func(string) { waited.Add(1) })
 		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }, func(*lockops.Hold) {
-			time.Sleep(time.Millisecond) // it holds, so that the others have to wait
+			time.Sleep(time.Millisecond) // the others have to wait meanwhile
 		})
-		// Without the release's message it is six of ten: those who look on their own send some, too.
-		must.Become(t, "nearly all who waited were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
+		// Without messages from releases it is six of ten, since polling waiters send some, too.
+		must.Become(t, "most waiters were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
 		must.Be(t, woken.Close(), nil)
 		for _, s := range sessions {
 			s.Close()
@@ -208,14 +207,14 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 	})
 }
 
-// TestAbandonedWaiterPassesItsTurnOn: a waiter that is next and gives up notifies the one behind it.
+// The first waiter notifies the next one if it gives up.
 func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
 		for range 10 {
-			hour := lockops.WithTTL(time.Hour) // of a grant that no client has
+			hour := lockops.WithTTL(time.Hour) // a grant to no client would not expire in time
 			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
 			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
@@ -238,21 +237,21 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 			if h := <-first; h != nil {
 				release(t, h)
 			}
-			sessions[0].Close() // behind what it cleans up
+			sessions[0].Close() // waits for the clean-up
 			if v := get(t, c, "lock"); v == names[0] {
-				t.Fatalf("%s: who gave up has the key", kind.name)
+				t.Fatalf("%s: the abandoned waiter has the key", kind.name)
 			}
 			if h = <-second; h == nil {
-				t.Fatalf("%s: the turn is lost", kind.name)
+				t.Fatalf("%s: the second waiter got no lock", kind.name)
 			}
 			release(t, h)
 			cancel()
 		}
-		must.Equal(t, get(t, c, "lock"), "", kind.name, "the key is left")
+		must.Equal(t, get(t, c, "lock"), "", kind.name, "value left at the key")
 	}
 }
 
-// TestRedlockReleaseLeavesOthersAlone: a vote that another client has by now is not deleted.
+// A release does not delete a vote that another client has by then.
 func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -264,13 +263,13 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 		c.Set(within(t), key, "other", time.Minute)
 		release(t, h)
 		s.Close()
-		must.Equal(t, get(t, c, key), "other", "the other's vote is")
-		must.Equal(t, votes(t, masters, key), 1, "the key is on … masters")
+		must.Equal(t, get(t, c, key), "other", "the other client's vote")
+		must.Equal(t, votes(t, masters, key), 1, "masters with the key")
 	})
 }
 
-// TestRedlockWaiterLeavesAllMasters: a waiter that gives up is among those of no master any more, also
-// not of one that ordered them before another did.
+// A waiter that gives up leaves the queue on every master, including one that ordered the waiters
+// earlier.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
@@ -292,15 +291,15 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
 		got <- err
 	}()
-	must.Become(t, "it stands on the first master", func() bool { return stands(0) })
+	must.Become(t, "the waiter is queued on the first master", func() bool { return stands(0) })
 	masters[0].Pause(t)
-	must.Become(t, "it stands on the second master", func() bool { return stands(1) })
+	must.Become(t, "the waiter is queued on the second master", func() bool { return stands(1) })
 	masters[0].Resume(t)
 	cancel()
 	must.Be(t, <-got, context.Canceled)
 	for i, c := range clients {
-		must.Succeed(t, c.Persist(within(t), turns).Err()) // it would go on its own, later
-		must.Become(t, fmt.Sprint("it has left master ", i), func() bool { return !stands(i) })
+		must.Succeed(t, c.Persist(within(t), turns).Err()) // otherwise it would expire
+		must.Become(t, fmt.Sprint("the waiter has left master ", i), func() bool { return !stands(i) })
 	}
 	release(t, h)
 }

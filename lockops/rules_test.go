@@ -11,20 +11,20 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The rules that known locks and tutorials break, by the letter of what they are about: ZooKeeper, Redis,
-// Redlock. Each has a test by its name.
+// rules counts the rules that known locks and tutorials break, by letter: ZooKeeper, Redis,
+// Redlock. Each rule has a test named after it.
 var rules = map[string]int{"Z": 22, "R": 12, "L": 11}
 
 var (
 	anyTest  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	ruleTest = regexp.MustCompile(`^Test([ZRL]\d+)_`)
-	// On the page: a rule, a test, all tests whose names begin so.
+	// On the page: a rule, and a test or, before an ellipsis, a prefix of tests.
 	ruleNamed = regexp.MustCompile(`\b[ZRL]\d+\b`)
 	testNamed = regexp.MustCompile("`(Test\\w+)(…?)`")
 )
 
-// TestEveryRuleHasATest: or docs/locks.md says of it that it "has no test", and why. That the page names a
-// rule is not enough: in brackets behind a promise it means the test.
+// Each rule has a test, unless docs/locks.md says that it "has no test". Naming the rule on the
+// page is not enough, since that refers to its test.
 func TestEveryRuleHasATest(t *testing.T) {
 	t.Parallel()
 	tested := make(map[string]bool)
@@ -45,14 +45,14 @@ func TestEveryRuleHasATest(t *testing.T) {
 		}
 	}
 	for rule := range tested {
-		must.True(t, known[rule], "a test is called Test", rule, "_…: there is no such rule")
+		must.True(t, known[rule], "a test is called Test", rule, "_…, but there is no such rule")
 	}
 	for _, rule := range ruleNamed.FindAllString(page, -1) {
-		must.True(t, known[rule], "docs/locks.md names", rule, "there is no such rule")
+		must.True(t, known[rule], "docs/locks.md names", rule, "which is not a rule")
 	}
 }
 
-// Each promise of docs/locks.md names the test that shows it.
+// Each promise of docs/locks.md names the test that proves it.
 func TestDocsNameExistingTests(t *testing.T) {
 	t.Parallel()
 	names, named := tests(t), 0
@@ -64,10 +64,10 @@ func TestDocsNameExistingTests(t *testing.T) {
 		}
 		must.True(t, found, "docs/locks.md names", m[0], "which is not a test")
 	}
-	must.True(t, named >= 8, "the page names", named, "tests: are they still looked for in the right way?")
+	must.True(t, named >= 8, "the page names", named, "tests; does the pattern still match?")
 }
 
-// tests returns the names of the tests of this folder, of those below it, and of what breaks the locks on purpose.
+// tests returns the names of the tests in this folder, its subfolders and internal/mutants.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)
