@@ -181,7 +181,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	var errors strings.Builder
 	for scanner := bufio.NewScanner(said); scanner.Scan(); {
 		errors.WriteString(scanner.Text() + "\n")
-		if strings.Contains(scanner.Text(), "interrupt to end") && words[1] != "bundle" {
+		if strings.Contains(scanner.Text(), "press Ctrl-C to stop") && words[1] != "bundle" {
 			_ = cmd.Process.Signal(os.Interrupt)
 		}
 	}

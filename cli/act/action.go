@@ -90,7 +90,7 @@ func (r *action) releasers() (*app.Releasers, error) {
 	}
 	all, err := r.NewReleasers(r.setup)
 	if err != nil {
-		return nil, app.Exitf(app.ExitNo, "%w (no audit, no action)", err)
+		return nil, app.Exitf(app.ExitNo, "%w (actions need an audit file)", err)
 	}
 	return all, nil
 }

@@ -230,7 +230,7 @@ func (b *bulk) report(stopped act.Reason, err error) error {
 	case err != nil && reason != "":
 		return app.Exitf(app.ExitNo, "%s: %w", reason, err)
 	case err == nil && failed != nil:
-		return fmt.Errorf("stopped at the first that did not go as previewed: %w", failed)
+		return fmt.Errorf("stopped at the first that differed from its preview: %w", failed)
 	}
 	return err
 }

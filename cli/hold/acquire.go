@@ -207,7 +207,7 @@ func (q *acquisition) keep(ctx context.Context, hold *lockops.Hold) error {
 		return q.runCommand(hold)
 	}
 	if q.output == "text" {
-		q.Say("holding %s; interrupt to release", q.id)
+		q.Say("holding %s; press Ctrl-C to release", q.id)
 	}
 	select {
 	case <-ctx.Done():

@@ -33,11 +33,10 @@ func Contend(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
-		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again,\n" +
-			"and reports how often it was acquired, the handoffs and waits, who overtook whom, and whether two ever\n" +
-			"held the lock at once. Hold and think times are drawn from the seed: the same seed repeats them. The lock is\n" +
-			"created for the run and removed afterwards. It loads the servers: mind where you run it. With several\n" +
-			"kinds, as in --kind read,write, the contenders get them in rotation.",
+		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again. It\n" +
+			"reports the rate, the handoff and wait times, overtakes, and whether two ever held the lock at once. Hold and\n" +
+			"think times depend only on the seed. The lock is created for the run and removed afterwards. A run puts load\n" +
+			"on the servers; avoid production. Several kinds, as in --kind read,write, are assigned in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",
@@ -46,13 +45,13 @@ func Contend(a *app.App) *cobra.Command {
 	}
 	q.flags(command)
 	flags := command.Flags()
-	flags.IntVarP(&q.config.Contenders, "contenders", "n", 8, "how many contenders")
+	flags.IntVarP(&q.config.Contenders, "contenders", "n", 8, "number of contenders")
 	flags.DurationVar(&q.config.Hold, "hold", 10*time.Millisecond, "mean time that each holds the lock")
 	flags.DurationVar(&q.config.Think, "think", 10*time.Millisecond, "mean pause before each tries again")
-	flags.DurationVar(&q.config.For, "for", 0, "end after this time (default: 10s)")
-	flags.IntVar(&q.config.Rounds, "rounds", 0, "end when each has acquired it this often")
+	flags.DurationVar(&q.config.For, "for", 0, "stop after this time (default: 10s)")
+	flags.IntVar(&q.config.Rounds, "rounds", 0, "stop when each has acquired the lock this many times")
 	flags.Uint64Var(&q.config.Seed, "seed", 1, "seed of the hold and think times")
-	flags.BoolVar(&q.yes, "yes", false, "use a lock that already exists")
+	flags.BoolVar(&q.yes, "yes", false, "allow a lock that already exists")
 	app.OutputFlag(command, &q.output, "text", "json")
 	return command
 }
@@ -183,8 +182,8 @@ func (q *contention) verdict(r contend.Report, err error, interrupted bool) erro
 	switch {
 	case r.Overlaps > 0:
 		return app.Exitf(app.ExitNo,
-			"%s: MUTUAL EXCLUSION FAILED: %s began while others held the lock, of %d (lost holds: %d)",
-			q.id, count(r.Overlaps, "acquisition"), r.Grants, r.Lost)
+			"%s: MUTUAL EXCLUSION FAILED: %d of %s began while others held the lock (lost holds: %d)",
+			q.id, r.Overlaps, count(r.Grants, "acquisition"), r.Lost)
 	case errors.Is(err, contend.ErrStalled) && r.Failed == 0 && q.yes:
 		return app.Exitf(app.ExitNo, "%w (see who holds it: %s)", err, q.setup.Command("show", q.id))
 	case err != nil:

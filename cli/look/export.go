@@ -84,7 +84,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		served <- server.Serve(listener)
 		stop()
 	}()
-	x.Say("serving http://%s/metrics; interrupt to end", listener.Addr())
+	x.Say("serving http://%s/metrics; press Ctrl-C to stop", listener.Addr())
 	observed := x.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		collector.Observe(s)
 		return nil

@@ -81,7 +81,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 
 func (w *watch) print(s *inspect.Snapshot) error {
 	if s.Dropped > 0 {
-		w.Say("%s not printed: they came too fast", describe.Count(s.Dropped, "event"))
+		w.Say("%s not printed: too many at once", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		if err := w.events.Print(s, e); err != nil {
@@ -90,7 +90,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	}
 	if !w.complete && app.LookedAt(s) {
 		w.complete = true
-		w.Say("watching %s%s; interrupt to end", describe.Count(s.Len(), "lock"), notLookedAt(s))
+		w.Say("watching %s%s; press Ctrl-C to stop", describe.Count(s.Len(), "lock"), notLookedAt(s))
 		if s.Len() == 0 {
 			w.SaySought(s)
 		}

@@ -144,7 +144,7 @@ func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	observer.Expect(s.Expectations())
 	observer.Mute(b.Mutes())
 	observer.Focus(b.id)
-	b.Say("watching %s for %v; interrupt to end", b.id, b.span)
+	b.Say("watching %s for %v; press Ctrl-C to stop", b.id, b.span)
 	var last *inspect.Snapshot
 	err = b.Follow(ctx, observer, func(s *inspect.Snapshot) error {
 		if s.Lock(b.id) != nil || last == nil || last.Lock(b.id) == nil {

@@ -111,7 +111,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	}
 	source := attentive{recording.New(r.Now, to, sources...), map[string]*inspect.Backend{}, map[string]bool{}}
 	observer := inspect.NewObserver(r.Now, source)
-	r.Say("recording %s to %s; interrupt to end", s.Title(), path)
+	r.Say("recording %s to %s; press Ctrl-C to stop", s.Title(), path)
 	start := time.Now()
 	err = errors.Join(observer.Run(ctx), to.Close(), file.Close())
 	r.Say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)),
@@ -151,7 +151,7 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	var failed error
 	if len(t.newest) < backends {
 		failed = app.ExitError{Code: app.ExitUnreachable}
-		a.Say("not every backend was reached before the end")
+		a.Say("some backends were never reached")
 	}
 	for name, b := range t.newest {
 		if !t.reached[name] {

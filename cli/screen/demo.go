@@ -51,7 +51,7 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&d.headless, "headless", false, "no screen: run for a while and print the last snapshot as ls does")
-	flags.DurationVar(&d.length, "for", 0, "end after this time (default: when you quit; --headless: 3s)")
+	flags.DurationVar(&d.length, "for", 0, "stop after this time (default: when you quit; --headless: 3s)")
 	app.OutputFlag(command, &d.output, "table", "wide", "json")
 	flags.Uint64Var(&d.seed, "seed", 1, "seed of the clients' hold and think times")
 	flags.StringVar(&d.record, "record", "", "with --headless: record to this new file, for lockscope replay")

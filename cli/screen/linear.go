@@ -32,24 +32,24 @@ type linear struct {
 	events   render.EventLines
 	snapshot *inspect.Snapshot
 	looked   bool   // started is closed
-	reports  string // the events that are printed as they come: reportFindings, reportAll or reportNothing
+	reports  string // the events to print: reportFindings, reportAll or reportNothing
 }
 
-// The events that are printed as they come, as the command tell names them.
+// The arguments of the command print.
 const (
-	reportFindings = "findings" // those of findings and backends
+	reportFindings = "findings" // and changes of backends
 	reportAll      = "all"
 	reportNothing  = "nothing"
 )
 
-const linearHelp = `commands, by their first letters too:
-wrong            what is wrong, the worst first, and what to do
-list FILTER      the locks; FILTER as on the screen
-show LOCK        one lock by its name
-release LOCK     the command that frees a lock; nothing is changed here
-tell all         tell every event as it comes; tell findings, tell nothing
-help             this list
-quit             end
+const linearHelp = `commands, which may be abbreviated:
+wrong            list the problems, worst first, with advice
+list FILTER      list the locks; FILTER as on the screen
+show LOCK        show a lock
+release LOCK     print the command that releases a lock, without running it
+print WHAT       choose the events to print: all, findings or nothing
+help             list the commands
+quit             quit
 `
 
 // converse runs until the user quits, the input ends, ctx ends or the sources are done; run runs
@@ -102,7 +102,7 @@ func (l *linear) line(format string, args ...any) error {
 func (l *linear) report(s *inspect.Snapshot) error {
 	l.snapshot = s
 	if s.Dropped > 0 {
-		l.Say("%s not reported: they came too fast", describe.Count(s.Dropped, "event"))
+		l.Say("%s not printed: too many at once", describe.Count(s.Dropped, "event"))
 	}
 	for _, e := range s.Events {
 		if !l.looked || !l.wants(e) {
@@ -151,7 +151,7 @@ func (l *linear) answer(typed string) (quit bool, err error) {
 		{"list", l.list},
 		{"show", l.about(l.show)},
 		{"release", l.about(l.release)},
-		{"tell", l.setReports},
+		{"print", l.setReports},
 		{"help", func(string) error { _, err := io.WriteString(l.Stdout, linearHelp); return err }},
 		{"quit", func(string) error { quit = true; return nil }},
 	}
@@ -181,7 +181,7 @@ func (l *linear) list(text string) error {
 	}
 	shown := app.Filtered(l.snapshot, filter)
 	if shown.Len() == 0 {
-		return l.line("none of %s", describe.Count(l.snapshot.Len(), "lock"))
+		return l.line("no matches in %s", describe.Count(l.snapshot.Len(), "lock"))
 	}
 	return l.PrintLocks(shown, "table", "")
 }
@@ -191,7 +191,7 @@ func (l *linear) about(run func(*inspect.Lock) error) func(string) error {
 	return func(name string) error {
 		id, err := inspect.ParseID(name)
 		if err != nil {
-			const form = "%s is not a lock's name (write BACKEND:PATH, as in: show zk:/locks/orders)"
+			const form = "%s is not a lock's name (use BACKEND:PATH, as in: show zk:/locks/orders)"
 			return l.line(form, strconv.QuoteToASCII(name))
 		}
 		k := l.snapshot.Lock(id)
@@ -228,15 +228,15 @@ func (l *linear) setReports(what string) error {
 	for _, t := range []string{reportFindings, reportAll, reportNothing} {
 		if what != "" && strings.HasPrefix(t, what) {
 			l.reports = t
-			return l.line("telling %s", t)
+			return l.line("printing %s", t)
 		}
 	}
-	return l.line("tell findings, tell all or tell nothing? Now it is %s.", l.reports)
+	return l.line("print: use all, findings or nothing (now: %s)", l.reports)
 }
 
 // LinearFlag is --linear.
 func LinearFlag(command *cobra.Command, into *bool) {
-	const help = "no screen: print changes as lines and accept typed commands, for screen readers and pipes"
+	const help = "print changes as lines and accept typed commands, for screen readers and pipes"
 	command.Flags().BoolVar(into, "linear", false, help)
 }
 

@@ -143,7 +143,7 @@ func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s a
 		if !s.Profile.ReadOnly {
 			if options.Armed = a.Write || o.sandbox; options.Armed {
 				if err := w.arm(true); err != nil {
-					return fmt.Errorf("%w (no audit, no action: start without --write)", err)
+					return fmt.Errorf("%w (actions need an audit file; start without --write to only look)", err)
 				}
 			}
 			options.Lab, options.Arm = w.lab, w.arm

@@ -35,7 +35,7 @@ var (
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. Some may be missed on a polled or busy lock.", "backend")
 	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds: released, expired, forced, or ended (how is unknown).", "backend", "how")
-	eventsDropped = describe("counter", "events_dropped_total", "Events that came too fast to be counted; the two counters above lack them.")
+	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; the counters above lack them.")
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
