@@ -112,12 +112,12 @@ func (t Ticket) markdown() string {
 // writeFacts writes the subject and the time of the ticket.
 func (t Ticket) writeFacts(d *document) {
 	if l := t.Lock; l != nil {
-		name := cmp.Or(l.Recipe, "no known library")
+		name := cmp.Or(l.Recipe, "unknown library")
 		d.line("- lock: %s, %s, %s (%s), %s", code(l.ID.String()), prose(string(l.Kind)), prose(name), l.Confidence,
 			describe.StateWord(l.State))
 		d.line("- seen: %s", stamp(t.View.Now))
 		if asOf := l.AsOf(t.Backend, t.View.Now); !asOf.IsZero() && t.View.Now.Sub(asOf) >= time.Second {
-			d.line("- read: %s (%s before)", stamp(asOf), describe.Span(t.View.Now.Sub(asOf)))
+			d.line("- read: %s (%s earlier)", stamp(asOf), describe.Span(t.View.Now.Sub(asOf)))
 		}
 	} else {
 		d.line("- seen: %s", stamp(t.View.Now))
@@ -125,9 +125,9 @@ func (t Ticket) writeFacts(d *document) {
 	if b := t.Backend; b != nil {
 		d.line("- backend: %s, %s, %s", code(b.Name), b.Kind, b.State)
 		if b.Error != "" {
-			d.line("- its error: %s", prose(inspect.Escape(b.Error)))
+			d.line("- error: %s", prose(inspect.Escape(b.Error)))
 		}
-		d.line("- times are in UTC and by its servers; %s", t.clock())
+		d.line("- times: %s", t.clock())
 	}
 	d.WriteByte('\n')
 }
@@ -271,7 +271,7 @@ func (t Ticket) writeMasters(d *document) {
 		case !m.Present:
 			value = "absent"
 		case m.Foreign:
-			value = "no lock: " + value
+			value = "not a lock: " + value
 		case m.Agrees:
 			vote = "yes"
 		}

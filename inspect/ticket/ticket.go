@@ -52,7 +52,7 @@ func Extension(form string) string {
 func (t Ticket) In(form string) (string, error) {
 	switch {
 	case !slices.Contains(Forms(), form):
-		return "", fmt.Errorf("ticket: %s: there is no such form of it", form)
+		return "", fmt.Errorf("ticket: unknown format %q", form)
 	case form == "json":
 		return t.json()
 	default:
@@ -129,7 +129,7 @@ func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 // clock describes the difference between the backend's clock, which dates its events, and ours.
 func (t Ticket) clock() string {
 	if !t.Backend.ClockKnown() {
-		return "the clock of its servers is unknown; ours is used"
+		return "UTC, by our clock (the servers' clock is unknown)"
 	}
-	return fmt.Sprintf("the clock of its servers is %+d ms off ours", t.offset().Milliseconds())
+	return fmt.Sprintf("UTC, by the servers' clock (%+d ms from ours)", t.offset().Milliseconds())
 }
