@@ -1,6 +1,6 @@
 // Package act holds the operator's guarded actions on other people's locks. Each goes the same way: Preview shows
 // what would happen and to whom, Execute does it only if the server still shows what the operator saw, then looks
-// again and reports the holders. A line is written to the audit file before and after; no audit, no action.
+// again and reports the holders. A line is written to the audit file before and after; if that fails, nothing is done.
 package act
 
 import (
@@ -263,9 +263,9 @@ func otherRole(confirmed, now *inspect.Contender) string {
 	case now == nil || was == (now.State == inspect.Holding):
 		return ""
 	case was:
-		return "it held the lock when this was confirmed, and does not any more"
+		return "it held the lock when this was confirmed, but no longer does"
 	default:
-		return "it did not hold the lock when this was confirmed, and does now"
+		return "it did not hold the lock when this was confirmed, but now does"
 	}
 }
 

@@ -279,8 +279,8 @@ func (a *Audit) write(l line) error {
 	return copied
 }
 
-// CopyTo also writes each later line to another place. A failed copy is an audit failure: no audit,
-// no action. Call it before the first action.
+// CopyTo also writes each later line to another place. If the copy fails, no action
+// is done. Call it before the first action.
 func (a *Audit) CopyTo(place io.Writer) { a.copy = place }
 
 // Close closes the file.

@@ -94,7 +94,7 @@ func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || result.Released || result.Reason != Changed || !strings.Contains(result.Detail, "does now") || !q.there(t, 1) {
+		if err != nil || result.Released || result.Reason != Changed || !strings.Contains(result.Detail, "now does") || !q.there(t, 1) {
 			t.Errorf("result %+v, %v", result, err)
 		}
 	})

@@ -39,8 +39,8 @@ type actions struct {
 
 const (
 	notAsked  = "only Curator's holders in ZooKeeper can"
-	ownTimes  = "have their own expiry, which a TTL of the key does not change"
-	itWaits   = "it waits: the lock's key is not its own"
+	ownTimes  = "has its own expiry, which the key's TTL does not change"
+	itWaits   = "it is a waiter: only a holder's TTL can be set"
 	noSession = "closing it needs the session's password"
 )
 

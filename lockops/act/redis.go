@@ -111,7 +111,7 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 	}
 	if len(rd.lock.Masters) > 1 {
 		warnings = append(warnings,
-			"the quorum is checked again first; each master then deletes on its own (not atomic)")
+			"the quorum is checked again first; each master then deletes separately (not atomic across masters)")
 	}
 	return append(warnings, rd.silentWarning()...)
 }

@@ -30,9 +30,9 @@ func ttlKeys(l *inspect.Lock, c *inspect.Contender) ([]string, bool) {
 // noTTL explains why no TTL can be set.
 func noTTL(l *inspect.Lock, c *inspect.Contender) string {
 	if c.State != inspect.Holding {
-		return "it waits: the lock's key is not its own"
+		return "it is a waiter: only a holder's TTL can be set"
 	}
-	return fmt.Sprintf("the holders of a %s of %s have their own expiry, which a TTL of the key does not change",
+	return fmt.Sprintf("each holder of a %s of %s has its own expiry, which the key's TTL does not change",
 		l.Kind, l.Recipe)
 }
 
@@ -87,11 +87,12 @@ func seenExpiry(v *inspect.Vote) string {
 
 func ttlWarnings(rd reading, p Preview) []string {
 	warnings := []string{
-		"its client does not learn of it: if it works for longer, the lock is free anyway, and two may work at once; choose a TTL longer than its work takes",
-		"a client that renews its lock sets its own TTL again at the next renewal",
+		"its client is not notified: if it works longer than the TTL, the lock becomes free and two clients may work " +
+			"at once; choose a TTL longer than its work takes",
+		"a client that renews its lock overwrites this TTL at the next renewal",
 	}
 	if len(rd.lock.Masters) > 1 {
-		warnings = append(warnings, "each master compares and sets on its own (not atomic)")
+		warnings = append(warnings, "each master is checked and set separately (not atomic across masters)")
 	}
 	return append(warnings, rd.silentWarning()...)
 }
@@ -146,7 +147,7 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		votes.need = votes.stood
 	}
 	if result.Unknown = votes.unknown(); result.Unknown {
-		result.Detail = fmt.Sprintf("whether %s took the TTL, or will, is unknown: no answer came",
+		result.Detail = fmt.Sprintf("%s did not answer: the TTL may have been set there, or may still be",
 			strings.Join(votes.lost, ", "))
 		return result, errors.Join(unreachableMasters(result.Masters), unknownEnd(result))
 	}
@@ -182,23 +183,23 @@ func ttlOutcome(
 	case done > 0 && done >= votes.need:
 		return true, "", ""
 	case done > 0:
-		detail = fmt.Sprintf("only %d of the %d masters that have it took the TTL; those that took it keep it", done,
-			votes.stood)
+		detail = fmt.Sprintf("only %d of the %d masters that have the value set the TTL; it stays set there",
+			done, votes.stood)
 		if len(votes.lost) > 0 {
-			detail += "; whether " + strings.Join(votes.lost, ", ") + " took it, too, is unknown"
+			detail += "; unknown for " + strings.Join(votes.lost, ", ")
 		}
 		return false, NoQuorum, detail
 	case slices.ContainsFunc(masters, func(m MasterResult) bool { return m.OtherExpiry }):
 		return false, Changed,
-			"its expiry is not the one that was confirmed: it has gained or lost a TTL"
+			"its expiry has changed since the preview: it has gained or lost a TTL"
 	}
 	for i := range masters {
 		v := &after.lock.Masters[i]
 		// the value may still be there, unchanged
 		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) {
-			says := "no master took the TTL: "
+			says := "no master set the TTL: "
 			if len(votes.lost) > 0 {
-				says = "no master is known to have taken the TTL: "
+				says = "no master is known to have set the TTL: "
 			}
 			return false, NoQuorum, says + inspect.Escape(masters[i].Err.Error())
 		}

@@ -158,7 +158,7 @@ func TestRefusedTTLReportsWhy(t *testing.T) {
 	p := must.Have(r.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: aToken, TTL: time.Minute}))(t)
 	must.Succeed(t, client.Do(t.Context(), "acl", "setuser", "default", "-pexpire").Err())
 	result, err := r.Execute(t.Context(), p, "--yes")
-	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master took the TTL") || !strings.Contains(result.Detail, "+pexpire") {
+	if result.Set || result.Reason != NoQuorum || !strings.Contains(result.Detail, "no master set the TTL") || !strings.Contains(result.Detail, "+pexpire") {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

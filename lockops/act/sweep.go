@@ -210,8 +210,7 @@ func (w *sweepWalk) judge() {
 			w.p.Found = append(w.p.Found, dir)
 		case dir.IdleSince.IsZero() || !b.Dates(dir.pzxid):
 			w.p.Undated++
-			w.p.WhyUndated = "nothing that the servers' present clock has dated shows that they were " +
-				"last used so long ago"
+			w.p.WhyUndated = "no timestamp by the servers' current clock shows that they have been idle for so long"
 		default:
 			w.p.Recent++
 		}

@@ -98,8 +98,9 @@ func (p *Preview) considerLeading(l *inspect.Lock) {
 	if p.Next != nil {
 		next = p.Next.Who().String()
 	}
-	text := fmt.Sprintf("two would lead: a %s leader never checks its entry again, and would lead next to %s until it is restarted. "+
-		"Restart it instead: the end of its session hands over", cmp.Or(p.Seen.Recipe, l.Recipe), next)
+	text := fmt.Sprintf("this would make two leaders: a %s leader never checks its entry again, and would keep leading "+
+		"alongside %s until it is restarted. Restart it instead: leadership passes on when its session ends",
+		cmp.Or(p.Seen.Recipe, l.Recipe), next)
 	p.Warnings[0] = text
 	if p.Refused == "" && !p.Request.TwoLeaders {
 		p.Refused, p.Detail = TwoLeaders, text
@@ -122,12 +123,12 @@ func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspec
 		fmt.Sprintf("get %s (go on only if czxid is %#x, %s and it still %s)", node, seen.Czxid, owned, role),
 	}
 	if data, stays := d.vacated(seen); stays {
-		return append(sends, fmt.Sprintf("set -v %d %s %s (free; its znode stays, as its library leaves it)",
+		return append(sends, fmt.Sprintf("set -v %d %s %s (marks it free; its library keeps the znode)",
 			seen.Version, node, inspect.Escape(string(data))))
 	}
 	for _, before := range ahead(l, seen) {
 		sends = append(sends,
-			fmt.Sprintf("in one step with the delete: check that %s is there", inspect.Escape(z.nodeOf(r.ID, &before))))
+			fmt.Sprintf("atomically with the delete: check that %s exists", inspect.Escape(z.nodeOf(r.ID, &before))))
 	}
 	return append(sends, fmt.Sprintf("delete -v %d %s", seen.Version, node))
 }
