@@ -69,12 +69,12 @@ func notComparable(was, is *Backend) string {
 	for _, side := range []struct {
 		name string
 		*Backend
-	}{{"first", was}, {"second", is}} {
+	}{{"first snapshot", was}, {"second snapshot", is}} {
 		switch {
 		case side.Backend == nil:
-			return "it is not in the " + side.name
+			return "missing from the " + side.name
 		case !side.FirstPass:
-			return "it had not been read completely by the moment of the " + side.name
+			return "not yet read completely in the " + side.name
 		}
 	}
 	return ""

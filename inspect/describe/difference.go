@@ -32,7 +32,7 @@ func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, line
 		for _, group := range []struct {
 			word string
 			who  []*inspect.Contender
-		}{{"acquired", d.Acquired}, {"let go  ", d.Ended}, {"came    ", d.Joined}, {"left    ", d.Left}} {
+		}{{"acquired", d.Acquired}, {"ended   ", d.Ended}, {"joined  ", d.Joined}, {"left    ", d.Left}} {
 			for _, c := range group.who {
 				lines = append(lines, "  "+group.word+"  "+Contender(c))
 			}

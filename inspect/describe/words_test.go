@@ -168,7 +168,7 @@ func TestDifferencesInWords(t *testing.T) {
 	want := strings.Split(`3 locks changed
 
 backend off
-  not compared: it is not in the second
+  not compared: missing from the second snapshot
 
 backend zk   connected, now degraded
   new  finding  warning: no-spare: one left
@@ -179,7 +179,7 @@ zk:/new   appeared, free
 
 zk:/held   contended, now held
   acquired  of-b (b)
-  let go    of-a (a)`, "\n")
+  ended     of-a (a)`, "\n")
 	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
 	if head, lines := Differences(from, to, id("/new")); head != "1 lock changed" || len(lines) != 2 {
 		t.Errorf("of one lock: %s %q", head, lines)
