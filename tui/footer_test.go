@@ -24,9 +24,9 @@ func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
 		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w 2m/10m/all", "p group", "? help"}},
 		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
-		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ -5s", "? help", "q quit"}},
+		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ past", "? help", "q quit"}},
 		{screen.Chain, 120, 36, []string{"@ rewind", "f findings", "e events", "c clients", "L lab"}},
-		{screen.Locks, 200, 50, []string{"[ 5s back", "@ rewind", "D changes"}},
+		{screen.Locks, 200, 50, []string{"[ past", "@ rewind", "D changes"}},
 	} {
 		m := model(t, Options{}, test.width, test.height, fixture.Everything())
 		if test.screen != screen.Locks {

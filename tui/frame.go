@@ -385,5 +385,5 @@ func (f frame) hints() string {
 	for _, h := range f.shownHints() {
 		l = append(l, h.Line...)
 	}
-	return l.Render(f.width, f.theme.Glyphs.Ellipsis, nil)
+	return l.Render(f.width, "", nil)
 }

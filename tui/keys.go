@@ -145,14 +145,14 @@ func (f frame) shownHints() []screen.Hint {
 		}
 	}
 	last := screen.Hints(f.theme, vital, f.width)
-	room := f.width
+	room := f.width + 1 // the blank behind the last hint may be cut
 	for _, h := range last {
 		room -= h.Width()
 	}
 	own := slices.Concat(offered(acting{f.world}.hint()), offered(f.front().Actions()))
 	if f.width < longHints {
 		var there []screen.Action
-		if there, others = shortTimes(others); f.inFront == screen.Chain || f.inFront == screen.Events {
+		if there, others = timeHints(others); f.inFront == screen.Chain || f.inFront == screen.Events {
 			own = append(own, there...)
 		}
 	}
@@ -173,13 +173,13 @@ func (f frame) shownHints() []screen.Hint {
 // longHints is the width from which the footer has room for all hints in words.
 const longHints = 140
 
-// shortTimes shortens the hints of the time keys. It returns separately the hint that goes to the
+// timeHints keeps the time keys in a narrow footer. It returns separately the hint that goes to the
 // selected moment, which comes first where moments are listed.
-func shortTimes(all []screen.Action) (there, rest []screen.Action) {
+func timeHints(all []screen.Action) (there, rest []screen.Action) {
 	for _, a := range all {
 		switch {
 		case slices.Contains(a.Keys, "["):
-			a.Hint, a.Late = "-5s", false
+			a.Late = false
 		case slices.Contains(a.Keys, "@"):
 			a.Late = false
 			there = append(there, a)

@@ -116,11 +116,11 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	page := m.screens[screen.Lab].(*lab.Screen)
 	k := page.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", Wait: time.Minute}, Stop: func() { f.count("stop") }})
 	page.Hand.Update(lab.TakeWaitsMsg{Id: k.Id, Name: fixture.Orders().Waiters[1].Name.Raw(), Names: nil})
-	wantText(t, m, "waits: 2nd of 3, behind worker-7; for 1m00s yet", "stop waiting")
+	wantText(t, m, "waits: 2nd of 3, behind worker-7; gives up in 1m00s", "stop waiting")
 	press(m, "r")
 	must.Equal(t, f.counted("stop"), 1, "r does not end the waiting")
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Hold: nil, Err: context.Canceled}})
-	wantText(t, m, "stopped waiting; nothing is left on servers that answer", "not held")
+	wantText(t, m, "stopped waiting; nothing is left on reachable servers", "not held")
 	press(m, "r")
 	wantText(t, m, "You hold nothing")
 	mine := fixture.Id("zk:/locks/mine")
@@ -141,7 +141,7 @@ func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "down", "down", "right")
-	wantText(t, m, "[kazoo]", "Curator clients use it: those of kazoo would not wait")
+	wantText(t, m, "[kazoo]", "clients use it: they and kazoo clients would not wait")
 	settle(t, m, press(m, "tab", "tab", "enter"))
 	wantText(t, m, "refused, see above")
 	must.Equal(t, len(f.orders), 0, "asked for", f.orders)
@@ -182,7 +182,7 @@ func TestATypedLock(t *testing.T) {
 	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
 		t.Errorf("asked for %+v", f.orders)
 	}
-	wantText(t, m, "another client holds it; nothing was left there")
+	wantText(t, m, "another client holds it; nothing was left behind")
 }
 
 func TestAcquireFromAnotherScreen(t *testing.T) {

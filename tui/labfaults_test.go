@@ -19,7 +19,7 @@ func TestFaultsAndWhatComesOfThem(t *testing.T) {
 	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "tab")
 	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
-	wantText(t, m, "freeze the holder of /locks/orders", "now worker-3: it lives", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
+	wantText(t, m, "freeze the holder of /locks/orders", "now worker-3: it stays alive", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
 	settle(t, m, press(m, "enter"))
 	m.now = m.now.Add(time.Minute)
 	wantText(t, m, "thaw the holder of /locks/orders", "nothing has happened to the lock since")
@@ -55,7 +55,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	box := &fakeFaults{}
 	m, _ := inFaults(t, Options{}, box, 120, 36)
 	press(m, "down")
-	wantText(t, m, "expire the session of worker-3", "worker-7, the next in the queue, gets")
+	wantText(t, m, "expire the session of worker-3", "worker-7, next in the queue, gets")
 	l := fixture.Orders()
 	old := l.Holders[0]
 	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
@@ -64,7 +64,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	}
 	show()
-	wantText(t, m, "expire the session of worker-3", "worker-3 is not in the lock now: w takes another")
+	wantText(t, m, "expire the session of worker-3", "worker-3 left the lock; press w for the next")
 	settle(t, m, press(m, "!"))
 	must.Equal(t, len(box.calls), 0, "hit", box.calls)
 	old.Name, old.State = "_c_again-lock-0000000700", inspect.Waiting // it asks again, with the same session
@@ -94,7 +94,7 @@ func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	box.frozen = fixture.Orders().ID.String() // the scenario does that itself
 	look()
 	settle(t, m, press(m, "!"))
-	wantText(t, m, "thaw the holder of /locks/orders", `this is now "thaw the holder of /locks/orders", since a moment ago: press again`)
+	wantText(t, m, "thaw the holder of /locks/orders", `just changed to "thaw the holder of /locks/orders": press again`)
 	if len(box.calls) != 0 {
 		t.Fatalf("did %q", box.calls)
 	}

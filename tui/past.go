@@ -78,7 +78,7 @@ func (m *Model) pastActions() []screen.Action {
 	}
 	list := []screen.Action{
 		{
-			Keys: []string{"["}, Shown: "[ ]", Hint: "5s back", Late: true, Help: "5 s back in time, and forward",
+			Keys: []string{"["}, Shown: "[ ]", Hint: "past", Late: true, Help: "5 s back in time, and forward",
 			Disabled: none, Run: by(-shortStep),
 		},
 		{Keys: []string{"]"}, Disabled: atNow, Run: by(shortStep)},

@@ -80,7 +80,7 @@ func (d *saving) View(width, height int) string {
 	t := d.theme
 	width = min(width-4, 62)
 	lines := []widget.Line{{{"Save what was seen since " + d.past.From().Format(time.TimeOnly), t.Strong}}, nil}
-	text := "Writes a new file, lockscope-past-TIME.jsonl, to the directory that lockscope was started in. " +
+	text := "Writes a new file, lockscope-past-TIME.jsonl, to the directory where lockscope was started. " +
 		"lockscope replay plays it."
 	for _, part := range widget.Wrap(text, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{part, t.Text}})

@@ -167,13 +167,13 @@ func TestTimelineZooms(t *testing.T) {
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "last 3m")
 	press(m, "+", "=")
-	wantText(t, m, "last 1m")
+	wantText(t, m, "last minute")
 	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "a cell of less than a second and no fast beat")
 	for range 12 {
 		press(m, "-")
 		fits(t, m)
 	}
-	wantText(t, m, "last 1h", "a window is from 10 s to 1 h long")
+	wantText(t, m, "last hour", "a window is from 10 s to 1 h long")
 	must.True(t, !timelineOf(m).NeedsFastTick(), "a fast beat for cells of many seconds")
 	for range 12 {
 		press(m, "+")

@@ -74,6 +74,17 @@ func Exact(d time.Duration) string {
 	return text
 }
 
+// Last names a span that ends now: last minute, last 2m.
+func Last(d time.Duration) string {
+	switch d {
+	case time.Minute:
+		return "last minute"
+	case time.Hour:
+		return "last hour"
+	}
+	return "last " + Exact(d)
+}
+
 // steps are the round figures of Over, largest first.
 var steps = [...]struct {
 	d    time.Duration

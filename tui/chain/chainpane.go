@@ -373,7 +373,7 @@ func (p *Pane) strip(room int) []widget.Line {
 	if selected >= 0 {
 		at = selected
 	}
-	lines := []widget.Line{nil, widget.Section(p.Theme(), p.width, "the last "+describe.Exact(p.length)), v.Header()}
+	lines := []widget.Line{nil, widget.Section(p.Theme(), p.width, "the "+describe.Last(p.length)), v.Header()}
 	var list widget.Scroller
 	list.Center(at, len(shown), room-frame)
 	list.At = selected

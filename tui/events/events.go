@@ -401,7 +401,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Muted, dot+"only ").Add(t.Waiting, s.Only.String())
 	}
 	if s.window > 0 {
-		left = left.Add(t.Waiting, dot+"last "+describe.Exact(s.window))
+		left = left.Add(t.Waiting, dot+describe.Last(s.window))
 		if from, _ := s.Log().CompleteFrom(s.Only); s.Now().Sub(from) < s.window {
 			left = left.Add(t.Unknown, dot+"complete since "+describe.Clock(from))
 		}

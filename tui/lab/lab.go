@@ -266,7 +266,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{
 			Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane",
-			Help: "the next pane, or the one before: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) }),
+			Help: "next or previous pane: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) }),
 		},
 		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
 	}
@@ -328,7 +328,7 @@ func (s *Screen) tabs() widget.Line {
 		}
 		l = l.Add(style, " "+p.String()+" ").Add(t.Text, " ")
 	}
-	right := widget.Line{{"tab changes the pane ", t.Muted}}
+	right := widget.Line{{"tab: next pane ", t.Muted}}
 	return widget.Spread(l, right, s.width, "")
 }
 

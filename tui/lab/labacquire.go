@@ -19,7 +19,7 @@ func (s *Screen) handActions() []screen.Action {
 		case s.ReadOnly() != "":
 			return s.ReadOnly()
 		case k == nil:
-			return "you hold nothing: a acquires a lock"
+			return "you hold no lock; press a to acquire one"
 		case k.state != takeHolds:
 			return "it is not held"
 		}
@@ -75,7 +75,7 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 			if why := s.ReadOnly(); why != "" {
 				return why
 			}
-			return "you hold nothing: a acquires a lock"
+			return "you hold no lock; press a to acquire one"
 		}
 	case k.state == takeAsked || k.state == takeWaits:
 		return "stop waiting", nil

@@ -42,11 +42,11 @@ func TestVerdictOfARun(t *testing.T) {
 		report contend.Report
 		want   string
 	}{
-		{contend.Report{}, "not acquired so far"},
+		{contend.Report{}, "not acquired yet"},
 		{contend.Report{Grants: 100}, "first come, first served"},
-		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2% overtook"},
-		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtook"},
-		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "no lock at all: two held it at once"},
+		{contend.Report{Grants: 1000, Inversions: 2}, "nearly first come, first served: 0.2% overtakes"},
+		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtakes"},
+		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "broken: two held it at once"},
 	} {
 		must.Equal(t, verdictOf(&tt.report), tt.want)
 	}

@@ -58,7 +58,7 @@ func freezing(f faultTarget) fault {
 		id := f.lock.ID.String()
 		return fault{
 			label: "thaw the holder of " + inspect.Escape(f.lock.ID.Path),
-			shows: "it continues, and passes the lock on when its work is done",
+			shows: "it continues, and releases the lock when its work is done",
 			do:    func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
@@ -69,14 +69,14 @@ func freezing(f faultTarget) fault {
 		now = "now " + describe.Owner(h)
 		switch {
 		case h.Persistent:
-			return fault{label: label, off: "no client is behind " + describe.Owner(h) + " that could be frozen"}
+			return fault{label: label, off: describe.Owner(h) + " has no client to freeze"}
 		case f.ours != nil && f.ours(h.Name):
 			return fault{label: label, off: "it is yours: it is held until you release it"}
 		}
 	}
 	return fault{
 		label: label,
-		shows: now + ": it lives but does not release, like a hung process: the queue grows until you thaw it",
+		shows: now + ": it stays alive but does not release, like a hung process; the queue grows until you thaw it",
 		do:    func(s Faults) error { s.Freeze(id); return nil },
 	}
 }
@@ -90,7 +90,7 @@ func sessionFaults(f faultTarget) []fault {
 	case f.contender.Persistent:
 		expire.off = "no session owns the node of " + describe.Owner(f.contender)
 	case f.contender.Owner.Session == 0:
-		expire.off = describe.Owner(f.contender) + " has no session: only ZooKeeper has those"
+		expire.off = describe.Owner(f.contender) + " has no session: only ZooKeeper has sessions"
 	}
 	if expire.off != "" {
 		cut.off = expire.off
@@ -99,19 +99,19 @@ func sessionFaults(f faultTarget) []fault {
 	name, id := describe.Owner(f.contender), f.contender.Owner.Session
 	expire.label, cut.label = "expire the session of "+name, "cut the connection of "+name
 	if f.left {
-		expire.off = name + " is not in the lock now: w takes another"
+		expire.off = name + " left the lock; press w for the next"
 		cut.off = expire.off
 		return []fault{expire, cut}
 	}
 	expire.do = func(s Faults) error { return s.ExpireSession(id) }
 	cut.do = func(s Faults) error { return s.Cut(id) }
-	cut.shows = "it comes back within its session timeout and keeps its place"
-	expire.shows = "its node is gone; its watchers look again and move up"
+	cut.shows = "it reconnects within its session timeout and keeps its place"
+	expire.shows = "its node is deleted; its watchers check again and move up"
 	if f.contender.State == inspect.Holding {
-		expire.shows = "its node is gone: no waiters, so the lock is free"
+		expire.shows = "its node is deleted; without waiters the lock is free"
 		if len(f.lock.Waiters) > 0 {
-			expire.shows = "its node is gone: " + describe.Owner(&f.lock.Waiters[0]) +
-				", the next in the queue, gets the lock at once"
+			expire.shows = "its node is deleted; " + describe.Owner(&f.lock.Waiters[0]) +
+				", next in the queue, gets the lock at once"
 		}
 	}
 	return []fault{expire, cut}
@@ -121,7 +121,7 @@ func masterFault(m Master) fault {
 	if m.Stopped {
 		return fault{
 			label: "start master " + describe.Printable(m.Addr),
-			shows: "it comes back with its data: its votes count again",
+			shows: "it returns with its data, and its votes count again",
 			do:    func(s Faults) error { return s.StartMaster(m.Addr) },
 		}
 	}
@@ -331,7 +331,7 @@ func (f *faults) inject() tea.Cmd {
 	f.recordLabel()
 	chosen := f.selected()
 	if f.Clock().Sub(f.changed) < relabelGuard {
-		f.Flash("this is now " + strconv.Quote(chosen.label) + ", since a moment ago: press again")
+		f.Flash("just changed to " + strconv.Quote(chosen.label) + ": press again")
 		return nil
 	}
 	f.done, f.at, f.first, f.from = chosen.label, f.Clock(), f.Log().End(), f.about
@@ -371,7 +371,7 @@ func (f *faults) actions() []screen.Action {
 			Help: "inject the selected fault into the sandbox", Writes: true, Disabled: off, Run: f.inject,
 		},
 		{
-			Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "the next contender of the lock", Disabled: few,
+			Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "select the next contender of the lock", Disabled: few,
 			Run: screen.Do(f.nextWho),
 		},
 	}

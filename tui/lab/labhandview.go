@@ -188,5 +188,5 @@ func (h *hand) limitWords(k *Take) string {
 	if k.Order.Wait == 0 {
 		return ""
 	}
-	return "; for " + describe.Seconds(k.asked.Add(k.Order.Wait).Sub(h.Clock())) + " yet"
+	return "; gives up in " + describe.Seconds(k.asked.Add(k.Order.Wait).Sub(h.Clock()))
 }

@@ -55,24 +55,22 @@ func queuePrefix(l *inspect.Lock) string {
 func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	switch {
 	case b.ZooKeeper && o.Lock.Path == "/":
-		return "the root of all znodes is not a place for a lock"
+		return "the root znode cannot be a lock"
 	case b.ZooKeeper && zkpath.Check(o.Lock.Path) != nil:
-		return "no znode can have this path: " + zkpath.Check(o.Lock.Path).Error()
+		return "invalid path: " + zkpath.Check(o.Lock.Path).Error()
 	case l == nil:
 		return ""
 	case !b.ZooKeeper && describe.Structured(l):
-		return fmt.Sprintf("%s clients use it: they fail on a plain key", l.Recipe)
+		return fmt.Sprintf("%s clients use it, and would fail on a plain key", l.Recipe)
 	}
 	used := l.Contention() > 0
 	switch {
 	case b.ZooKeeper && used && l.Recipe != o.Recipe:
-		return fmt.Sprintf("%s clients use it: those of %s would not wait for them, nor they for those", l.Recipe,
-			o.Recipe)
+		return fmt.Sprintf("%s clients use it: they and %s clients would not wait for each other", l.Recipe, o.Recipe)
 	case o.Kind == "mutex" && slices.Contains([]inspect.Kind{inspect.KindRW, inspect.KindSemaphore}, l.Kind):
-		return fmt.Sprintf("it is a lock of kind %s: a mutex would not respect it", l.Kind)
+		return fmt.Sprintf("its kind is %s: a mutex would not respect it", l.Kind)
 	case slices.Contains([]string{"read", "write"}, o.Kind) && used && l.Kind != inspect.KindRW && l.Recipe != "kazoo":
-		return fmt.Sprintf("it is a lock of kind %s: readers and writers would not respect it",
-			l.Kind) // kazoo's writers look like a mutex
+		return fmt.Sprintf("its kind is %s: readers and writers would not respect it", l.Kind) // kazoo's writers look like a mutex
 	}
 	return ""
 }
@@ -85,23 +83,23 @@ func takingPreview(b *Backend, o *Order) []string {
 		return []string{
 			"an ephemeral sequential node below " + name,
 			"named by the " + o.Recipe + " recipe",
-			"it is deleted at once if another client is ahead of it",
+			"deleted at once if another client is ahead of it",
 		}
 	case b.ZooKeeper:
-		before := "the one"
+		before := "the node"
 		if o.Kind == "read" {
 			before = "the writers"
 		}
 		return []string{
 			"an ephemeral sequential node below " + name,
 			"named by the " + o.Recipe + " recipe",
-			"it waits for " + before + " before it, and vanishes with our session",
+			"waits for " + before + " ahead of it, and is deleted with our session",
 		}
 	case b.Masters > 1 && o.Kind == "redlock":
 		return []string{
 			fmt.Sprintf("SET %s VALUE NX PX %d on %d masters, renewed every %v", name, o.TTL.Milliseconds(), b.Masters,
 				o.TTL/3),
-			fmt.Sprintf("it is ours with %d of them", b.Masters/2+1),
+			fmt.Sprintf("it is held once %d of them accept", b.Masters/2+1),
 		}
 	default:
 		return []string{
@@ -116,18 +114,18 @@ func notTaken(o *Order, err error) string {
 	var mixed *lockops.RecipeError
 	switch {
 	case errors.As(err, &mixed) && mixed.FoundKind != "":
-		return fmt.Sprintf("refused: it is a %s of %s clients, which do not queue with those of a %s; "+
-			"nothing was left there",
+		return fmt.Sprintf("refused: it is a %s used by %s clients, which do not queue with a %s; "+
+			"nothing was left behind",
 			mixed.FoundKind, describe.Printable(mixed.Found), mixed.WantKind)
 	case errors.As(err, &mixed):
-		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left there",
+		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left behind",
 			describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
-		return "another client holds it; nothing was left there"
+		return "another client holds it; nothing was left behind"
 	case errors.Is(err, context.Canceled):
-		return "stopped waiting; nothing is left on servers that answer"
+		return "stopped waiting; nothing is left on reachable servers"
 	case errors.Is(err, context.DeadlineExceeded) && !o.Try && o.Wait > 0:
-		return fmt.Sprintf("not our turn within %s; nothing is left on servers that answer", describe.Exact(o.Wait))
+		return fmt.Sprintf("not acquired within %s; nothing is left on reachable servers", describe.Exact(o.Wait))
 	default:
 		return "failed: " + describe.OneLine(err)
 	}
@@ -141,19 +139,19 @@ func placeWords(l *inspect.Lock, name string) string {
 	at := slices.IndexFunc(l.Waiters, func(c inspect.Contender) bool { return c.Name.Raw() == name })
 	switch {
 	case at == 0 && len(l.Holders) > 0:
-		return "waits: next, after " + describe.Owner(&l.Holders[0]) + ", who holds it"
+		return "waits: next, after the holder " + describe.Owner(&l.Holders[0])
 	case at >= 0:
-		before := "no one"
+		text := fmt.Sprintf("waits: %s of %d", ordinal(at+1), len(l.Waiters))
 		if at > 0 {
-			before = describe.Owner(&l.Waiters[at-1])
+			text += ", behind " + describe.Owner(&l.Waiters[at-1])
 		}
-		return fmt.Sprintf("waits: %s of %d, behind %s", ordinal(at+1), len(l.Waiters), before)
+		return text
 	case len(l.Masters) > 0 && len(l.Holders) > 0:
 		return "waits for " + describe.Owner(&l.Holders[0]) + "; Redis keeps no queue: position unknown"
 	case len(l.Masters) > 0:
 		return "waits; Redis keeps no queue: position unknown"
 	default:
-		return "waits; its position is not known yet"
+		return "waits; position unknown so far"
 	}
 }
 

@@ -34,16 +34,16 @@ func TestFaultsOf(t *testing.T) {
 		says   string // the preview, or the reason why it cannot be done
 		off    bool
 	}{
-		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it lives but does not release, like a hung process: the queue grows until you thaw it", false},
-		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "passes the lock on", false},
-		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "no client is behind worker-3", true},
+		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it stays alive but does not release, like a hung process; the queue grows until you thaw it", false},
+		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "releases the lock", false},
+		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "worker-3 has no client to freeze", true},
 		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze the holder of /locks/nightly", "no holder now: the next one", false},
 		{"our own", mine, 0, "freeze the holder of /locks/orders", "it is yours", true},
-		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, the next in the queue, gets the lock at once", false},
-		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "its watchers look again", false},
+		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, next in the queue, gets the lock at once", false},
+		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "its watchers check again", false},
 		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
-		{"one that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 is not in the lock now: w takes another", true},
-		{"no session", faultTarget{lock: fixture.Thin(), contender: &fixture.Thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has those", true},
+		{"one that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 left the lock; press w for the next", true},
+		{"no session", faultTarget{lock: fixture.Thin(), contender: &fixture.Thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has sessions", true},
 		{"a node of no session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
 		{"nobody", faultTarget{lock: fixture.FreeLock()}, 2, "cut a connection", "no contender", true},
 		{"no lock", faultTarget{}, 0, "freeze the holder", "no lock is selected", true},
@@ -64,9 +64,9 @@ func TestPlaceInTheQueue(t *testing.T) {
 		name string
 		want string
 	}{
-		{l, l.Waiters[0].Name.Raw(), "waits: next, after worker-3, who holds it"},
+		{l, l.Waiters[0].Name.Raw(), "waits: next, after the holder worker-3"},
 		{l, l.Waiters[2].Name.Raw(), "waits: 3rd of 3, behind 10.2.0.4:53122"},
-		{l, "unseen", "waits; its position is not known yet"},
+		{l, "unseen", "waits; position unknown so far"},
 		{nil, "x", "waits; the screen has not seen the lock yet"},
 		{fixture.Thin(), "x", "waits for Y2NjY2NjY2NjY2NjY2NjYw==; Redis keeps no queue: position unknown"},
 	} {
@@ -85,7 +85,7 @@ func TestPreviewSaysWhatIsMade(t *testing.T) {
 		order   Order
 		want    []string
 	}{
-		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator"}, []string{"ephemeral sequential node below /locks/orders", "vanishes with our session"}},
+		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator"}, []string{"ephemeral sequential node below /locks/orders", "deleted with our session"}},
 		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator", Try: true}, []string{"deleted at once"}},
 		{&redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock", TTL: 10 * time.Second}, []string{"SET lock:cart:42 VALUE NX PX 10000 on 5 masters", "3 of them"}},
 		{&Backend{Name: "redis", Masters: 1}, Order{Lock: fixture.Thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, renewed every 3s", "SET " + recipe.FenceKey("lock:cart:42")}},
@@ -115,8 +115,8 @@ func TestTakingIsRefused(t *testing.T) {
 		{"a writer among readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "write", Recipe: fixture.Readers().Recipe}, fixture.Readers(), nil},
 		{"a reader of a mutex", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "read", Recipe: "curator"}, fixture.Orders(), []string{"mutex", "readers"}},
 		{"a hash of Redisson's", &redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock"}, redisson, []string{"redisson", "plain key"}},
-		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"this path"}},
-		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"this path"}},
+		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"invalid path"}},
+		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"invalid path"}},
 	} {
 		got := takingRefused(tt.backend, &tt.order, tt.lock)
 		must.Equal(t, (got == ""), (tt.want == nil), tt.name, got)
@@ -155,13 +155,13 @@ func TestWhyNothingWasTaken(t *testing.T) {
 		{
 			Order{},
 			&lockops.RecipeError{Path: "/x", Want: "curator", Found: "curator", WantKind: "mutex", FoundKind: "read-write lock"},
-			"refused: it is a read-write lock of curator clients, which do not queue with those of a mutex; nothing was left there",
+			"refused: it is a read-write lock used by curator clients, which do not queue with a mutex; nothing was left behind",
 		},
-		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left there"},
-		{Order{Try: true}, fmt.Errorf("acquire /locks/orders: %w", lockops.ErrHeld), "another client holds it; nothing was left there"},
-		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not our turn within 30s; nothing is left on servers that answer"},
+		{Order{}, &lockops.RecipeError{Path: "/x", Want: "kazoo", Found: "curator"}, "refused: curator clients use it, which do not queue with kazoo clients; nothing was left behind"},
+		{Order{Try: true}, fmt.Errorf("acquire /locks/orders: %w", lockops.ErrHeld), "another client holds it; nothing was left behind"},
+		{Order{Wait: 30 * time.Second}, context.DeadlineExceeded, "not acquired within 30s; nothing is left on reachable servers"},
 		{Order{Try: true}, context.DeadlineExceeded, "failed: context deadline exceeded"},
-		{Order{}, context.Canceled, "stopped waiting; nothing is left on servers that answer"},
+		{Order{}, context.Canceled, "stopped waiting; nothing is left on reachable servers"},
 		{Order{}, errors.New("bell \a"), `failed: bell \u{7}`},
 	} {
 		must.Equal(t, notTaken(&tt.order, tt.err), tt.want, tt.err)

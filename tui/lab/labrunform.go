@@ -105,11 +105,11 @@ func newRunForm(c *runs) *runForm {
 // orders are the requested runs. If they are not possible, why is the reason.
 func (d *runForm) orders() (orders []RunOptions, why string) {
 	if len(d.targets) == 0 {
-		return nil, "There is no backend on which locks can be acquired."
+		return nil, "Locks cannot be acquired on any backend."
 	}
 	seed, err := strconv.ParseUint(d.Rows[runSeed].Typed.Value(), 10, 64)
 	if err != nil {
-		return nil, "The seed is a number from 0 on."
+		return nil, "The seed must be a whole number, 0 or more."
 	}
 	length := func(row int) time.Duration {
 		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is not a duration lasts until it is stopped
@@ -158,8 +158,8 @@ func (d *runForm) View(width, height int) string {
 	lines := append([]widget.Line{{{"Compare two kinds of lock", t.Strong}}, nil},
 		widget.FormLines(d.Theme(), &d.Form, width)...)
 	orders, why := d.orders()
-	text := "Creates a temporary lock on each, and a session for every worker; all is removed afterwards. " +
-		"Until then it loads the servers."
+	text := "Creates a temporary lock on each, and a session for every worker; all are removed afterwards. " +
+		"The run puts load on the servers."
 	if why != "" {
 		text = why
 	}

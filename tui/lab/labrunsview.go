@@ -59,12 +59,24 @@ func fairer(a, b *Side) string {
 	x, y := overtookShare(&a.report), overtookShare(&b.report)
 	switch {
 	case math.Abs(x-y) < 1:
-		return fmt.Sprintf("both are equally fair: %.0f%% overtook", max(x, y))
+		return "both are equally fair: " + overtakes(max(x, y))
 	case x > y:
 		a, x, y = b, y, x
 	}
-	return fmt.Sprintf("%s %s is fairer: %.0f%% overtook, against %.0f%%",
-		describe.Printable(a.Order.Backend), describe.Printable(a.Order.Target), x, y)
+	return fmt.Sprintf("%s %s is fairer: %s, against %.0f%%",
+		describe.Printable(a.Order.Backend), describe.Printable(a.Order.Target), overtakes(x), y)
+}
+
+// overtakes formats a percentage of overtakes.
+func overtakes(share float64) string {
+	switch {
+	case share == 0:
+		return "no overtakes"
+	case share < 1:
+		return fmt.Sprintf("%.2g%% overtakes", share)
+	default:
+		return fmt.Sprintf("%.0f%% overtakes", share)
+	}
 }
 
 // overtookShare is the percentage of grants that overtook a waiter.
@@ -74,8 +86,8 @@ func overtookShare(r *contend.Report) float64 {
 
 func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
-	text := "Compare two kinds of lock under the same load: who waits, who overtakes, what a handoff takes. " +
-		"tab comes to this pane, n starts a run: on temporary locks, removed afterwards."
+	text := "Compare two kinds of lock under the same load: waits, overtakes and handoff times. " +
+		"Press tab to enter this pane, n to start a run on temporary locks, which are removed afterwards."
 	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}
@@ -259,14 +271,14 @@ func verdictOf(r *contend.Report) string {
 	share := overtookShare(r)
 	switch {
 	case r.Overlaps > 0:
-		return "no lock at all: two held it at once"
+		return "broken: two held it at once"
 	case r.Grants == 0:
-		return "not acquired so far"
+		return "not acquired yet"
 	case r.Inversions == 0:
 		return "first come, first served"
 	case share < 1:
-		return fmt.Sprintf("nearly first come, first served: %.2g%% overtook", share)
+		return "nearly first come, first served: " + overtakes(share)
 	default:
-		return fmt.Sprintf("a race: %.0f%% overtook", share)
+		return "a race: " + overtakes(share)
 	}
 }

@@ -82,7 +82,7 @@ func (s *Screen) tableActions(none, noLock func() string) []screen.Action {
 			Run: screen.Do(s.markAll),
 		},
 		{
-			Keys: []string{"W"}, Shown: "W", Help: "names in full: only locks, holders and ages, or all again",
+			Keys: []string{"W"}, Shown: "W", Help: "toggle full names: only locks, holders and ages",
 			Run: screen.Do(s.toggleNames),
 		},
 		{Keys: []string{"C"}, Shown: "C", Help: "choose the columns", Run: screen.Do(s.chooseColumns)},

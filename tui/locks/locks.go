@@ -348,7 +348,7 @@ func (s *Screen) toggleNames() {
 		s.choose(s.before)
 		return
 	}
-	s.Flash("names in full")
+	s.Flash("full names")
 	s.before = s.shown
 	s.choose(namesTable())
 }

@@ -89,7 +89,7 @@ func TestColumnsShowLocks(t *testing.T) {
  ! zk:/locks/old       worker-3  10.2.0.2:53122   13m58s
 `
 	if got := p.drawn(60); got != strings.TrimSpace(want) {
-		t.Errorf("names in full:\n%s", got)
+		t.Errorf("full names:\n%s", got)
 	}
 }
 

@@ -322,7 +322,7 @@ func (d *Bulk) summary() widget.Line {
 		return widget.Line{{fmt.Sprintf("%s %d of %d done.", t.Glyphs.Holding, done, len(d.items)), t.Holding}}
 	default:
 		return widget.Line{{
-			fmt.Sprintf("%s %d of %d done: stopped at the first that did not go as previewed.", t.Glyphs.Warning, done,
+			fmt.Sprintf("%s %d of %d done: stopped at the first that differed from its preview.", t.Glyphs.Warning, done,
 				len(d.items)),
 			t.Warning,
 		}}

@@ -128,7 +128,7 @@ func ToClipboard(host Context, text, done string) tea.Cmd {
 func (d *Copying) Actions() []Action {
 	return []Action{
 		{Shown: "enter", Hint: "copy"},
-		{Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "copy that"},
+		{Shown: fmt.Sprintf("1-%d", min(9, len(d.Choices))), Hint: "pick"},
 		{Shown: "esc", Hint: "close"},
 	}
 }

@@ -26,7 +26,7 @@ const (
 func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	return Action{
 		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket",
-		Help: "for a ticket: Markdown or JSON, to the clipboard or a file",
+		Help: "export a ticket in Markdown or JSON, to clipboard or file",
 		Disabled: func() string {
 			if _, ok := about(); !ok {
 				return "no lock or finding is selected"
@@ -116,7 +116,7 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	if d.NoClipboard() != "" || len(text) > longestCopy {
 		return d.save(form)
 	}
-	d.Flash(fmt.Sprintf("copied as %s, %d bytes (Y w writes a file): %s", form, len(text), d.ticket.Subject()))
+	d.Flash(fmt.Sprintf("copied as %s, %d bytes (Y w saves a file): %s", form, len(text), d.ticket.Subject()))
 	return tea.SetClipboard(text), true
 }
 
@@ -136,12 +136,12 @@ func (d *Ticket) save(form string) (tea.Cmd, bool) {
 
 func (d *Ticket) Actions() []Action {
 	if d.NoClipboard() != "" {
-		return []Action{{Shown: "enter", Hint: "to a file"}, {Shown: "esc", Hint: "close"}}
+		return []Action{{Shown: "enter", Hint: "save"}, {Shown: "esc", Hint: "close"}}
 	}
 	return []Action{
 		{Shown: "enter", Hint: "copy"},
-		{Shown: "1 2", Hint: "copy that"},
-		{Shown: "w", Hint: "to a file"},
+		{Shown: "1 2", Hint: "pick"},
+		{Shown: "w", Hint: "save"},
 		{Shown: "esc", Hint: "close"},
 	}
 }
@@ -157,21 +157,21 @@ func (d *Ticket) View(width, height int) string {
 		}
 		lines = append(lines, l.Add(style, fmt.Sprintf("  %-9s ", form)).Add(t.Muted, formWords(form)))
 	}
-	where := "enter: to the terminal's clipboard (OSC 52)   w: to a new file"
+	where := "enter: copy to the terminal's clipboard (OSC 52)   w: save a file"
 	if why := d.NoClipboard(); why != "" {
-		where = "enter: to a new file (" + why + ")"
+		where = "enter: save a file (" + why + ")"
 	}
 	if d.saving != 0 {
 		where = "writing the file" + t.Glyphs.Ellipsis
 	}
 	lines = append(lines, nil, widget.Line{{where, t.Muted}},
-		widget.Line{{"The file goes to the directory that lockscope was started in.", t.Muted}})
+		widget.Line{{"Files are saved in the directory where lockscope was started.", t.Muted}})
 	return widget.Box(t, lines, min(width, 72), height, false)
 }
 
 func formWords(form string) string {
 	if form == "markdown" {
-		return "what is wrong, who holds, the queue, evidence, what to do"
+		return "problem, holders, queue, evidence, advice"
 	}
-	return "the same for programs, as show -o json prints it"
+	return "the same as printed by show -o json"
 }

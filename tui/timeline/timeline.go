@@ -337,7 +337,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 			left = left.Add(t.Muted, " "+t.Glyphs.Dot+" "+l.Recipe)
 		}
 	}
-	right := widget.Line{{" last " + describe.Exact(v.Length.Round(time.Second)) + " ", t.Muted}}
+	right := widget.Line{{" " + describe.Last(v.Length.Round(time.Second)) + " ", t.Muted}}
 	switch {
 	case v.Live && s.Context.Live():
 		right = append(widget.Line{{" live ", t.Badge}}, right...)
