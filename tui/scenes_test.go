@@ -37,7 +37,7 @@ func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
 	selected := locksOf(m).Current.Lock
 	beat(sceneTime)
 	wantText(t, m, "2/2 second")
-	must.Equal(t, locksOf(m).Current.Lock, selected, "the guide moved the cursor of somebody who uses the keys")
+	must.Equal(t, locksOf(m).Current.Lock, selected, "the demo moved the user's cursor")
 	wantText(t, m, "demo paused: P resumes")
 	press(m, "P")
 	wantText(t, m, "demo running: any key pauses", "2/2 second")
@@ -66,14 +66,14 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	}
 }
 
-// A caption takes two lines whatever it says, so that the screen does not move when it changes.
+// A caption always takes two lines, so that the screen does not jump when it changes.
 func TestCaptionsTakeTwoLines(t *testing.T) {
 	scenes := []Scene{{Title: "short", Text: "a"}, {Title: "long", Text: strings.Repeat("word ", 60)}}
 	m := model(t, Options{Scenes: scenes}, 80, 24, fixture.Everything())
 	before := len(frame{m}.foot())
 	press(m, "right")
 	if after := len(frame{m}.foot()); before != after || after != 4 {
-		t.Errorf("the foot has %d lines, then %d", before, after)
+		t.Errorf("the footer has %d lines, then %d", before, after)
 	}
 	fits(t, m)
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// terminal is an in-process terminal that a whole program draws on.
+// terminal is an in-process terminal for a whole program.
 type terminal struct {
 	mu       sync.Mutex
 	emulator *vt.Emulator
 	bytes    int
 }
 
-// Write takes what the program draws.
+// Write receives the program's output.
 func (s *terminal) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,18 +44,18 @@ func (s *terminal) written() int {
 	return s.bytes
 }
 
-// program is a running one.
+// program is a running program with its terminal.
 type program struct {
 	t        testing.TB
 	screen   *terminal
 	feed     fakeFeed
 	keyboard io.Writer
 	tea      *tea.Program
-	// end ends it, and waits for that.
+	// end stops the program and waits until it has ended.
 	end func()
 }
 
-// start runs a program on its own terminal; it is ended with the test.
+// start runs a program on its own terminal until the test ends.
 func start(t testing.TB, o Options, width, height int) *program {
 	t.Helper()
 	p := &program{t: t, screen: &terminal{emulator: vt.NewEmulator(width, height)}, feed: make(fakeFeed)}
@@ -94,15 +94,15 @@ func (p *program) keys(text string) {
 	must.Have(io.WriteString(p.keyboard, text))(p.t)
 }
 
-// patience is generous: other tests may keep the machine busy.
+// patience is generous, since other tests may keep the machine busy.
 const patience = time.Minute
 
-// wait waits until the screen says all of these.
+// wait waits until the screen shows all the texts.
 func (p *program) wait(texts ...string) {
 	p.t.Helper()
 	seen, screen, missing := -1, "", ""
 	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		if n := p.screen.written(); n != seen { // looking costs much
+		if n := p.screen.written(); n != seen { // reading the screen is expensive
 			seen, screen, missing = n, p.screen.text(), ""
 			for _, text := range texts {
 				if !strings.Contains(screen, text) {
@@ -114,23 +114,23 @@ func (p *program) wait(texts ...string) {
 		case missing == "":
 			return
 		case time.Now().After(deadline):
-			p.t.Fatalf("the screen never says %q:\n%s", missing, screen)
+			p.t.Fatalf("the screen never shows %q:\n%s", missing, screen)
 		}
 	}
 }
 
-// await waits until the screen is as wanted.
+// await waits until wanted accepts the screen.
 func (p *program) await(wanted func(screen string) bool) {
 	p.t.Helper()
 	seen := -1
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if n := p.screen.written(); n != seen { // looking costs much
+		if n := p.screen.written(); n != seen { // reading the screen is expensive
 			if seen = n; wanted(p.screen.text()) {
 				return
 			}
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("the screen is never as wanted:\n%s", p.screen.text())
+			p.t.Fatalf("the screen is never accepted:\n%s", p.screen.text())
 		}
 	}
 }
@@ -143,11 +143,11 @@ func (p *program) quiet() {
 			return
 		}
 		last = n
-		time.Sleep(100 * time.Millisecond) // that nothing is drawn is not an event
+		time.Sleep(100 * time.Millisecond) // there is no event to wait for
 	}
 }
 
-// The end of the context is the end of the program, and no error.
+// Cancelling the context ends the program without an error.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	keys, keyboard := io.Pipe()
@@ -160,7 +160,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	must.Be(t, <-done, nil)
 }
 
-// countdown is a snapshot of n locks that run out.
+// countdown is a snapshot of n locks that expire.
 func countdown(n int) *inspect.Snapshot {
 	var locks []*inspect.Lock
 	for i := range n {
@@ -170,7 +170,7 @@ func countdown(n int) *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 }
 
-// A slow link must keep up with the clock: what does not change costs nothing, thirty times to live little.
+// A tick must be cheap on a slow link: free if nothing changes, and small for thirty TTLs.
 func TestBytesPerTick(t *testing.T) {
 	t.Parallel()
 	clock := struct {
@@ -186,7 +186,7 @@ func TestBytesPerTick(t *testing.T) {
 		clock.Lock()
 		defer clock.Unlock()
 		return clock.now
-	}}, 95, 40) // the widest window without a chain below: all rows are in sight
+	}}, 95, 40) // the widest window without a chain below, so that all rows are visible
 	p.show(countdown(30))
 	p.wait("job-00", "job-29")
 	p.quiet()
@@ -195,7 +195,7 @@ func TestBytesPerTick(t *testing.T) {
 		<-asked
 	}
 	for range 2 {
-		<-asked // a tick on a stopped clock; nothing else asks for the time now
+		<-asked // a tick of the stopped clock; nothing else asks for the time now
 		p.quiet()
 	}
 	must.Equal(t, p.screen.written()-before, 0, "bytes although nothing changed")
@@ -205,8 +205,8 @@ func TestBytesPerTick(t *testing.T) {
 	p.wait(" 19s", " 48s")
 	p.quiet()
 	if n := p.screen.written() - before; n > 400 {
-		t.Errorf("a tick of 30 times to live is %d bytes", n)
+		t.Errorf("a tick with 30 TTLs takes %d bytes", n)
 	} else {
-		t.Logf("a tick of 30 times to live is %d bytes", n)
+		t.Logf("a tick with 30 TTLs takes %d bytes", n)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// A lock is as bad as its worst finding, in its row, above its chain and in the list of findings alike, whatever
-// its state. A muted finding is said to be muted on each of them.
+// A lock's worst finding decides its sign in its row, above its chain and in the list of findings,
+// whatever its state. All three mark a muted finding as muted.
 func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 	t.Parallel()
 	muted := func(f inspect.Finding) inspect.Finding {
@@ -44,11 +44,11 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 				}
 			}
 			m := model(t, Options{}, 100, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-			row := lineWith(t, m, l.ID.Path) // which cuts long rules
+			row := lineWith(t, m, l.ID.Path) // the row cuts long rules
 			if !strings.Contains(row, tt.sign+" "+l.ID.String()) || !strings.Contains(row, rule[:min(len(rule), 9)]) {
 				t.Errorf("Locks has %q, want the sign %q and %q", row, tt.sign, rule)
 			}
-			must.Equal(t, screen.Sign(m.Theme(), l).Text, tt.sign, "the chain's verdict has the sign")
+			must.Equal(t, screen.Sign(m.Theme(), l).Text, tt.sign, "sign of the chain's verdict")
 			goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 			if tt.found != "" {
 				wantText(t, m, strings.Fields(tt.found)[0]+" "+rule)
@@ -62,7 +62,7 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 	}
 }
 
-// lineWith is the first line of the screen that has a text.
+// lineWith is the first line of the screen that contains a text.
 func lineWith(t *testing.T, m *Model, text string) string {
 	t.Helper()
 	for _, line := range splitLines(content(m)) {
@@ -70,6 +70,6 @@ func lineWith(t *testing.T, m *Model, text string) string {
 			return line
 		}
 	}
-	t.Fatalf("no line has %q:\n%s", text, content(m))
+	t.Fatalf("no line contains %q:\n%s", text, content(m))
 	return ""
 }

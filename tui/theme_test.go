@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// The key goes through all themes, wherever one is, and what is drawn changes with it at once.
+// The key cycles through all themes, and the screen changes at once.
 func TestThemeKey(t *testing.T) {
 	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
@@ -25,7 +25,7 @@ func TestThemeKey(t *testing.T) {
 		}
 		m.flashText = ""
 		if frame := m.View().Content; name != theme.Auto && seen[frame] {
-			t.Errorf("theme %d looks like one before", i)
+			t.Errorf("theme %d looks like an earlier one", i)
 		} else {
 			seen[frame] = true
 		}

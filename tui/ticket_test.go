@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// From Locks, Chain and Findings two keys put a ticket into the clipboard.
+// On Locks, Chain and Findings two keys copy a ticket.
 func TestTheTicketKey(t *testing.T) {
 	t.Parallel()
 	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
@@ -23,7 +23,7 @@ func TestTheTicketKey(t *testing.T) {
 		fits(t, m)
 		cmd := press(m, "enter")
 		if cmd == nil {
-			t.Fatalf("%s: nothing is copied", name)
+			t.Fatalf("%s: nothing was copied", name)
 		}
 		text := fmt.Sprint(cmd())
 		for _, part := range []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"} {
@@ -50,7 +50,7 @@ func TestTheFormsOfATicket(t *testing.T) {
 	wantNoText(t, m, "Ticket of", "copied")
 }
 
-// Where the terminal has no clipboard the ticket goes to a file, whose name is shown; elsewhere w does it.
+// Without a clipboard the ticket goes to a file, and the screen shows its name. With one, w saves it.
 func TestATicketGoesToAFile(t *testing.T) {
 	t.Parallel()
 	var saved []string
@@ -85,7 +85,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	wantText(t, m, "not written: disk full")
 }
 
-// What is too long for a terminal's clipboard goes to a file.
+// A ticket that is too long for the terminal's clipboard goes to a file.
 func TestALongTicketGoesToAFile(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()

@@ -33,7 +33,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	wantText(t, m, "waiting for 1m50s", "overtaken twice")
 }
 
-// The figures count a wait that a lane shows to have ended, also where it began before anybody looked.
+// The figures count an ended wait even if it began before watching did.
 func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
@@ -43,8 +43,8 @@ func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 	wantNoText(t, m, "no completed waits", "no waits ended")
 }
 
-// A hold whose beginning nobody saw may have been far shorter than its entry was there: neither the figures
-// above the lanes count it nor the histogram below them.
+// A hold with an unseen beginning may have been far shorter than the life of its entry. Neither the
+// figures above the lanes nor the histogram below them count it.
 func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
 	t.Parallel()
 	l := startOfPlay()
@@ -62,7 +62,7 @@ func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
-// The cursor follows the holder until it is moved; then it stays with its lane.
+// The cursor follows the holder until the user moves it; then it stays with its lane.
 func TestTimelineCursor(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
@@ -101,7 +101,7 @@ func TestTheCursorOfABusyTimelineStays(t *testing.T) {
 	wantText(t, m, "worker-3 · queued")
 }
 
-// A client that comes again has one lane with both of its holds, until each attempt is to have its own.
+// Two attempts of one client share a lane until the user asks for a lane per attempt.
 func TestTimelineFoldsAttempts(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
@@ -137,17 +137,17 @@ func TestTimelineMovesInTime(t *testing.T) {
 		return timelineOf(m).LaneView().Window.End().Sub(fixture.Noon).Round(2 * time.Second)
 	}
 	if d := timelineOf(m).LaneView().Window.Step; d >= 3*time.Second {
-		t.Errorf("a cell is %v", d)
+		t.Errorf("a cell covers %v", d)
 	}
 	press(m, "(")
 	wantNoText(t, m, " live ")
 	wantText(t, m, "0: now")
 	sought := end()
 	if sought > -40*time.Second || sought < -50*time.Second {
-		t.Errorf("a quarter before is %v", sought)
+		t.Errorf("a quarter earlier is %v", sought)
 	}
-	p.until(-30 * time.Second) // the selected window stands still
-	must.Equal(t, end(), sought, "it moved to")
+	p.until(-30 * time.Second) // the selected window does not move
+	must.Equal(t, end(), sought, "the window moved: it ends at")
 	for range 20 {
 		press(m, "(")
 	}
@@ -168,13 +168,13 @@ func TestTimelineZooms(t *testing.T) {
 	wantText(t, m, "last 3m")
 	press(m, "+", "=")
 	wantText(t, m, "last minute")
-	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "a cell of less than a second and no fast beat")
+	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "no fast tick with cells of less than a second")
 	for range 12 {
 		press(m, "-")
 		fits(t, m)
 	}
 	wantText(t, m, "last hour", "a window is from 10 s to 1 h long")
-	must.True(t, !timelineOf(m).NeedsFastTick(), "a fast beat for cells of many seconds")
+	must.True(t, !timelineOf(m).NeedsFastTick(), "a fast tick with cells of many seconds")
 	for range 12 {
 		press(m, "+")
 		fits(t, m)
@@ -195,7 +195,7 @@ func TestEmptyTimelineSaysWhy(t *testing.T) {
 	wantText(t, m, "its servers do not list it", "It has not been seen")
 }
 
-// Lanes that have no room are counted.
+// Lanes that do not fit are counted.
 func TestHiddenLanesAreCounted(t *testing.T) {
 	t.Parallel()
 	var people []fixture.Person
@@ -212,7 +212,7 @@ func TestHiddenLanesAreCounted(t *testing.T) {
 	fits(t, m)
 }
 
-// A lock without a queue to be seen shows the holds, and does not call that fair.
+// A lock without a visible queue shows its holds, but no verdict on fairness.
 func TestTimelineOfAPlainKey(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
@@ -221,7 +221,7 @@ func TestTimelineOfAPlainKey(t *testing.T) {
 	fits(t, m)
 }
 
-// What is paused is not live, and a recording never is.
+// A paused screen is not live; a recording never is.
 func TestTimelineLive(t *testing.T) {
 	t.Parallel()
 	m := timelineOfOrders(t, Options{})
@@ -248,10 +248,10 @@ func TestTimelineMouse(t *testing.T) {
 	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + s.ListTop + 1, Button: tea.MouseLeft})
 	wantText(t, m, "· worker-2 · queued 11:57:45")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
-	wantNoText(t, m, "· worker-2 · queued 11:57:45") // the wheel moves
+	wantNoText(t, m, "· worker-2 · queued 11:57:45") // the wheel moves the cursor
 }
 
-// What is hostile stays text, at every size and in every window.
+// Hostile names are escaped at every size and in every window.
 func TestTimelineFits(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)

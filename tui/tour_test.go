@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// demoTour plays the recording of the demo that the pictures show to a model: what is seen of it until an
-// instant is drawn as it comes, by the recording's clock.
+// demoTour plays the recording behind the screenshots to a model, up to a time and by the recording's
+// clock. It calls drawn after each snapshot.
 func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 	t.Helper()
 	played, err := recording.Open(time.Now, "../screenshots/tour.jsonl.gz", recording.Speed(0), recording.Kept())
@@ -34,13 +34,13 @@ func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 	return m
 }
 
-// What somebody new asks of the first screen of the demo takes five keys at most: who blocks this, is it
-// fair, what do I paste into the ticket.
+// A new user's first questions to the demo take at most five keys: who blocks this lock, is it fair,
+// what goes into the ticket.
 func TestThreeTasksTakeFewKeys(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]struct {
 		keys []string
-		// seen is on the screen, and copied in what goes to the clipboard.
+		// seen must be on the screen, and copied in the clipboard.
 		seen, copied []string
 	}{
 		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) has held it for 45s · 3 waiting · next: transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
@@ -73,7 +73,7 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 	}
 }
 
-// lineOf is the line of the screen that the cursor is in.
+// lineOf is the screen line of the cursor.
 func lineOf(m *Model) int {
 	for i, l := range splitLines(content(m)) {
 		if strings.HasPrefix(l, m.theme.Glyphs.Cursor) {
@@ -83,7 +83,7 @@ func lineOf(m *Model) int {
 	return -1
 }
 
-// A moment of a recording is drawn with what was before it: plots of the last minutes, and the way back.
+// A moment of a recording is drawn with its past: plots of the last minutes, and keys to go back.
 func TestAMomentHasItsPast(t *testing.T) {
 	t.Parallel()
 	past := inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)
@@ -99,7 +99,7 @@ func TestAMomentHasItsPast(t *testing.T) {
 			continue
 		}
 		if plots++; !strings.ContainsAny(line, "▁▂▃▄▅▆▇█") {
-			t.Errorf("nothing is plotted of what was: %q", line)
+			t.Errorf("the past is not plotted: %q", line)
 		}
 	}
 	if plots == 0 {

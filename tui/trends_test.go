@@ -12,8 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// A row of Locks and the head of Chain show the queue of the last minutes, and what it was drawn of is what
-// the past knows.
+// A row of Locks and the head of Chain plot the queue of the last minutes.
 func TestTrendsAreShown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -28,7 +27,7 @@ func TestTrendsAreShown(t *testing.T) {
 	}
 }
 
-// What was drawn a step ago goes on: it is the same as if it were made again, also after going back in time.
+// A cached trend equals a recomputed one, even after going back in time.
 func TestTrendsGoOn(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
@@ -37,7 +36,7 @@ func TestTrendsGoOn(t *testing.T) {
 		kept := p.Trend(p.lock.ID)
 		clear(p.trends)
 		if anew := p.Trend(p.lock.ID); !slices.Equal(kept.Waiting, anew.Waiting) || !slices.Equal(kept.Holding, anew.Holding) {
-			t.Errorf("kept %v\nanew %v", kept, anew)
+			t.Errorf("cached %v\nrecomputed %v", kept, anew)
 		}
 	}
 	for i, before := range []int{110, 95, 61, 60, 31} {
@@ -52,7 +51,7 @@ func TestTrendsGoOn(t *testing.T) {
 	}
 }
 
-// An invisible queue differs from an empty one, and one with waiters is higher than a held lock.
+// An invisible queue looks different from an empty one, and waiters are higher than a lone holder.
 func TestPulse(t *testing.T) {
 	trend := inspect.Trend{Waiting: []float64{-1, 0, 0, 0.1, 1, 4, 8}, Holding: []float64{-1, 0, 1, 1, 1, 1, 1}}
 	for _, test := range []struct {

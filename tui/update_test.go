@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// changed is a snapshot as a subscription delivers it, with the list of changes.
+// changed is a snapshot with a list of changes, as a subscription delivers it.
 func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 	s.Changed = append([]inspect.ID{}, ids...)
@@ -28,7 +28,7 @@ func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
 
 func locksOf(m *Model) *locks.Screen { return m.screens[screen.Locks].(*locks.Screen) }
 
-// listed are the lines of the table: paths, and groups by their prefix.
+// listed are the rows of the table: paths, or prefixes of groups.
 func listed(m *Model) []string {
 	var ids []string
 	s := locksOf(m)
@@ -119,7 +119,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// The line about a backend stays for a while after it has recovered, so that the rows below do not jump.
+// The line about a backend stays for a while after its recovery, so that the rows below do not jump.
 func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	clock := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, fixture.Everything())
@@ -147,7 +147,7 @@ func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
 	wantNoText(t, m, "degraded")
 }
 
-// Masters that are not those of one lock are named once, above the list.
+// Masters that do not share locks are reported once, above the list.
 func TestIndependentMastersAreNamedOnTop(t *testing.T) {
 	b := fixture.Backends()
 	b[1].State, b[1].Spread = inspect.Connected, inspect.Spread{Masters: 3, Locks: 11, OnOne: 11, Used: 3}
@@ -156,7 +156,7 @@ func TestIndependentMastersAreNamedOnTop(t *testing.T) {
 	must.Contain(t, lineWith(t, m, "redis:lock:left"), " unknown ")
 }
 
-// Several masters that do not answer are all named, each with its own error.
+// Each master that does not answer is named, with its own error.
 func TestEachMasterThatDoesNotAnswerIsNamed(t *testing.T) {
 	b := fixture.Backends()
 	for i := range 2 {
@@ -199,7 +199,7 @@ func TestHandoverIsRemembered(t *testing.T) {
 	must.True(t, !screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)), "it stays highlighted")
 }
 
-// A contender that was only listed at first, and read later, has not been granted anything.
+// Reading a contender that was only listed before is not a grant.
 func TestReadingMoreIsNoGrant(t *testing.T) {
 	l, listed := fixture.Orders(), fixture.Orders()
 	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
@@ -246,7 +246,7 @@ func TestQuit(t *testing.T) {
 	must.True(t, send(m, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}) != nil, "ctrl+c does not quit a small window")
 }
 
-// A key that cannot be used now is dim, the first to go where space is short, and says why.
+// A disabled key is dim, is the first to be left out if space is short, and says why when pressed.
 func TestHintsOfWhatCannotBeDone(t *testing.T) {
 	theme := model(t, Options{}, 80, 24, nil).theme
 	theme.Key, theme.Faint = theme.Key.Underline(true), theme.Faint.Faint(true)
@@ -275,7 +275,7 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 	wantText(t, m, "read-only: start with --write")
 }
 
-// The key of the screen in front does nothing, whatever is selected there.
+// The key of the screen in front does nothing, whatever is selected.
 func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 	for _, e := range screenList() {
 		if e.key == "" {
@@ -290,7 +290,7 @@ func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
 	}
 }
 
-// At home there is no way back, and the key of the list of locks does not promise one.
+// On the first screen there is no way back, and the message does not promise one.
 func TestHomeNamesNoWayBack(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "1")

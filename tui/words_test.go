@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// The screens that need a lock are about the last one that was selected, by whatever way they are opened.
+// Screens that need a lock show the last selected one, however they are opened.
 func TestScreensRememberTheLock(t *testing.T) {
 	for _, key := range []string{"L", "t"} {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -24,7 +24,7 @@ func TestScreensRememberTheLock(t *testing.T) {
 	}
 }
 
-// The words of an empty list of events name the key for each thing that restricts it.
+// An empty list of events names the key for each of its restrictions.
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
 	press(m, "k", "o", "/", "zzz")
@@ -33,7 +33,7 @@ func TestEmptyEventsNameBothKeys(t *testing.T) {
 	wantText(t, m, "only zk:/locks/orders")
 }
 
-// A backend says by which target it is read, and how it gets its own name.
+// A backend shows its target, and how to give it a name.
 func TestBackendsNameTheirTarget(t *testing.T) {
 	second, own := *fixture.Backends()[1], *fixture.Backends()[1]
 	second.Name, second.Reach.Target = "redis2", "redis://10.2.1.9:6379/1"
