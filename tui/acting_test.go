@@ -19,12 +19,12 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// manyReleasers previews and releases each lock as it was given to it, and fails for those of a given path.
+// manyReleasers previews and releases locks, and fails for the paths in refused and changed.
 type manyReleasers struct {
 	mu       sync.Mutex
 	executed []string
 	refused  string // previewed as gone
-	changed  string // refused when it is released
+	changed  string // refused at the release
 }
 
 func (f *manyReleasers) of(string) (act.Releaser, bool) { return f, true }
@@ -70,7 +70,7 @@ func drain(t *testing.T, m *Model, cmd tea.Cmd) {
 		}
 		cmd = send(m, cmd())
 	}
-	t.Fatal("it does not end")
+	t.Fatal("the commands do not end")
 }
 
 // Several marked locks are released one after the other, each with a preview. Refused ones are
@@ -147,7 +147,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	press(m, "enter")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
-	must.True(t, !m.HasDialog(), "a key of Redis is asked")
+	must.True(t, !m.HasDialog(), "a Redis holder can be asked")
 	wantText(t, m, "only Curator's locks have a way to ask")
 }
 
@@ -208,7 +208,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	for client, want := range map[string]string{"": "its connection is unknown", "10.0.0.7": "several connections from 10.0.0.7"} {
 		m := model(t, o, 120, 36, ofClient(client))
 		press(m, "K")
-		must.True(t, !m.HasDialog(), client, "is ended")
+		must.True(t, !m.HasDialog(), client, "can be ended")
 		wantText(t, m, want)
 	}
 
@@ -310,7 +310,8 @@ func TestMuteFromTheScreen(t *testing.T) {
 	wantText(t, demo, "the demo keeps no mutes")
 }
 
-// Locks that are free, held by unknown or several clients, or only possible are left out, with the reason.
+// Locks are left out, with the reason, if they are free, have unknown or several holders, or are only
+// possible.
 func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
 	t.Parallel()
 	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()

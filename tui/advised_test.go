@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// In Findings, the footer shows the key for the selected finding's advice if it is allowed. Of
-// several, it shows the mildest.
+// In Findings, the footer shows the key for the selected finding's advice if it is allowed: the
+// mildest if there are several.
 func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
 	t.Parallel()
 	l, key := fixture.Orders(), fixture.Thin()
@@ -78,12 +78,12 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 	f := newFakeReleaser()
 	m := atFinding(t, f.of, []*inspect.Lock{first, second})
 	if got := m.front().Selected().Lock; got != first.ID {
-		t.Fatalf("the finding stands on %v", got)
+		t.Fatalf("the finding is about %v", got)
 	}
 	wantText(t, m, "x force-release")
 	run(t, m, press(m, "x"))
 	if len(f.requests) != 1 || f.requests[0].ID != second.ID || f.requests[0].Owner != named.Name {
-		t.Errorf("x leads to %v", f.requests)
+		t.Errorf("x requested %v", f.requests)
 	}
 }
 
@@ -143,13 +143,13 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 		wantText(t, m, "x force-release")
 		run(t, m, press(m, "x"))
 		if len(f.requests) != 1 || f.requests[0].Owner != tt.named {
-			t.Errorf("x leads to %v, not to %s", f.requests, tt.named)
+			t.Errorf("x requested %v, not %s", f.requests, tt.named)
 		}
 	}
 }
 
-// A key that the selected finding does not advise goes to whom it advises another for, and where it names
-// nobody it opens nothing: the row's lock may be held by one who is well.
+// A key that the selected finding does not advise acts on the contender of its advice. If the advice
+// names none, no dialog opens, since the row's lock may have a healthy holder.
 func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 	t.Parallel()
 	l := fixture.Readers()
@@ -178,13 +178,13 @@ func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
 		}
 		run(t, m, cmd)
 		if len(f.requests) != 1 || f.requests[0].Owner != named.Name {
-			t.Errorf("%s of %q leads to %v", tt.key, tt.step.Why, f.requests)
+			t.Errorf("%s of %q requested %v", tt.key, tt.step.Why, f.requests)
 		}
 	}
 }
 
-// A value that too few masters have is deleted from the screen by the advised key, with the preview, the
-// guard and the request of the command.
+// The advised key deletes a value without a quorum, with the same preview, guard and request as the
+// command.
 func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	t.Parallel()
 	l := fixture.Split()
@@ -209,14 +209,14 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	}
 	asked := model(t, armed(f.of), 120, 36, m.snapshot)
 	press(asked, "f", "j", "A")
-	must.True(t, !asked.HasDialog(), "A, which asks, opens the dialog that deletes")
+	must.True(t, !asked.HasDialog(), "A opens the dialog that deletes")
 	past := model(t, armed(f.of), 120, 36, m.snapshot)
 	past.pastEvents = &past.events
 	press(past, "f", "j", "x")
-	must.True(t, !past.HasDialog(), "x opens a preview of now in the past")
+	must.True(t, !past.HasDialog(), "x opens a preview of the present in the past")
 	readOnly := model(t, Options{}, 120, 36, m.snapshot)
 	press(readOnly, "f", "j", "x")
-	must.True(t, !readOnly.HasDialog(), "x opens a dialog where nothing may be written")
+	must.True(t, !readOnly.HasDialog(), "x opens a dialog without permission to write")
 }
 
 func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
@@ -225,8 +225,8 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 	return &own
 }
 
-// A key on a group acts on the contenders that the findings advise it for, and on no other
-// holders. If there are none, no dialog opens.
+// A key on a group acts only on the contenders that its findings advise it for. If there are none, no
+// dialog opens.
 func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	t.Parallel()
 	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
@@ -277,7 +277,7 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 	}
 }
 
-// waiterGuard previews and removes like the real one: waiters only if that is allowed.
+// waiterGuard previews and removes waiters only if that is allowed, like the real guard.
 type waiterGuard struct{ manyReleasers }
 
 func (f *waiterGuard) of(string) (act.Releaser, bool) { return f, true }

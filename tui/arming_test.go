@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// arms are the options of a program in which writing can be allowed, which fails with err; it records what
-// was asked for.
+// arms are the options of a program whose user can allow writing. It fails with err, and records the
+// requests in asked.
 func arms(f *fakeReleaser, err error, asked *[]bool) Options {
 	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
 		*asked = append(*asked, on)
@@ -111,7 +111,7 @@ func TestProductionAsksForTheReason(t *testing.T) {
 		t.Fatal("the preview was asked for before the reason")
 	}
 	wantText(t, m, "This is production. Why are you doing this?")
-	must.True(t, press(m, "enter", "enter") == nil, "no reason is taken for one")
+	must.True(t, press(m, "enter", "enter") == nil, "an empty reason was accepted")
 	wantText(t, m, "enter a reason", "[ Preview ]   [ Cancel ]")
 	run(t, m, press(m, "ticket 7", "enter", "enter"))
 	wantText(t, m, "Held by  ● worker-3")

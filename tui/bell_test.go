@@ -51,7 +51,7 @@ func TestTheBellRingsForWhatComes(t *testing.T) {
 		msg  snapshotArrivedMsg
 		want int
 	}{
-		{found(inspect.Critical, nil), 0}, // there at the first look
+		{found(inspect.Critical, nil), 0}, // present at the first look
 		{found(inspect.Warning, nil), 1},
 		{found(inspect.Info, nil), 0},
 		{found(inspect.Critical, &inspect.Muted{}), 0},
@@ -62,10 +62,10 @@ func TestTheBellRingsForWhatComes(t *testing.T) {
 	}
 	again := found(inspect.Critical, nil)
 	now = now.Add(-bellPause + time.Second)
-	must.Equal(t, bells(m, again), 0, "bells a second after the one before")
+	must.Equal(t, bells(m, again), 0, "bells a second after the last one")
 	off := start("")
 	bells(off, found(inspect.Critical, nil))
-	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells where it is off")
+	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells while they are off")
 }
 
 func TestSuspend(t *testing.T) {
@@ -84,12 +84,12 @@ func TestSuspend(t *testing.T) {
 	}
 	m = model(t, Options{NoSuspend: "there is no shell"}, 80, 24, nil)
 	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
-		t.Error("suspended where nobody continues it")
+		t.Error("suspended without a shell that could resume it")
 	}
 	wantText(t, m, "not suspended: there is no shell")
 	m = model(t, Options{}, 80, 24, nil)
 	holding(m, func() int { return 1 })
 	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
-		t.Error("suspended with a lock in hand")
+		t.Error("suspended while holding a lock")
 	}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// lineAt is the index of the first line with a text; -1 without one.
+// lineAt is the index of the first line that contains a text; -1 if none does.
 func lineAt(m *Model, text string) int {
 	return slices.IndexFunc(splitLines(content(m)), func(l string) bool { return strings.Contains(l, text) })
 }
 
-// The lines below a queue stay in place while the queue grows and shrinks. A queue that stays short gives
-// its lines back after a while.
+// The lines below a queue stay in place while the queue grows and shrinks. If it stays short, they
+// move up after a while.
 func TestPanesBelowAQueueStandStill(t *testing.T) {
 	t.Parallel()
 	people := []fixture.Person{fixture.Ann, fixture.Bob, fixture.Cat, fixture.Dan, fixture.Eve}
@@ -103,7 +103,7 @@ func TestNamesComeBeforeBlankColumns(t *testing.T) {
 	m := model(t, Options{}, 120, 36, s)
 	before := lineWith(t, m, "LOCK")
 	press(m, "W", "W")
-	must.Equal(t, lineWith(t, m, "LOCK"), before, "W does not go back … then")
+	must.Equal(t, lineWith(t, m, "LOCK"), before, "the table after W was pressed twice")
 }
 
 // The columns do not move with the filter.
@@ -114,7 +114,7 @@ func TestColumnsOnlyGrow(t *testing.T) {
 	}))
 	before := lineWith(t, m, "KIND")
 	press(m, "/", "locks/b", "enter")
-	must.Equal(t, lineWith(t, m, "KIND"), before, "then")
+	must.Equal(t, lineWith(t, m, "KIND"), before, "the columns with a filter")
 }
 
 // Until the first order is final, the list says so.
@@ -156,7 +156,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	wantText(t, m, me.Name+" (you)")
 }
 
-// A holder of which Redis only keeps a label is a client, too.
+// A holder known only by its label counts as a client.
 func TestLabelledHoldersAreClients(t *testing.T) {
 	t.Parallel()
 	l := inspect.KeyLock(fixture.Id("redis:lock:pay"), []inspect.Vote{fixture.Vote(1, "x", 20*time.Second)}, fixture.Noon)
@@ -171,7 +171,7 @@ func TestLabelledHoldersAreClients(t *testing.T) {
 	}
 }
 
-// The pane says how old its lock is where the list does, and counts no unseen time.
+// If the list shows the age of a lock's reading, so does the pane. Hold times stop meanwhile.
 func TestThePaneOfALostBackendStandsStill(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
@@ -184,7 +184,7 @@ func TestThePaneOfALostBackendStandsStill(t *testing.T) {
 	now = now.Add(13 * time.Second)
 	send(m, tickedMsg{m.ticking})
 	wantText(t, m, "read 13s ago: ")
-	must.Equal(t, strings.ReplaceAll(lineWith(t, m, "holds"), "read 13s ago", "read 0.0s ago"), held, "then")
+	must.Equal(t, strings.ReplaceAll(lineWith(t, m, "holds"), "read 13s ago", "read 0.0s ago"), held, "the hold later")
 }
 
 // A muted finding is marked where its lock is, and counted.

@@ -35,7 +35,7 @@ func TestReadersAreGrouped(t *testing.T) {
 	press(m, "j", "j")
 	wantText(t, m, "● reader-b · holds")
 	fits(t, m)
-	press(m, "h") // closes, and is on the group
+	press(m, "h") // closes the group and selects it
 	wantText(t, m, "▸ 6 readers", "enter open")
 	press(m, "j")
 	wantText(t, m, "○ writer-1 · waits")
@@ -43,7 +43,7 @@ func TestReadersAreGrouped(t *testing.T) {
 	wantNoText(t, m, "▸ chain")
 }
 
-// A few readers are shown one by one. A problem of one reader among many is shown on the group.
+// A few readers have a row each. A problem of one reader among many is shown on the group.
 func TestGroupsHideNothingThatMatters(t *testing.T) {
 	wantText(t, showing(t, Options{}, 120, 30, library(3)), "reader-a", "reader-b", "reader-c", "▸ 5 readers", "⇢ 30")
 	l := library(6)
@@ -139,7 +139,7 @@ func TestEnterOpensTheOwner(t *testing.T) {
 	wantText(t, m, "▸ chain", "○ worker-7 · waits")
 }
 
-// A slash in a queue searches the owners and hides nothing. Letters after it are not commands.
+// A slash in a queue searches the owners and hides nothing. The letters after it are not commands.
 func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	t.Parallel()
 	m := opened(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
@@ -171,7 +171,7 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	}
 }
 
-// Where nothing can be filtered, letters after a slash are not commands either.
+// On screens without a filter, letters after a slash are not commands either.
 func TestNoLetterAfterASlashIsACommand(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// The cursor follows the holder until the user moves it, and then its client. A client that has
-// left keeps a row until it is back.
+// The cursor follows the holder until the user moves it, and then its client. A client that leaves
+// keeps its row until it returns.
 func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	t.Parallel()
 	queue := func(people ...fixture.Person) *inspect.Snapshot {
@@ -41,7 +41,7 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	}
 }
 
-// The row of a first in line that watches a waiter behind it shows that watch, as the finding about it does.
+// A first waiter that watches one behind it has that watch in its row, like the finding about it.
 func TestAWatchBehindIsShown(t *testing.T) {
 	t.Parallel()
 	l := fixture.Readers()

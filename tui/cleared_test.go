@@ -10,14 +10,14 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// foundAgo is an event about the finding of the lock that is stuck in the fixture.
+// foundAgo is an event about a finding of the fixture's stuck lock.
 func foundAgo(ago time.Duration, kind inspect.EventKind, rule string) inspect.Event {
 	f := fixture.Orders().Findings[0]
 	f.Rule = rule
 	return inspect.Event{Kind: kind, At: fixture.Ago(ago), Lock: fixture.Orders().ID, Finding: &f}
 }
 
-// If there is room, cleared findings are below the others, except those that came back or went long ago.
+// If there is room, recently cleared findings are listed below the others, unless they came back.
 func TestFindingsThatHaveGone(t *testing.T) {
 	list := []inspect.Event{
 		foundAgo(time.Hour, inspect.EventFinding, "long-ago"), foundAgo(16*time.Minute, inspect.EventCleared, "long-ago"),
@@ -37,14 +37,14 @@ func TestFindingsThatHaveGone(t *testing.T) {
 		switch {
 		case strings.Contains(l, " went "):
 			went = i
-			must.Contain(t, l, "2m00s", "it stood for two minutes")
+			must.Contain(t, l, "2m00s", "how long it lasted")
 		case strings.Contains(l, "unseen-begin"):
 			begin = i
-			must.Contain(t, l, " ?  until", "nobody saw it come")
+			must.Contain(t, l, " ?  until", "unseen start")
 		}
 	}
 	if went == 0 || begin != went+1 {
-		t.Errorf("the last that went is in line %d, the one before in %d", went, begin)
+		t.Errorf("the finding cleared last is in line %d, the one before it in %d", went, begin)
 	}
 	narrow := withEvents(t, Options{}, 120, 36, list...)
 	press(narrow, "f")
@@ -62,7 +62,7 @@ func TestNothingWrongAnyMore(t *testing.T) {
 	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "until 11:59:00")
 }
 
-// A command of the advice is complete next to the list, too: a user may copy it with the mouse.
+// The pane next to the list shows an advised command in full, so that it can be copied with the mouse.
 func TestAdviceBesideTheListIsWhole(t *testing.T) {
 	t.Parallel()
 	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"

@@ -22,11 +22,10 @@ func clickAt(t *testing.T, m *Model, text string) {
 			return
 		}
 	}
-	t.Fatalf("%q is nowhere:\n%s", text, content(m))
+	t.Fatalf("%q is not on the screen:\n%s", text, content(m))
 }
 
-// A badge and the parts of the breadcrumb work wherever they are, since a narrow window has them
-// elsewhere.
+// The badges and the breadcrumb can be clicked in windows of all widths, which place them differently.
 func TestTheTitleIsClicked(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
@@ -49,9 +48,9 @@ func TestTheTitleIsClicked(t *testing.T) {
 		m = open(Options{})
 		press(m, "space")
 		clickAt(t, m, "PAUSED")
-		must.True(t, !m.paused, size, "PAUSED does not go on")
+		must.True(t, !m.paused, size, "a click on PAUSED does not resume")
 		clickAt(t, m, "redis degraded")
-		must.Equal(t, m.inFront, screen.Backends, size, "what is wrong with a backend leads to")
+		must.Equal(t, m.inFront, screen.Backends, size, "the problem of a backend leads to")
 	}
 	m := model(t, Options{Sandbox: true}, 120, 36, fixture.Everything())
 	clickAt(t, m, "SANDBOX")
@@ -68,12 +67,12 @@ func TestTheFrameIsNoPartOfTheList(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	before := locksOf(m).Current
 	send(m, tea.MouseClickMsg{X: 20, Y: 10, Button: tea.MouseLeft})
-	must.Equal(t, locksOf(m).Current, before, "a click on the rule selects")
+	must.Equal(t, locksOf(m).Current, before, "a click on the rule selected")
 	m = opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	for range 2 {
 		send(m, tea.MouseClickMsg{X: 20, Y: 9, Button: tea.MouseRight})
 	}
-	must.Equal(t, m.inFront, screen.Chain, "the right button opens")
+	must.Equal(t, m.inFront, screen.Chain, "the right button opened")
 }
 
 // A click selects a row and focuses its pane.
@@ -84,7 +83,7 @@ func TestAClickChoosesThePane(t *testing.T) {
 	clickAt(t, m, "└─○ waits")
 	wantText(t, m, "worker-7 · waits")
 	press(m, "j")
-	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "the keys move in the table")
+	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "the keys did not move in the table")
 	wantNoText(t, m, "worker-7 · waits")
 	clickAt(t, m, "└─○ waits")
 	wantNoText(t, m, "locks ▸ chain")
@@ -96,7 +95,7 @@ func TestAClickChoosesThePane(t *testing.T) {
 	before := s.Current
 	clickAt(t, m, "changes")
 	press(m, "j", "j")
-	must.Equal(t, s.Current, before, "backends: the keys move in the list, not in the details")
+	must.Equal(t, s.Current, before, "backends: the keys moved in the list, not in the details")
 
 	m = model(t, Options{}, 200, 50, fixture.Everything())
 	press(m, "f")
@@ -104,6 +103,6 @@ func TestAClickChoosesThePane(t *testing.T) {
 	clickAt(t, m, "reported")
 	press(m, "j", "j")
 	if m.front().(*findings.Screen).Chosen != chosen {
-		t.Error("findings: the keys move in the list, not in the details")
+		t.Error("findings: the keys moved in the list, not in the details")
 	}
 }

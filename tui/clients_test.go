@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// inClients is a model that shows the clients, with their list made.
+// inClients is a model that shows the clients, with a complete list.
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about screen.Subject) *Model {
 	t.Helper()
 	m := model(t, o, width, height, s)
@@ -28,7 +28,7 @@ func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, 
 	return m
 }
 
-// makeClients runs the command for a new list.
+// makeClients runs the command that makes the list.
 func makeClients(m *Model) {
 	c := m.screens[screen.Clients].(*clients.Screen)
 	c.Making = false
@@ -101,8 +101,8 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.Top, 0, "scrolled to")
 }
 
-// A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client are
-// one. It is marked as possible if that is only possible.
+// A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client belong
+// together. It is marked as possible if the evidence is weak.
 func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
@@ -137,7 +137,7 @@ func TestGraphOpensTheChain(t *testing.T) {
 	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
-// The cursor stays on its client, whatever that holds.
+// The cursor stays on its client, whatever the client holds.
 func TestClientSelectionFollows(t *testing.T) {
 	clock := fixture.Noon
 	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
@@ -154,16 +154,16 @@ func TestClientSelectionFollows(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
 	wantText(t, m, "it no longer holds or waits for a lock", "idle")
-	must.Equal(t, selectedName(m), "fay", "the cursor went to … while its client rested")
+	must.Equal(t, selectedName(m), "fay", "selected while the client was idle")
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	must.Equal(t, selectedName(m), "fay", "the cursor went to … when its client came again")
+	must.Equal(t, selectedName(m), "fay", "selected after the client came back")
 	wantNoText(t, m, "idle")
 }
 
-// The key of the clients shows their list, also after their graph was left or is in front.
+// The key of the clients shows their list, even if the graph was last or is in front.
 func TestClientsOpenTheirList(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
@@ -214,7 +214,7 @@ func TestClientsAreSorted(t *testing.T) {
 	press(m, "w")
 	wantText(t, m, "sort: blocks most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
-	press(m, "s", "S") // the choice is in sight in a smaller window, too
+	press(m, "s", "S") // the choice is visible in a smaller window, too
 	wantText(t, m, "sort: name, reversed")
 	fits(t, m)
 }
@@ -264,7 +264,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process). Deadlocks involving it cannot be detected.")
 }
 
-// The program itself has the list made, once and not in Update, and again when the snapshot is another.
+// A command makes the list once per snapshot, outside Update.
 func TestClientsAreListedWhileInFront(t *testing.T) {
 	t.Parallel()
 	p := start(t, Options{}, 100, 30)
@@ -280,7 +280,8 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("what it holds")
 }
 
-// Rows keep their order until the user comes back: a new client comes last, a gone one stays where it was for a while.
+// Rows keep their order until the user comes back. A new client comes last, and one that has gone
+// keeps its row for a while.
 func TestClientsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon
@@ -313,19 +314,19 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 			makeClients(m)
 		}
 		if got := listed(m); !slices.Equal(got, step.want) || selectedName(m) != "bob" {
-			t.Errorf("after %v: %v, on %s:\n%s", step.after, got, selectedName(m), content(m))
+			t.Errorf("after %v: %v, selected %s:\n%s", step.after, got, selectedName(m), content(m))
 		}
 		wantText(t, m, fmt.Sprint(len(step.want))+" clients")
 	}
 	press(m, "esc", "c")
 	makeClients(m)
 	if got := listed(m); !slices.Equal(got, []string{"dan", "eve", "bob"}) {
-		t.Errorf("back again: %v", got)
+		t.Errorf("after coming back: %v", got)
 	}
 	press(m, "G")
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan))})
 	makeClients(m)
-	press(m, "s") // it leaves out who rests
+	press(m, "s") // drops idle clients
 	must.Same(t, listed(m), []string{"dan"}, "sorted by name")
 }
 
@@ -339,7 +340,7 @@ func TestARestingClientIsCounted(t *testing.T) {
 		queues(fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
 	press(m, "/", "a", "n", "enter")
 	wantText(t, m, "2 of 3 clients")
-	press(m, "end", "tab") // into what ann has
+	press(m, "end", "tab") // into ann's pane
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob))})
 	makeClients(m)
 	wantText(t, m, "2 of 3 clients")
@@ -350,7 +351,7 @@ func TestARestingClientIsCounted(t *testing.T) {
 	must.Equal(t, selectedName(m), "dan", "k leads to")
 }
 
-// A client with several owners is found by each of them, also while that one has nothing, and has one name everywhere.
+// A client with several owners is found by each, even one without entries, and has one name everywhere.
 func TestAClientIsFoundByAnyOwner(t *testing.T) {
 	t.Parallel()
 	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}

@@ -57,7 +57,7 @@ func allColumns() []string {
 	return strings.Split(names, ", ")
 }
 
-// Columns that no width shows by itself have their cells here; the tests of tui/locks have those of the others.
+// This tests the cells of columns that are never shown by default; tui/locks tests the others.
 func TestChosenColumnsShowFields(t *testing.T) {
 	for name, cell := range map[string]string{"client": "10.2.0.2:53122", "session": "0x10000abcd025a", "backend": "zk"} {
 		m := model(t, Options{Look: Look{Columns: []string{"lock", name}}}, 80, 24, fixture.Everything())
@@ -65,7 +65,7 @@ func TestChosenColumnsShowFields(t *testing.T) {
 	}
 }
 
-// The dialog shows the configuration text, and says where a column does not fit.
+// The dialog shows the columns as configuration text, and says which do not fit.
 func TestColumnsDialog(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "C", "j", "j", "j", "j", "j", "j", "j", "j", "space", "j", "space", "j", "space", "j", "space", "k", "k", "k")
@@ -77,7 +77,7 @@ func TestColumnsDialog(t *testing.T) {
 	}
 }
 
-// A view of the configuration is a filter, an order and columns; what it leaves out is as usual.
+// A configured view has a filter, an order and columns; what it omits keeps its default.
 func TestViewsAreChosen(t *testing.T) {
 	o := Options{Look: Look{Columns: []string{"lock", "held", "finding"}, Views: map[string]locks.View{
 		"Slow": {Filter: "held", Sort: "held", Columns: []string{"held", "lock", "client"}}, "plain": {Sort: "-lock"},
@@ -96,7 +96,7 @@ func TestViewsAreChosen(t *testing.T) {
 	must.Equal(t, strings.Join(titles(m), " "), "LOCK HELD FINDING")
 }
 
-// What a configuration may name as a column is in the contract.
+// docs/cli.md lists every column that the configuration accepts.
 func TestTheContractNamesEveryColumn(t *testing.T) {
 	page := must.Have(os.ReadFile("../docs/cli.md"))(t)
 	_, section, _ := strings.Cut(string(page), "\n### config check")

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Letters that would act are typed into a filter as anywhere else.
+// A filter accepts letters that are keys of actions.
 func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	press(m, "/", "axXAKmL8")
@@ -22,7 +22,7 @@ func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
 	}
 }
 
-// What has no room in a compact window can be left, whichever way it was opened; of a smaller window nothing is known.
+// A screen or dialog that does not fit a compact window can be left with esc, however it was opened.
 func TestEscLeavesWhatHasNoRoom(t *testing.T) {
 	m := opened(t, Options{Release: newFakeReleaser().of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
@@ -31,11 +31,11 @@ func TestEscLeavesWhatHasNoRoom(t *testing.T) {
 	}
 	m.Update(tea.WindowSizeMsg{Width: 39, Height: 11})
 	press(m, "esc")
-	must.True(t, m.HasDialog(), "esc closes what cannot be seen at all")
+	must.True(t, m.HasDialog(), "esc closed an invisible dialog")
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
 	wantText(t, m, "at least 80x24", "esc goes back")
 	press(m, "enter", "y")
-	must.True(t, m.HasDialog(), "keys reach a dialog that is not drawn")
+	must.True(t, m.HasDialog(), "a key reached a dialog that is not drawn")
 	press(m, "esc")
 	must.True(t, !m.HasDialog(), "esc does not close it")
 	wantNoText(t, m, "at least 80x24")

@@ -50,7 +50,7 @@ func TestCopyMenu(t *testing.T) {
 	wantNoText(t, m, "Copy of", "copied")
 }
 
-// The selected contender's, not the holder's.
+// The texts are the selected contender's, not the holder's.
 func TestCopyIsOfTheSelected(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "j", "y")

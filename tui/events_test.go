@@ -90,7 +90,7 @@ func TestEventsAreReported(t *testing.T) {
 	)
 }
 
-// In a narrow window, times and empty columns give their room to names.
+// In a narrow window, names take the room of times and empty columns.
 func TestNamesOfEventsHaveRoomFirst(t *testing.T) {
 	t.Parallel()
 	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
@@ -119,7 +119,7 @@ func TestEventsFollow(t *testing.T) {
 	wantText(t, m, "↓ 2 new", "G follows")
 	wantNoText(t, m, "worker-31")
 	if got := *eventsOf(m).Current(); got.At != last.At || got.Kind != last.Kind {
-		t.Error("the cursor does not keep to its event")
+		t.Error("the cursor left its event")
 	}
 	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
 	send(m, happening(handoffs(31)[60:]...))
@@ -170,7 +170,7 @@ func TestEventsFilter(t *testing.T) {
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))
-		must.Equal(t, len(eventsOf(m).Shown), 2*test.want, test.filter, "shows … events of twice as many")
+		must.Equal(t, len(eventsOf(m).Shown), 2*test.want, test.filter, "shows … events after twice as many")
 		if test.filter != "" {
 			press(m, "esc")
 			wantText(t, m, "26 events", "locks ▸ events")
@@ -203,7 +203,7 @@ func TestEventsOfOneLock(t *testing.T) {
 	wantText(t, m, "locks ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
 	if s := eventsOf(m); s.Only != (inspect.ID{}) || s.Follow || *s.Current() == at {
-		t.Error("what was shown does not stay when one comes back")
+		t.Error("the events screen changed while it was hidden")
 	}
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
 	press(m, "o")
@@ -289,7 +289,7 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 			t.Fatalf("remembers %v", e.Contender)
 		}
 		if e.Contender == &l.Waiters[1] {
-			t.Errorf("paused %v: an event keeps the queue that its contender stood in", paused)
+			t.Errorf("paused %v: an event keeps its contender's whole queue in memory", paused)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
 	gone := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
 	send(m, snapshotArrivedMsg{snapshot: gone})
-	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a lock that is gone are kept for ever")
+	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a deleted lock are kept")
 }
 
 // w shows only the last two minutes, and drops what gets older. p groups similar events of a lock
@@ -333,7 +333,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	wantText(t, m, "last 2m", "complete since 11:59:57")
 }
 
-// A name runs on where nothing is known of how long it lasted.
+// A long name continues into the column of durations if the duration is unknown.
 func TestNamesOfEventsRunOn(t *testing.T) {
 	t.Parallel()
 	name := "app-1.prod.example.net:40000"
@@ -355,7 +355,7 @@ func TestEventsNameLongLocksInFull(t *testing.T) {
 	fits(t, m)
 }
 
-// A client has one name in all rows: without the domain where a handoff has no room for two names in full.
+// A client has the same name in all rows, without its domain if two full names do not fit a handoff.
 func TestEventsNameAClientInOneForm(t *testing.T) {
 	t.Parallel()
 	l := fixture.QueueOf("/locks/orders", time.Minute,

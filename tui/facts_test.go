@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// Five masters, one of them stopped, and a holder that says who it is.
+// Five masters, one of them stopped, and a holder that identifies itself.
 func TestRedlockNamesItsHolder(t *testing.T) {
 	t.Parallel()
 	value := recipe.LockscopeToken([16]byte{1, 2, 3}, "cart-1")
@@ -43,7 +43,7 @@ func TestDialogWords(t *testing.T) {
 	wantText(t, m, "Sends    · delete", "esc cancel", "[ Release ]")
 }
 
-// The lanes follow the details, and the grants those; the rest of the window is theirs.
+// Below the details come the lanes, and then the grants, which fill the window.
 func TestGrantsFillTheRest(t *testing.T) {
 	m := opened(t, Options{}, 120, 40, fixture.Orders().ID)
 	from := fixture.Znode(1, "worker-2", 0, nil, 0)

@@ -197,8 +197,8 @@ func (indexedFilm) Moment(_ context.Context, at time.Time) (*inspect.Snapshot, e
 
 func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 
-// A moment that the film finds is drawn before what was before it is read, and says so; from where it is read
-// on it is drawn again, and plays on, unless space stops it before.
+// A moment found in the index is drawn before the history up to it is read, and the screen says so.
+// Once that is read, the moment is redrawn and plays on, unless space stops it first.
 func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -224,7 +224,7 @@ func TestASoughtMomentIsDrawnAhead(t *testing.T) {
 	wantText(t, r.Model, "0:40 of 1:00, only 0:10 of its history read", "worker-8 ")
 	first, second := press(r.Model, "["), press(r.Model, "[")
 	send(r.Model, moments(second)...)
-	send(r.Model, moments(first)...) // late: another moment is sought by now
+	send(r.Model, moments(first)...) // late: the user has requested another moment
 	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
 	ahead("backspace")
 	wantText(t, r.Model, "1:00 of 1:00, only 0:10 of its history read", "worker-12 ")
@@ -264,7 +264,7 @@ func moments(cmd tea.Cmd) (all []tea.Msg) {
 	return all
 }
 
-// slowFilm has moments once they are released; each look that is not given up waits for that.
+// slowFilm returns moments once they are released; each lookup waits for that or for its cancellation.
 type slowFilm struct {
 	indexedFilm
 	begun   chan time.Time
@@ -281,7 +281,7 @@ func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, 
 	}
 }
 
-// Each seek cancels the previous lookup, and so do space and drawing without a lookup.
+// Each seek cancels the previous lookup, and so do space and a moment that needs no lookup.
 func TestASeekEndsTheLookBefore(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -300,10 +300,10 @@ func TestASeekEndsTheLookBefore(t *testing.T) {
 		select {
 		case list := <-answer:
 			if send(r.Model, list...); r.playhead.ahead {
-				t.Fatalf("%s: the moment that was given up is drawn", by)
+				t.Fatalf("%s: the cancelled moment is drawn", by)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("%s: the look before goes on", by)
+			t.Fatalf("%s: the previous lookup goes on", by)
 		}
 	}
 	press(r.Model, "]", "]")

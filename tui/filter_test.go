@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Every filter and the palette can be edited like any line of text. A paste goes only there.
+// Every filter and the palette can be edited like any line of text. A paste goes nowhere else.
 func TestFiltersAreEdited(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -76,7 +76,7 @@ func TestANewFilterStartsFresh(t *testing.T) {
 	press(m, "/", "nightly", "enter", "/", "lock")
 	wantText(t, m, "/ lock ")
 	press(m, "enter", "/", "backspace", "enter")
-	must.Equal(t, m.filter().Text(), "", "backspace leaves … of the selected text")
+	must.Equal(t, m.filter().Text(), "", "text left after backspace on the selection")
 	press(m, "/", "nightly", "enter", "/", "right", "x")
 	must.Equal(t, m.filter().Text(), "nightlyx", "after an arrow the text is")
 }

@@ -53,7 +53,7 @@ func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapsho
 	return m
 }
 
-// findingRows are the rows of the list: rule and lock of a finding, rule and number of a group.
+// findingRows are the rows of the list: a finding's rule and lock, or a group's rule and size.
 func findingRows(m *Model) []string {
 	var rows []string
 	x := findingsOf(m).Index
@@ -106,23 +106,23 @@ func TestFindingsAreSorted(t *testing.T) {
 	} {
 		press(m, want.key)
 		wantText(t, m, "sort: "+want.order)
-		must.Equal(t, first(), want.first, want.order, "is first")
+		must.Equal(t, first(), want.first, want.order, "first")
 		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-			t.Fatalf("%s: another finding is chosen: %v", want.order, s.Chosen)
+			t.Fatalf("%s: the selection moved to %v", want.order, s.Chosen)
 		}
-		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor is in")
+		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor's line")
 		fits(t, m)
 	}
 	press(m, "/", "!stuck-holder !blind", "enter")
 	if rows := findingRows(m); slices.ContainsFunc(rows, func(r string) bool { return strings.HasPrefix(r, "stuck-holder") || strings.HasPrefix(r, "blind") }) || len(rows) < 4 {
-		t.Errorf("excluded, and listed: %q", rows)
+		t.Errorf("an excluded finding is listed: %q", rows)
 	}
 	press(m, "esc", "s")
 	wantNoText(t, m, "sort:")
-	must.Equal(t, first(), "deadlock", "worst … is first")
+	must.Equal(t, first(), "deadlock", "worst first")
 }
 
-// An order by age stays right while findings come, and those of the same age stay where they are.
+// The order by age stays correct as findings arrive, and findings of the same age keep their places.
 func TestTheOldestFindingsFirst(t *testing.T) {
 	t.Parallel()
 	late, early := fixture.Orders(), fixture.Readers()
@@ -148,7 +148,7 @@ func TestFindingsOpen(t *testing.T) {
 	wantText(t, m, "locks ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
 	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "deadlock" {
-		t.Error("the cursor does not stay when one comes back")
+		t.Error("the cursor moved while the screen was hidden")
 	}
 	press(m, "esc")
 	for lock, want := range map[inspect.ID]string{
@@ -172,11 +172,11 @@ func TestFindingsOpen(t *testing.T) {
 		goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 		return m.front().Selected().Owner
 	}(); owner == (inspect.Identity{}) {
-		t.Error("nobody is selected with a finding that names its contender")
+		t.Error("a finding that names its contender selects none")
 	}
 }
 
-// An open finding keeps its time and the cursor, whatever else comes and goes.
+// An open finding keeps its time and the cursor, whatever else changes.
 func TestFindingsStand(t *testing.T) {
 	now := fixture.Noon
 	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, allFindings())
@@ -213,7 +213,7 @@ func TestRingLosesItsFirstLock(t *testing.T) {
 	s = inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed = []inspect.ID{healed.ID}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	must.Equal(t, findingRows(m)[0], "deadlock zk:/locks/ring-b", "the first is")
+	must.Equal(t, findingRows(m)[0], "deadlock zk:/locks/ring-b", "first row")
 }
 
 func TestFindingsFilter(t *testing.T) {
@@ -284,7 +284,7 @@ func TestFindingsMouse(t *testing.T) {
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 120, Y: top + 3}, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-		t.Errorf("the wheel in the details moves the list to %+v", s.Chosen)
+		t.Errorf("the wheel in the details moved the list to %+v", s.Chosen)
 	}
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4}, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4})
 	wantText(t, m, "locks ▸ chain")
@@ -296,7 +296,7 @@ func TestCopyTheAdvice(t *testing.T) {
 	wantText(t, m, "command", "lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "message")
 	cmd := press(m, "enter")
 	if cmd == nil || !strings.Contains(fmt.Sprint(cmd()), "lockscope release zk:/locks/ring-a --owner") {
-		t.Error("it copies something else")
+		t.Error("copied something else")
 	}
 }
 
@@ -325,7 +325,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	press(m, "f", "enter", "/")
 	first := press(m, "1")
 	second := press(m, "2")
-	wantText(t, m, "on 2,000 locks") // until the answer is there
+	wantText(t, m, "on 2,000 locks") // until the answer arrives
 	stale, newest := answers(first), answers(second)
 	send(m, newest...)
 	wantText(t, m, "on 139 locks", "/locks/000012")
@@ -341,7 +341,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	}
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 	s.Changed = []inspect.ID{gone, put.ID}
-	send(m, snapshotArrivedMsg{snapshot: s}) // while it is sought
+	send(m, snapshotArrivedMsg{snapshot: s}) // during the search
 	send(m, answers(third)...)
 	wantText(t, m, "/locks/000127", "/locks/001127", "/locks/001270")
 	wantNoText(t, m, "777712", "000012")
@@ -352,7 +352,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "on 2,000 locks")
 }
 
-// A hold has the age in the details that its row has, with its bound, and no other.
+// The details show the age of a hold as its row does, with its bound, and only once.
 func TestAHoldHasOneFigure(t *testing.T) {
 	t.Parallel()
 	f := fixture.Stuck()
@@ -366,7 +366,7 @@ func TestAHoldHasOneFigure(t *testing.T) {
 	wantNoText(t, m, "hold age", "held over", "entered")
 }
 
-// What is below the list and below a finding's message stays in place while these get shorter for a moment.
+// Lines below the list and below the message stay in place while those are shorter for a moment.
 func TestTheDetailsOfAFindingStandStill(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon

@@ -9,8 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// If only a few keys fit, the footer shows those that answer most: what is wrong, what happened,
-// the ticket, and help.
+// If only a few keys fit, the footer shows the most useful: findings, events, the ticket and help.
 func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

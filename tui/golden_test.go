@@ -19,7 +19,7 @@ import (
 
 var sizes = []struct{ width, height int }{{80, 24}, {120, 36}, {200, 50}}
 
-// fits fails the test unless a frame is exactly as high as the window and nowhere wider, and returns it.
+// fits returns the frame, and fails the test unless it is as high as the window and no wider.
 func fits(t *testing.T, m *Model) (frame string) {
 	t.Helper()
 	frame = m.View().Content
@@ -137,7 +137,7 @@ func opened(t *testing.T, o Options, width, height int, lock inspect.ID) *Model 
 	return m
 }
 
-// A colour must survive in every profile, and none may appear where there is none.
+// Colours must work in every profile, and none may appear in a theme without colours.
 func TestColours(t *testing.T) {
 	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
@@ -178,7 +178,7 @@ func TestCompact(t *testing.T) {
 		}
 		goldenScreen(t, string(e.name)+"-40x12", m)
 		if press(m, "x"); m.HasDialog() || !strings.Contains(content(m), "window too small") {
-			t.Errorf("%s: x opens a dialog, or is silent", e.name)
+			t.Errorf("%s: x opened a dialog, or gave no reason", e.name)
 		}
 		press(m, "?")
 		fits(t, m)

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// A client's host has the name that the configuration gives it on the chain, in the list of clients and in
-// filters; the address stays with the rest of what is known of it.
+// A host has its configured name on the chain, in the list of clients and in filters. The details keep
+// the address.
 func TestHostsHaveTheirNames(t *testing.T) {
 	t.Parallel()
 	rule := must.Have(inspect.NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
@@ -25,7 +25,7 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	wantText(t, m, "/locks/a")
 }
 
-// A domain that all hosts share is left out of lists where names would be cut, and only there.
+// A domain that all hosts share is left out only in lists where names would be cut.
 func TestASharedDomainIsLeftOutOfCutNames(t *testing.T) {
 	t.Parallel()
 	var locks []*inspect.Lock

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// With very many locks, sorting and filtering are commands; the list follows the locks meanwhile and afterwards.
+// With very many locks, sorting and filtering run in commands, and the list keeps following the locks.
 func TestManyLocksAreArrangedInACommand(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
@@ -33,7 +33,7 @@ func TestManyLocksAreArrangedInACommand(t *testing.T) {
 	wantText(t, m, "filtering")
 	send(m, answers(late)...)
 	if slices.Contains(listed(m), "/app-099/lock-000999") || !slices.Contains(listed(m), "/app-099/other-99") {
-		t.Error("what changed meanwhile is not there")
+		t.Error("a change during the command is missing")
 	}
 	fits(t, m)
 }
@@ -83,7 +83,7 @@ func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
 	must.Equal(t, locksOf(m).Current.Lock.Path, "/locks/nightly", "the cursor is on")
 }
 
-// A gauge's full length is the longest TTL seen, also while another screen is in front.
+// A gauge's full length is the longest TTL seen, even while another screen is in front.
 func TestGaugesKeepTheirLength(t *testing.T) {
 	l := fixture.Thin()
 	p := playing(t, Options{}, l, 120, 36)

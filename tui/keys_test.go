@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// onScreen is a screen in a window, with a lock selected and something in every list, or with nothing to select.
+// onScreen is a screen in a window. With selected, every list has rows and a lock is selected;
+// otherwise all lists are empty.
 func onScreen(t *testing.T, o Options, name screen.Name, width, height int, selected bool) *Model {
 	t.Helper()
 	s, about := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil), screen.Subject{}
@@ -34,9 +35,9 @@ func onScreen(t *testing.T, o Options, name screen.Name, width, height int, sele
 	return m
 }
 
-// silent reports whether a key did nothing, and did not say why.
+// silent reports whether a key did nothing and gave no reason.
 func silent(m *Model, do func() tea.Cmd) bool {
-	before, front := m.View().Content, m.inFront // with the mark of the row in which keys move
+	before, front := m.View().Content, m.inFront // with styles, which mark the row with the focus
 	return do() == nil && m.View().Content == before && m.inFront == front
 }
 
@@ -51,7 +52,7 @@ func windows(t *testing.T, selected bool) []struct{ width, height int } {
 	return list[:servertest.Effort(t, 1, 3)]
 }
 
-// Every key that can be typed does something on every screen, or says why it does not.
+// Every key does something on every screen, or gives a reason.
 func TestNoKeyIsSilent(t *testing.T) {
 	t.Parallel()
 	all := []string{"enter", "esc", "tab", "space", "left", "right", "backspace"}
@@ -70,15 +71,15 @@ func TestNoKeyIsSilent(t *testing.T) {
 					keys := all
 					switch {
 					case first.small():
-						wantText(t, first, "at least 80x24", "esc goes back") // nothing is done that cannot be seen
+						wantText(t, first, "at least 80x24", "esc goes back") // no invisible actions
 						return
-					case !selected || size != sizes[0]: // others are bound to nothing there either
+					case !selected || size != sizes[0]: // other keys have no effect there either
 						keys = boundKeys(first)
 					}
 					for _, key := range keys {
 						m := onScreen(t, Options{}, e.name, size.width, size.height, selected)
 						if silent(m, func() tea.Cmd { return send(m, keyPress(key)) }) && !moves(key) {
-							t.Errorf("%s does nothing, and does not say why", key)
+							t.Errorf("%s does nothing and gives no reason", key)
 						}
 					}
 				})
@@ -99,14 +100,14 @@ func boundKeys(m *Model) (keys []string) {
 	return slices.Compact(slices.Sorted(slices.Values(keys)))
 }
 
-// Every key that a footer offers does something or says why it does not, pressed and clicked.
+// Every key in a footer does something or gives a reason, whether pressed or clicked.
 func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		for _, state := range []struct{ selected, acts bool }{{false, false}, {true, false}, {true, true}} {
 			list := windows(t, state.selected)
 			if state.acts {
-				list = sizes[2:] // which has room for all that a footer can offer
+				list = sizes[2:] // has room for all hints
 			}
 			for _, size := range list {
 				t.Run(fmt.Sprintf("%s %dx%d %+v", e.name, size.width, size.height, state), func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestEveryKeyOfTheFooterWorks(t *testing.T) {
 	}
 }
 
-// everyHintWorks presses and clicks each hint of the footer of a model, each on one that is opened again.
+// everyHintWorks presses and clicks each hint of a model's footer, each time on a new model.
 func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 	t.Helper()
 	hints, x := frame{m}.shownHints(), 0
@@ -142,20 +143,20 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 		}
 		pressed, clicked := open(), open()
 		if silent(pressed, func() tea.Cmd { return send(pressed, keyPress(key)) }) {
-			t.Errorf("%q does nothing, and does not say why", h.Text())
+			t.Errorf("%q does nothing and gives no reason", h.Text())
 		}
 		if silent(clicked, func() tea.Cmd {
 			return send(clicked, tea.MouseClickMsg{X: at, Y: m.height - 1, Button: tea.MouseLeft})
 		}) {
-			t.Errorf("a click on %q does nothing, and does not say why", h.Text())
+			t.Errorf("a click on %q does nothing and gives no reason", h.Text())
 		}
 		if pressed, clicked := content(pressed), content(clicked); pressed != clicked {
-			t.Errorf("a click on %q does something else than the key:\n%s\n%s", h.Text(), pressed, clicked)
+			t.Errorf("a click on %q and its key have different effects:\n%s\n%s", h.Text(), pressed, clicked)
 		}
 	}
 }
 
-// The hints of a dialog's footer are clicked, too.
+// The hints of a dialog's footer can be clicked.
 func TestADialogsFooterIsClicked(t *testing.T) {
 	for _, e := range screenList() {
 		m := onScreen(t, Options{}, e.name, 200, 50, true)
@@ -166,7 +167,7 @@ func TestADialogsFooterIsClicked(t *testing.T) {
 	}
 }
 
-// Two escapes that arrive together count twice, and one that arrives with a letter is not lost.
+// Two escapes that arrive together count twice, and one that arrives with a letter counts.
 func TestNoEscapeIsLost(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "?")
@@ -181,8 +182,8 @@ func TestNoEscapeIsLost(t *testing.T) {
 	}
 }
 
-// A digit opens its screen from any other. H and a click on the title go home, and from there esc
-// leads nowhere.
+// A digit opens its screen from any other. H and a click on the title go to the first screen, where
+// esc does nothing.
 func TestDigitsAndHome(t *testing.T) {
 	for i, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -211,7 +212,7 @@ func TestDigitsAndHome(t *testing.T) {
 	wantText(t, m, "read-only: start with --write")
 }
 
-// The help finds a key by its words.
+// The help finds a key by words of its description.
 func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	send(m, tea.KeyPressMsg{Code: tea.KeyF1})

@@ -32,7 +32,7 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	return m
 }
 
-// settle runs commands and what follows from them, until only waiting ones are left.
+// settle runs commands and their follow-ups until only commands that wait are left.
 func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	answers := make(chan tea.Msg)
@@ -51,8 +51,8 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 		}()
 	}
 	start(cmd)
-	// The rest waits for the end of a hold once nothing has come in many turns: on a busy machine one long one
-	// shows only that we did not run.
+	// After many turns without a message the rest waits for the end of a hold. One long turn would only
+	// show that the machine was busy.
 	for turns := 0; started > 0 && turns < 60; {
 		select {
 		case msg := <-answers:
@@ -118,7 +118,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	page.Hand.Update(lab.TakeWaitsMsg{Id: k.Id, Name: fixture.Orders().Waiters[1].Name.Raw(), Names: nil})
 	wantText(t, m, "waits: 2nd of 3, behind worker-7; gives up in 1m00s", "stop waiting")
 	press(m, "r")
-	must.Equal(t, f.counted("stop"), 1, "r does not end the waiting")
+	must.Equal(t, f.counted("stop"), 1, "r did not stop the wait")
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Hold: nil, Err: context.Canceled}})
 	wantText(t, m, "stopped waiting; nothing is left on reachable servers", "not held")
 	press(m, "r")
@@ -130,7 +130,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	must.Equal(t, page.Selected().Lock, mine, "the top line does not stay with the lock")
 }
 
-// expire ends the holds, and delivers the messages of their end.
+// expire ends the holds, and delivers the messages about it.
 func expire(m *Model, f *fakeLab) {
 	f.held.end(fmt.Errorf("/locks/orders: %w: %w", lockops.ErrLost, errors.New("zookeeper session has expired")))
 	id := m.screens[screen.Lab].(*lab.Screen).Hand.Takes[0].Id
@@ -147,7 +147,7 @@ func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
 	must.Equal(t, len(f.orders), 0, "asked for", f.orders)
 }
 
-// None of these takes anything.
+// None of these keys acquires a lock.
 func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"enter on other rows":  {"enter", "enter", "enter"},
@@ -161,7 +161,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 		send(m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"})
 		wantText(t, m, "pasting is off here")
 		settle(t, m, press(m, keys...))
-		must.Equal(t, len(f.orders), 0, name, "takes", f.orders)
+		must.Equal(t, len(f.orders), 0, name, "acquired", f.orders)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestAcquireFromEveryPane(t *testing.T) {
 	must.Equal(t, s.Pane, lab.PaneRuns, "shift+tab twice goes to")
 }
 
-// The panes at the top have the height that they need while no run is shown; a list that is cut says so.
+// Without a run, the upper panes have the height they need. A list that is cut says so.
 func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{120, 36}, {160, 50}} {
@@ -249,7 +249,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Compare two kinds of lock")
 		wantNoText(t, m, "more")
 		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {
-			t.Errorf("the lock stands there %d times", n)
+			t.Errorf("the lock is shown %d times", n)
 		}
 		fits(t, m)
 		s.Runs.List = []*lab.Side{{Order: lab.RunOptions{Backend: "zk", Target: "mutex"}, Over: true}}
@@ -338,8 +338,7 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter moves through the rows to the button, which takes the lock. A held lock is not offered
-// again.
+// Enter moves through the rows to the button, which acquires the lock. A held lock is not suggested.
 func TestEnterGoesThroughTheForm(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
@@ -363,7 +362,7 @@ func TestAnotherLockKeepsTheChoices(t *testing.T) {
 	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
-// Typing on a row of choices changes none of them.
+// Typing on a row of choices changes nothing.
 func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
@@ -374,7 +373,7 @@ func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	wantNoText(t, m, "orderszk:")
 }
 
-// The line above names the lock that is held, and the pane says how many wait for it.
+// The line above names the selected lock, and the pane shows how many clients wait for ours.
 func TestTheLabShowsWhoWaitsForUs(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())

@@ -46,7 +46,7 @@ func (h *fakeHeld) Reenter(context.Context) (lab.Held, error) {
 	return &inner, nil
 }
 
-// fakeLab grants, or fails, as a test sets it, and counts the calls.
+// fakeLab grants or fails as the test asks, and counts the calls.
 type fakeLab struct {
 	mu     sync.Mutex
 	orders []lab.Order
@@ -123,7 +123,7 @@ type fakeFaults struct {
 	calls   []string
 	frozen  string
 	stopped string
-	masters []string // two where none are named
+	masters []string // nil: two masters
 	err     error
 }
 

@@ -48,8 +48,8 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 	return m, s
 }
 
-// A fault hits the contender that was on the screen, even if the lock has changed hands. The next
-// key moves on to another.
+// A fault hits the contender that was on the screen, even if the lock has changed hands. Another key
+// selects the next contender.
 func TestAFaultHitsWhomItNamed(t *testing.T) {
 	t.Parallel()
 	box := &fakeFaults{}
@@ -81,7 +81,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 	wantText(t, m, "cut the connection of worker-7")
 }
 
-// A fault that has changed on its own is not injected before the user had time to read it.
+// A fault whose label just changed is not injected until the user has had time to read it.
 func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon
@@ -91,7 +91,7 @@ func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
 		clock = clock.Add(screen.SlowBeat)
 		settle(t, m, send(m, snapshotArrivedMsg{snapshot: m.snapshot}))
 	}
-	box.frozen = fixture.Orders().ID.String() // the scenario does that itself
+	box.frozen = fixture.Orders().ID.String() // by the scenario, not the user
 	look()
 	settle(t, m, press(m, "!"))
 	wantText(t, m, "thaw the holder of /locks/orders", `just changed to "thaw the holder of /locks/orders": press again`)

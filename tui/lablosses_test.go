@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// An earlier message about a lock does not appear below the news of its loss.
+// An earlier message about a lock is not shown next to the report of its loss.
 func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
@@ -25,7 +25,7 @@ func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
 	wantNoText(t, m, "still held")
 }
 
-// sink lets a loss be long enough on the screen to be acknowledged.
+// sink advances the clock until a visible loss can be acknowledged.
 func sink(m *Model) {
 	now := m.options.now().Add(ackDelay)
 	m.options.Now = func() time.Time { return now }
@@ -45,11 +45,10 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
 	wantNoText(t, m, "HOLDING", "Stop the work that it protects")
 	press(m, "r")
-	must.Equal(t, f.counted("release"), 0, "what is lost was released")
+	must.Equal(t, f.counted("release"), 0, "a lost lock was released")
 }
 
-// A loss that occurs while a dialog is open is shown at the foot until the dialog closes, and
-// then in its own box.
+// A loss while a dialog is open is shown in the footer, and in its own box once the dialog closes.
 func TestALossWaitsForItsTurnInSight(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
@@ -63,7 +62,7 @@ func TestALossWaitsForItsTurnInSight(t *testing.T) {
 			press(m, keys...)
 			expire(m, f)
 			for range 3 {
-				sink(m) // and no flash goes by
+				sink(m) // a flash would pass by then
 				send(m, tickedMsg{m.ticking})
 				wantText(t, m, " LOST  zk:/locks/orders: zookeeper session has expired")
 				fits(t, m)
@@ -78,7 +77,7 @@ func TestALossWaitsForItsTurnInSight(t *testing.T) {
 	}
 }
 
-// A session takes all its locks with it: one box reports them all.
+// All locks of a lost session are reported in one box.
 func TestManyLossesAreOneBox(t *testing.T) {
 	m := model(t, Options{Lab: newFakeLab()}, 80, 24, fixture.Everything())
 	for i := range 9 {
@@ -116,19 +115,19 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	for _, key := range []string{"q", "ctrl+c"} {
 		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 		if cmd := press(m, key); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("%s asks although nothing is held", key)
+			t.Errorf("%s asks although no lock is held", key)
 		}
 	}
 }
 
-// ctrl+c asks once, over any dialog, which is there again when one stays; the second one quits.
+// ctrl+c asks on top of any dialog, which is back if the user stays. A second ctrl+c quits.
 func TestInterruptAsksOnce(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{"a screen": nil, "the help": {"?"}, "a form": {"a"}} {
 		m := taken(t, newFakeLab())
 		press(m, keys...)
 		before := m.top()
-		must.True(t, press(m, "ctrl+c") == nil, "over", name, "it quits unasked")
+		must.True(t, press(m, "ctrl+c") == nil, "over", name, "quits without asking")
 		wantText(t, m, "You hold 1 lock here")
 		if cmd := press(m, "esc"); cmd != nil || m.top() != before {
 			t.Errorf("after staying %T is open instead of %s", m.top(), name)
@@ -140,7 +139,7 @@ func TestInterruptAsksOnce(t *testing.T) {
 	}
 }
 
-// What a dialog waits for reaches it although the question lies over it.
+// A dialog receives its results even while the question covers it.
 func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
@@ -158,7 +157,7 @@ func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})
-	must.True(t, press(m, "q") == nil, "q quits unasked where the question cannot be seen")
+	must.True(t, press(m, "q") == nil, "q quits without asking while the question is invisible")
 	wantText(t, m, "You hold 1 lock", "ctrl+c releases and quits")
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36})
 	press(m, "q")

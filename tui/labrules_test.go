@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Each kind of lock has its own recipes: one that the kind does not have is not offered.
+// The form offers only the recipes of the selected kind of lock.
 func TestTheFormOffersTheRecipesOfTheKind(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)

@@ -37,7 +37,7 @@ func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	cmd := press(m, "up", "enter")
 	for _, start := range cmd().(tea.BatchMsg) {
-		send(m, start()) // the beat that it returns is not waited for
+		send(m, start()) // do not wait for the tick that it returns
 	}
 	for side, r := range f.runs {
 		for i := range 6 {
@@ -59,7 +59,7 @@ func TestAQueueBesideARace(t *testing.T) {
 	}
 	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtakes", "p50 0.84ms, p99 25.1ms", "overlaps  none", "overtakes none", "longest 2.1s: #2")
 	press(m, "n")
-	must.True(t, !m.HasDialog(), "n starts another run beside one that is under way")
+	must.True(t, !m.HasDialog(), "n opened a form during a run")
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
 	press(m, ".")
 	for side, b := range c.List {
@@ -93,7 +93,7 @@ func TestARunThatCannotBeHad(t *testing.T) {
 	wantText(t, m, "not run", "no session with zookeeper")
 }
 
-// The lanes of a run get the lines that the pane above them does not need, and have a time axis.
+// The lanes of a run use the lines that the pane above does not need, and have a time axis.
 func TestARunGetsTheFreeLines(t *testing.T) {
 	t.Parallel()
 	m := contending(t, newFakeLab(), Options{}, 200, 50)
@@ -102,7 +102,7 @@ func TestARunGetsTheFreeLines(t *testing.T) {
 		return slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
 	}
 	if hand, runs := at("by hand"), at("contention"); runs-hand > 8 {
-		t.Errorf("%d lines for nothing:\n%s", runs-hand, content(m))
+		t.Errorf("%d unused lines:\n%s", runs-hand, content(m))
 	}
-	must.Contain(t, lines[at("ACQUIRED")], "│11:59:5", "no times in")
+	must.Contain(t, lines[at("ACQUIRED")], "│11:59:5", "axis without times")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// h and left go back, l and right open, on every screen. On home they say why they cannot.
+// h and left go back, l and right open, on every screen. On the first screen they say why they cannot.
 func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
@@ -61,7 +61,7 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 	}
 }
 
-// Of two things that esc does the footer has the one that comes first.
+// If esc has two effects, the footer shows the first.
 func TestTheFooterHasAKeyOnce(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -74,7 +74,7 @@ func TestTheFooterHasAKeyOnce(t *testing.T) {
 	wantNoText(t, m, "esc clear filter")
 }
 
-// A filter of clients has the keys of every other.
+// The filter of clients has the same keys as all others.
 func TestClientsHaveTheFilterKeys(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})

@@ -21,7 +21,7 @@ import (
 
 var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")
 
-// look is a terminal's range of colours.
+// look is a terminal's colour profile with a theme.
 type look struct {
 	name    string
 	theme   theme.Options
@@ -35,11 +35,10 @@ var looks = []look{
 	{"none", theme.Options{NoColor: true}, colorprofile.ASCII},
 }
 
-// kept are the screens whose golden files have the colours too, at 80x24: one with each role of the theme, at least.
+// kept are the screens whose golden files include colours, at 80x24. They cover each role of the theme.
 var kept = []string{"locks", "chain-zookeeper", "chain-split", "findings", "timeline-unfair", "waitgraph", "backends", "release", "events"}
 
-// goldenScreen compares a screen with its golden file, and its looks with theirs where those are kept. In all
-// of them it says the same.
+// goldenScreen compares a screen with its golden file, and with those of its looks if they are kept.
 func goldenScreen(t *testing.T, name string, m *Model) {
 	t.Helper()
 	golden(t, name, content(m))
@@ -58,13 +57,13 @@ func inLooks(t *testing.T, name string, m *Model) {
 		m.options.Theme = own
 		send(m, tea.ColorProfileMsg{Profile: own.Profile})
 	}()
-	cursor := strings.NewReplacer(theme.New(looks[0].theme).Glyphs.Cursor, m.theme.Glyphs.Cursor) // its form tells it without colours
+	cursor := strings.NewReplacer(theme.New(looks[0].theme).Glyphs.Cursor, m.theme.Glyphs.Cursor) // without colours the shape marks the row
 	for _, l := range looks {
 		m.options.Theme = l.theme
 		send(m, tea.ColorProfileMsg{Profile: l.profile})
 		frame := fits(t, m)
 		if in := content(m); cursor.Replace(in) != text {
-			t.Errorf("%s says something else in %s:\n%s\nthan without colours:\n%s", name, l.name, in, text)
+			t.Errorf("%s has another text in %s:\n%s\nthan without colours:\n%s", name, l.name, in, text)
 		}
 		drawn := downTo(l.profile, frame)
 		if page, isKept := strings.CutSuffix(name, "-80x24"); isKept && slices.Contains(kept, page) && l.name != "dark" {
@@ -74,7 +73,7 @@ func inLooks(t *testing.T, name string, m *Model) {
 	}
 }
 
-// writeFrame keeps a frame for screenshots -frames, where that is wanted.
+// writeFrame keeps a frame for screenshots -frames if requested.
 func writeFrame(t *testing.T, name string, l look, drawn string) {
 	t.Helper()
 	if *framesTo == "" {

@@ -26,8 +26,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
-	time.Local = time.UTC // times of day are drawn as where we are, and compared
-	// The terminal's last answer may reach Bubble Tea's reader when its loop has ended: it is stuck with it.
+	time.Local = time.UTC // golden files have times of day, which are local
+	// Bubble Tea's reader blocks if an answer of the terminal arrives after the end of its loop.
 	servertest.Main(m, goleak.IgnoreTopFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).sendEvents"))
 }
 
@@ -109,7 +109,7 @@ func wantText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(content(m), text) {
-			t.Errorf("the screen does not say %q:\n%s", text, content(m))
+			t.Errorf("the screen lacks %q:\n%s", text, content(m))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func wantNoText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(content(m), text) {
-			t.Errorf("the screen says %q:\n%s", text, content(m))
+			t.Errorf("the screen has %q:\n%s", text, content(m))
 		}
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/lockscope/lockscope/tui/lab"
 )
 
-// evil is server text that would control a terminal, or break cell counting.
+// evil is server text that would control a terminal or break cell counting.
 const evil = "e\x1b]52;c;AAAA\a\x1b[2J\u202e\r\n\t\u200b\xff\\u{1b} 漢字\u0301👩‍👩‍👧 %d"
 
-// monkey presses, clicks, resizes and pastes at random, while locks come and go.
+// monkey presses, clicks, resizes and pastes at random while locks come and go.
 type monkey struct {
 	*testing.T
 	*rand.Rand
@@ -33,7 +33,7 @@ type monkey struct {
 	now     time.Time
 	answers chan tea.Msg
 	last    string
-	lines   map[string]int // those that were drawn before, and how wide they are
+	lines   map[string]int // widths of lines already checked
 }
 
 func newMonkey(t *testing.T, seed uint64, o Options) *monkey {
@@ -44,7 +44,7 @@ func newMonkey(t *testing.T, seed uint64, o Options) *monkey {
 	k.m = New(ctx, plain(o))
 	t.Cleanup(func() {
 		cancel()
-		k.m.alive.Lock() // no command is left
+		k.m.alive.Lock() // no command is running
 	})
 	return k
 }
@@ -146,7 +146,7 @@ func (k *monkey) snapshot() *inspect.Snapshot {
 	return s
 }
 
-// act does something, and takes what came of what it did before.
+// act does something at random, and delivers the results of earlier commands.
 func (k *monkey) act() {
 	var msg tea.Msg
 	switch k.IntN(12) {
@@ -204,7 +204,7 @@ func (k *monkey) start(cmd tea.Cmd) {
 
 var styling = regexp.MustCompile(`\x1b\[[0-9;:]*m`)
 
-// look draws the window: nothing is wider than it, and nothing steers the terminal.
+// look draws the window, and checks that no line is too wide or controls the terminal.
 func (k *monkey) look() {
 	k.Helper()
 	v := k.m.View()
@@ -223,7 +223,7 @@ func (k *monkey) look() {
 	}
 }
 
-// inspect measures a line, and looks for control characters, once for each text: most lines were drawn before.
+// inspect measures a line and looks for control characters, once per text, since most lines repeat.
 func (k *monkey) inspect(drawn string) int {
 	if w, ok := k.lines[drawn]; ok {
 		return w
@@ -231,7 +231,7 @@ func (k *monkey) inspect(drawn string) int {
 	text := styling.ReplaceAllString(drawn, "")
 	for _, r := range text {
 		if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x200b {
-			k.Errorf("%q goes to the terminal: %q", r, drawn)
+			k.Errorf("%q reached the terminal: %q", r, drawn)
 			break
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Below a table that leaves room are the longest waits and how often locks were acquired in the last minutes, counted from
-// when watching began.
+// A short table has below it the longest waits and the acquisitions of the last minutes, since
+// watching began.
 func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
@@ -37,7 +37,7 @@ func TestLongestWaitsAreInOrder(t *testing.T) {
 	}
 }
 
-// Backends draws our load and a server's latency over the last minutes, once there is more than the present.
+// Backends plots our load and a server's latency over the last minutes, once there is a past.
 func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 200, 50)
@@ -57,8 +57,8 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	wantText(t, p.Model, "last 15m", "most 30/s, mean of 30s", "4.0 ms now", "most 3.0 ms, mean of 30s")
 }
 
-// The header's load is ZooKeeper's and Redis' together: all requests that are sent, each command of a
-// pipeline too, with the watches.
+// The header's load adds up ZooKeeper and Redis: all requests, including each command of a pipeline,
+// and the watches.
 func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
 	t.Parallel()
 	b := fixture.Backends()

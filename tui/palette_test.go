@@ -75,10 +75,10 @@ func TestPaletteSaysWhyNot(t *testing.T) {
 		t.Errorf("flash %q", m.flashText)
 	}
 	press(m, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace")
-	must.True(t, !m.HasDialog(), "one backspace more than there is text closes it")
+	must.True(t, !m.HasDialog(), "a backspace in the empty field did not close the palette")
 }
 
-// Among very many locks it looks in a command, and a late answer is dropped.
+// With very many locks the palette searches in a command, and a late answer is dropped.
 func TestPaletteSearchesManyLocks(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
@@ -107,7 +107,7 @@ func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
 	must.True(t, slices.IsSortedFunc(f.locks, func(a, b match) int { return a.well - b.well }), "not the best first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Equal(t, findLocks(ctx, s, "lock").all, 0, "it went on")
+	must.Equal(t, findLocks(ctx, s, "lock").all, 0, "a cancelled search went on")
 }
 
 func TestHelpScrolls(t *testing.T) {
@@ -144,8 +144,8 @@ func TestOldRowsSayHowOld(t *testing.T) {
 	}
 }
 
-// A row that is polled too seldom says how old it is though its backend answers, whatever the service; one of
-// which the changes are reported does not.
+// A row that is polled too seldom shows its age even if its backend answers. A row whose changes are
+// reported does not.
 func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
 		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
@@ -160,7 +160,7 @@ func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
 					found = found || strings.Contains(text, "42s old")
 				}
 			}
-			must.Equal(t, found, old, row, "read", age, "ago: said to be old")
+			must.Equal(t, found, old, row, "read", age, "ago: shown as old")
 		}
 	}
 }
@@ -180,7 +180,7 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// The page lists the tried addresses of this machine, found or not, and fits its window.
+// The page lists the local addresses that were tried, found or not, and fits its window.
 func TestWelcomeOffersLocalServers(t *testing.T) {
 	for _, size := range sizes {
 		for _, targets := range [][]string{nil, {"zk://127.0.0.1:2181"}, {"a", "b", "c", "d", "e", "f", "g"}} {
@@ -203,11 +203,11 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 	}
 	w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
 	if _, cmd := w.Update(keyPress("1")); cmd != nil {
-		t.Error("a digit chooses what is not offered")
+		t.Error("a digit chose an entry that is not offered")
 	}
 }
 
-// searched is a model among many locks whose palette looks for a text.
+// searching types a text into the palette of a model with many locks, and runs the search.
 func searching(t *testing.T, m *Model, text string) (answer tea.Msg) {
 	t.Helper()
 	press(m, ":")

@@ -51,8 +51,8 @@ func (r *rewound) wait(d time.Duration) {
 	}
 }
 
-// Every screen can be scrubbed back: it shows what was, the events until then, and where that is; keys lead
-// forward and to now.
+// Every screen can go back in time: it shows the state and events of that moment, and its position.
+// Keys go forward and back to now.
 func TestScrubbing(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -83,7 +83,7 @@ func TestScrubbing(t *testing.T) {
 	wantText(t, r.Model, "this is now")
 }
 
-// The past plays on at its speed, stops, and ends at the present, which went on meanwhile.
+// The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
 func TestPlayingThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -112,7 +112,7 @@ func TestPlayingThePast(t *testing.T) {
 	must.Equal(t, r.Log().End(), 14, "events")
 }
 
-// A pause can be scrubbed, too; what happened while paused is in it, and goes on after it.
+// A paused screen can go back in time, too. Events during the pause are shown, and play on after it.
 func TestScrubbingAPause(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -137,11 +137,11 @@ func TestNothingIsPreviewedInThePast(t *testing.T) {
 	m := opened(t, Options{Release: releasing.of, ReadOnly: "the profile is read-only"}, 120, 36, fixture.Orders().ID)
 	m.pastEvents = &m.events
 	press(m, "x")
-	must.True(t, !m.HasDialog(), "a preview of the past")
+	must.True(t, !m.HasDialog(), "x opened a preview of the past")
 	wantText(t, m, "this is the past: backspace goes to now")
 	m.pastEvents = nil
 	press(m, "x")
-	must.True(t, m.HasDialog(), "no preview of now")
+	must.True(t, m.HasDialog(), "x opened no preview of now")
 }
 
 func TestThePastIsSaved(t *testing.T) {
@@ -155,11 +155,11 @@ func TestThePastIsSaved(t *testing.T) {
 	press(r.Model, "R")
 	wantText(t, r.Model, "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
 	if cmd := press(r.Model, "tab", "enter"); cmd != nil || r.HasDialog() {
-		t.Error("Cancel saves")
+		t.Error("Cancel saved")
 	}
 	cmd := press(r.Model, "R", "enter")
 	wantText(t, r.Model, "saving")
-	r.handOver(77) // is not in it
+	r.handOver(77) // after the save: not in the file
 	send(r.Model, cmd())
 	wantText(t, r.Model, `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
 	if !kept.To().Equal(fixture.Noon.Add(time.Minute)) || kept.From() != fixture.Noon {
@@ -173,7 +173,7 @@ func TestThePastIsSaved(t *testing.T) {
 	wantText(t, m, "this screen writes no files")
 }
 
-// The way back to now is in every window, and nothing of the line is cut.
+// The line of the past fits every window without cuts, and always has the key back to now.
 func TestThePastLineFits(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 50, 60, 70, 80, 100, 120, 200} {
@@ -192,7 +192,7 @@ func TestThePastLineFits(t *testing.T) {
 	}
 }
 
-// A change of the speed is reported where nothing plays, too, and so is its end.
+// A change of speed and its limits are reported even if nothing plays.
 func TestTheSpeedIsReported(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -220,7 +220,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	wantNoText(t, r.Model, "PAUSED")
 }
 
-// A time of day typed in the palette, and the moment at which the selected holder acquired its lock, are gone to at once.
+// A time typed in the palette, or the acquisition by the selected holder, is shown at once.
 func TestThePastIsGoneToByItsTime(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -262,7 +262,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	wantText(t, m, "when it acquired the lock was not seen")
 }
 
-// What changed is listed from two minutes ago, or since everything is kept, and from a moment of the past to now.
+// The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
 func TestWhatChangedIsListed(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
@@ -275,7 +275,7 @@ func TestWhatChangedIsListed(t *testing.T) {
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "from 12:00:05 to 12:01:00", "acquired  worker-12", "ended     worker-1 ")
 	press(r.Model, "D")
-	must.True(t, !r.HasDialog(), "it is not closed")
+	must.True(t, !r.HasDialog(), "the dialog did not close")
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.")
@@ -284,7 +284,7 @@ func TestWhatChangedIsListed(t *testing.T) {
 	wantText(t, m, "nothing has been seen yet")
 }
 
-// A long comparison scrolls, and has its long lines whole.
+// A long comparison scrolls, and wraps its long lines.
 func TestWhatChangedScrolls(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
@@ -301,11 +301,11 @@ func TestWhatChangedScrolls(t *testing.T) {
 	press(m, "G")
 	wantText(t, m, "zk:/locks/39 ")
 	if _, last, _ := strings.Cut(content(m), "zk:/locks/39 "); strings.Count(last, "x") != len(name) {
-		t.Errorf("the last name is not whole:\n%s", last)
+		t.Errorf("the last name is cut:\n%s", last)
 	}
 }
 
-// A message about one key is gone with the next one.
+// A message about a key disappears with the next one.
 func TestMessagesGoWithTheNextKey(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -315,7 +315,7 @@ func TestMessagesGoWithTheNextKey(t *testing.T) {
 	wantNoText(t, m, "already on the lock list")
 }
 
-// The notice of a window that is too small is whole in it, or two words.
+// The notice about a too small window fits it; in the smallest it is two words.
 func TestTheNoticeOfASmallWindowIsNotCut(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// play shows a model what a real observer makes of a lock that changes on its own clock.
+// play feeds a model from a real observer of one lock, by its own clock.
 type play struct {
 	*Model
 	t       *testing.T
@@ -25,7 +25,7 @@ type play struct {
 	lock    *inspect.Lock
 }
 
-// Run makes the play a source.
+// Run implements inspect.Source.
 func (p *play) Run(ctx context.Context, emit func(inspect.Update)) error {
 	for {
 		select {
@@ -45,7 +45,7 @@ func (p *play) clock() time.Time {
 	return p.now
 }
 
-// playing starts a play of a lock, as it is first seen two minutes before noon.
+// playing starts a play two minutes before noon, with the lock as it is first seen.
 func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play {
 	t.Helper()
 	p := &play{t: t, now: fixture.Ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
@@ -84,7 +84,7 @@ func (p *play) copy() *inspect.Lock {
 	return &l
 }
 
-// publish sends an update to the observer, and its snapshot to the program.
+// publish sends an update to the observer, and the resulting snapshot to the model.
 func (p *play) publish(u inspect.Update) {
 	p.t.Helper()
 	p.updates <- u
@@ -113,14 +113,14 @@ func (p *play) until(before time.Duration) {
 	send(p.Model, tickedMsg{p.ticking})
 }
 
-// comer is a contender that arrives now.
+// comer is a new contender.
 func (p *play) comer(seq int32) inspect.Contender {
 	c := fixture.Znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
 	c.Since, c.State = p.clock(), inspect.Waiting
 	return c
 }
 
-// come adds a contender at the end of the queue, or makes it hold a free lock.
+// come adds a contender at the end of the queue, as the holder if the lock is free.
 func (p *play) come(before time.Duration, seq int32) {
 	p.at(before, func(l *inspect.Lock) {
 		c := p.comer(seq)
@@ -150,7 +150,7 @@ func (p *play) leave(before time.Duration, n int) {
 	})
 }
 
-// fairPlay is a queue that was held when we began to look, then served in order, until noon.
+// fairPlay is a lock that was held when watching began, then served in order until noon.
 func fairPlay(t *testing.T, o Options, width, height int) *play {
 	t.Helper()
 	p := playing(t, o, startOfPlay(), width, height)
@@ -169,7 +169,7 @@ func fairPlay(t *testing.T, o Options, width, height int) *play {
 	return p
 }
 
-// unfairPlay is the same, but one is overtaken twice and one gives up.
+// unfairPlay is like fairPlay, but one waiter is overtaken twice and one gives up.
 func unfairPlay(t *testing.T, o Options, width, height int) *play {
 	t.Helper()
 	p := playing(t, o, startOfPlay(), width, height)
@@ -194,13 +194,13 @@ func startOfPlay() *inspect.Lock {
 	}
 }
 
-// timelineOf opens the timeline of a lock.
+// timeline opens the timeline of the lock.
 func (p *play) timeline() *Model {
 	goTo(p.Model, screen.Timeline, screen.Subject{Lock: p.lock.ID})
 	return p.Model
 }
 
-// library is a lock that many read and one wants to write.
+// library is a lock with many readers and one waiting writer.
 func library(readers int) *inspect.Lock {
 	l := &inspect.Lock{
 		ID: fixture.Id("zk:/locks/library"), Kind: inspect.KindRW, Recipe: "kazoo", Confidence: recipe.Certain, State: inspect.StateContended, ReadAt: fixture.Noon,

@@ -25,8 +25,8 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 	return l.list, 0, l.err
 }
 
-// Chain's details show connections that may be a Redis contender's, with reasons. They are listed
-// at most every listedFor, only if no client is known, and never for a recording.
+// Chain's details show the connections that may belong to a Redis contender, with reasons. They are
+// listed at most every listedFor, only if no client is known, and never for a recording.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()
 	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}
@@ -40,16 +40,16 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	m := open(o, "")
 	wantText(t, m, "may be 10.0.0.7:50312 'billing': last command set", "only a candidate: Redis does not record who wrote a key")
 	if s := content(m); strings.Contains(s, "10.0.0.8") || strings.Contains(s, "client 10.0.0.7") {
-		t.Errorf("one that only reads is named, or the possible one as its client:\n%s", s)
+		t.Errorf("a reader is named, or the candidate is called its client:\n%s", s)
 	}
 	l := m.snapshot.Lock(fixture.Id("redis:lock:job"))
 	if m.WantPossible(l); f.times != 1 || len(m.queued) > 0 {
-		t.Errorf("listed %d times, and again at once", f.times)
+		t.Errorf("listed %d times, want once", f.times)
 	}
 	f.list = nil
 	m.options.Now = func() time.Time { return fixture.Noon.Add(listedFor) }
 	m.WantPossible(l)
-	must.Equal(t, len(m.queued), 1, "not listed again after a while")
+	must.Equal(t, len(m.queued), 1, "commands after listedFor")
 
 	f.list = []act.Connection{{Addr: "10.0.0.8:1", Command: "get"}}
 	wantText(t, open(o, ""), "none of 1 connection resembles its own")
@@ -59,14 +59,14 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	wantText(t, open(o, ""), "unknown: refused; unreachable")
 	before := f.times
 	if s := content(open(o, "10.0.0.7:50312")); strings.Contains(s, "may be") || f.times != before {
-		t.Errorf("its client is known:\n%s", s)
+		t.Errorf("candidates although the client is known:\n%s", s)
 	}
 	open(Options{Connections: f.of, Replay: true}, "")
 	must.Equal(t, f.times, before, "servers were asked for a recording")
 }
 
-// Ages of connections count from when they were listed: a client that was connected before the lock
-// was taken still was some seconds later.
+// Ages of connections count from the time of the list: a client connected before the acquisition is
+// still a candidate seconds later.
 func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")
@@ -85,8 +85,8 @@ func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 	}
 }
 
-// The list says nothing about a contender that came later. Connections are listed again for it, but
-// not at once, and much later after a refusal or a slow answer.
+// The list says nothing about a later contender. The connections are listed again for it, though not
+// at once, and much later after a refusal or a slow answer.
 func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")

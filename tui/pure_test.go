@@ -68,7 +68,7 @@ func walkValue(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
 	}
 }
 
-// Drawing changes nothing: the layout is made when something happens, so that a click hits the thing that was drawn.
+// Drawing changes no state. The layout is made on events, so that a click hits what was drawn.
 func TestViewChangesNothing(t *testing.T) {
 	f := newFakeReleaser()
 	for _, e := range screenList() {
@@ -82,7 +82,7 @@ func TestViewChangesNothing(t *testing.T) {
 					before := fingerprint(m)
 					first := m.View().Content
 					must.Equal(t, fingerprint(m), before, "after", keys, "drawing changes the model")
-					must.Equal(t, m.View().Content, first, "after", keys, "drawn twice it is not the same")
+					must.Equal(t, m.View().Content, first, "after", keys, "the second drawing differs")
 				}
 			})
 		}

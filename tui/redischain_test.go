@@ -72,14 +72,14 @@ func TestRedisReadersAndPermitsAreListed(t *testing.T) {
 	wantText(t, opening(t, l, 80, 24), "1 of 3 permits used", uuid(0)+":1")
 }
 
-// The advice can be read to its end, and the lines of a command in it can be pasted into a shell.
+// The advice is shown in full, and its commands can be pasted into a shell.
 func TestAdviceIsNotCut(t *testing.T) {
 	l := fairQueue()
 	m := opening(t, l, 80, 24)
 	said := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "\\\n", " ")), " ")
 	for _, part := range l.Findings[0].Phrases() {
 		if !strings.Contains(said, part.Text) {
-			t.Errorf("no %q in\n%s", part.Text, content(m))
+			t.Errorf("%q is not in\n%s", part.Text, content(m))
 		}
 	}
 }
@@ -93,11 +93,11 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
 	wantText(t, m, " 303 ", " ≥2 ")
-	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // with bars instead of the last minutes
+	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // wide enough for bars, too narrow for trends
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
 }
 
-// Of a key that was there before we looked only the least is known that its holder has had it.
+// The hold time of a key that existed before watching began is a lower bound.
 func TestHeldAtLeast(t *testing.T) {
 	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
 	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
@@ -106,8 +106,7 @@ func TestHeldAtLeast(t *testing.T) {
 	wantText(t, opening(t, l, 120, 36), "for at least 1m30s (already held at 11:58:30)")
 }
 
-// That a master started within the key's time to live is a sign only where the rule found that it lost the
-// key, or may have.
+// A recent start of a master is shown only if the rule found that it lost the key, or may have.
 func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
 	t.Parallel()
 	const lost, maybe, mark = "absent, restarted within the TTL", "absent, up for less than the TTL", "▲3.0s"
@@ -137,7 +136,7 @@ func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
 		text := content(opening(t, l, 120, 36))
 		for _, part := range tt.is {
 			if !strings.Contains(text, part) {
-				t.Errorf("%s: no %q in\n%s", name, part, text)
+				t.Errorf("%s: %q is missing in\n%s", name, part, text)
 			}
 		}
 		for _, part := range tt.not {

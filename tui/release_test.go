@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/release"
 )
 
-// fakeReleaser answers as a test sets it and counts the releases.
+// fakeReleaser answers as the test asks, and counts the releases.
 type fakeReleaser struct {
 	mu       sync.Mutex
 	preview  act.Preview
@@ -120,7 +120,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	wantText(t, m, "Two would lead: restart it instead", "Type the words two leaders to confirm")
 	must.True(t, f.requests[0].TwoLeaders, "the preview would be refused")
 	if cmd := press(m, "/locks/orders", "tab", "enter"); cmd != nil || f.executions() != 0 {
-		t.Fatal("the path was taken for consent")
+		t.Fatal("the path was accepted as consent")
 	}
 	press(m, "esc")
 	run(t, m, press(m, "x"))
@@ -128,7 +128,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	wantText(t, m, "Released: worker-3 no longer has it")
 }
 
-// A wrong path is pointed out, and nothing is sent.
+// A wrong path is reported, and nothing is sent.
 func TestWrongPathIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
@@ -141,17 +141,17 @@ func TestWrongPathIsSaid(t *testing.T) {
 	}
 }
 
-// A path may be typed as the screens show it, with its backend. The first enter only goes to Release.
+// The path may include the backend, as the screens show it. The first enter only goes to Release.
 func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	press(m, "zk:/locks/orders")
 	wantText(t, m, "Enter goes to Release")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
-	must.True(t, press(m, "enter") != nil, "the second enter did not")
+	must.True(t, press(m, "enter") != nil, "the second enter did not release")
 }
 
-// Each of these must send nothing and close the dialog.
+// Each of these key sequences must send nothing and close the dialog.
 func TestCancelIsDefault(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
@@ -213,9 +213,9 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	first := press(m, "x")
 	press(m, "esc")
-	send(m, first()) // no client waits for it any more
+	send(m, first()) // a late answer
 	if m.HasDialog() {
-		t.Fatal("a dialog came back")
+		t.Fatal("the dialog reappeared")
 	}
 	press(m, "x")
 	send(m, first())
@@ -294,7 +294,7 @@ func TestNothingToRelease(t *testing.T) {
 	wantText(t, m, "cannot be written to")
 }
 
-// However long the preview is, the buttons stay visible.
+// The buttons stay visible, however long the preview is.
 func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	f := newFakeReleaser()
 	for i := range 30 {
@@ -330,7 +330,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 	wantNoText(t, m, "no holder")
 }
 
-// While the result stays open, others take and release the lock. It names the current holder.
+// The result names the current holder, even if the lock changes hands while it is open.
 func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 	t.Parallel()
 	holder := func(name string) []inspect.Contender {
@@ -376,8 +376,7 @@ func TestReadOnlySaysWhy(t *testing.T) {
 	}
 }
 
-// The highlighted element has the focus: while the user types the path, that is the field and no
-// button.
+// The highlight shows the focus: while the user types the path it is on the field, not on a button.
 func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())

@@ -13,8 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Whatever there is to tell, a toast, a backend in trouble or a lost lock of ours, is in a line of its
-// own: the rows and the keys stay where they are.
+// Messages, troubles of backends and lost locks are shown in their own line, and move no row or key.
 func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
 		m := model(t, Options{}, 80, 24, nil)
@@ -30,7 +29,7 @@ func TestWhatIsReportedMovesNoRow(t *testing.T) {
 		m.Flash("copied a rather long text that goes on and on, over the whole width of the window and beyond its end")
 		fits(t, m)
 		if after := between(); after != before {
-			t.Errorf("%q: a toast changed the page:\n%s", key, after)
+			t.Errorf("%q: a message changed the page:\n%s", key, after)
 		}
 		m.feedError = errors.New("end of the recording")
 		fits(t, m)
@@ -44,8 +43,8 @@ func TestWhatIsReportedMovesNoRow(t *testing.T) {
 	}
 }
 
-// Rows of a backend that does not answer look old: their ages stop, as lower bounds, and their sign is
-// the one for unknown.
+// Rows of a backend that does not answer look old: their ages stop and become lower bounds, and their
+// sign is the one for unknown.
 func TestRowsOfALostBackendLookOld(t *testing.T) {
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)
