@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Each cell has the mean number of waiters and holders, as far as its time is known.
+// Each cell has the mean number of waiters and holders over its known time.
 func TestContention(t *testing.T) {
 	l := &inspect.Lock{
 		Holders: []inspect.Contender{fixture.Entry("holds", 8*time.Second, 4*time.Second)},
@@ -28,8 +28,8 @@ func TestContention(t *testing.T) {
 	}
 	w := Window{From: fixture.Ago(10 * time.Second), Step: 2 * time.Second, Cells: 6}
 	got := w.Contention(all, fixture.Ago(7*time.Second), fixture.Ago(time.Second))
-	// From 10 s ago on: 2 s before watching began, half a cell of it, one holder after the other, half a cell
-	// until now, what is to come.
+	// From 10 s ago: 2 s before watching began, then half a cell, two holders in turn, half a cell
+	// until now, and the future.
 	must.Same(t, got.Waiting, []float64{-1, 1, 2, 1.25, 2, -1}, "waiting")
 	must.Same(t, got.Holding, []float64{-1, 1, 1, 1, 1, -1}, "holding")
 	if most, share := Summary(got.Waiting); most != 2 || share != 1 {

@@ -57,7 +57,7 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	}
 	host := o.Host.String()
 	if o.Client != "" {
-		host = "" // it is in there
+		host = "" // the client's address includes it
 	}
 	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)),
 		widget.Named("session", id), widget.Named(describe.Host(o), host),

@@ -77,7 +77,7 @@ type Source struct {
 	// names is the room for the names of the contenders in namesOf.
 	names   widget.Widest
 	namesOf inspect.ID
-	// places are the clients' positions in the last drawn list, for the window placesOf.
+	// places are the clients' positions in the list last drawn, for the window placesOf.
 	places   map[client]int
 	placesOf window
 }
@@ -101,7 +101,7 @@ type window struct {
 func (s *Source) Folded(v *View, list []*Lane) []*Lane {
 	folded := Fold(list, v.id.Backend)
 	if v.Window.Cells <= 0 {
-		return folded // nothing is drawn yet
+		return folded // not laid out yet
 	}
 	now := window{lock: v.id, length: v.Length}
 	if !v.Live {

@@ -81,8 +81,7 @@ func (l *Lane) Is(k Key) bool {
 // Waits reports whether it waits now.
 func (l *Lane) Waits() bool { return l.Present && l.Contender.State != inspect.Holding }
 
-// Arrival is the beginning of its wait, or its grant if no wait is known; zero if both came before
-// we looked.
+// Arrival is the beginning of its wait, or its grant if no wait is known; zero if we saw neither.
 func (l *Lane) Arrival() time.Time {
 	if l.Queued.IsZero() {
 		return l.Granted
@@ -246,7 +245,7 @@ func inArrival(a, b Lane) int {
 	return 0 // in queue order
 }
 
-// betweenLooks bounds the delay with which a change on a busy lock is seen: it is read four times a second.
+// betweenLooks bounds the delay of a change on a busy lock, which is read four times a second.
 const betweenLooks = 500 * time.Millisecond
 
 // claim is the lane's place in the queue.
@@ -256,7 +255,7 @@ func (l *Lane) claim() fairness.Claim {
 
 // overtakings marks, in each lane, the grants to later arrivals while it waited.
 func overtakings(lanes []Lane, now time.Time) {
-	var granted []*Lane // the others overtake no one, and may be thousands
+	var granted []*Lane // waiters overtake none, and may be thousands
 	for i := range lanes {
 		if b := &lanes[i]; !b.early && !b.Granted.IsZero() && !b.Queued.IsZero() {
 			granted = append(granted, b)

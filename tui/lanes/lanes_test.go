@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Readers hold the lock together: an earlier grant takes nothing from another reader.
+// Readers share the lock, so an earlier grant to one does not overtake another.
 func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	at := func(d time.Duration) time.Time { return fixture.Ago(time.Minute - d) }
 	lane := func(queued, granted time.Duration, mode recipe.Mode) Lane {
@@ -21,8 +21,8 @@ func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	}
 	list := []Lane{lane(1*time.Second, 9*time.Second, recipe.Shared), lane(2*time.Second, 8*time.Second, recipe.Exclusive), lane(3*time.Second, 5*time.Second, recipe.Shared)}
 	overtakings(list, fixture.Noon)
-	for i, want := range []int{1, 1, 0} { // the first by the writer only
-		must.Equal(t, len(list[i].Overtaken), want, "lane", i, "is overtaken … times, not")
+	for i, want := range []int{1, 1, 0} { // only the writer overtakes the first
+		must.Equal(t, len(list[i].Overtaken), want, "lane", i, "overtaken … times")
 	}
 }
 
@@ -40,7 +40,7 @@ func TestAxis(t *testing.T) {
 	}
 }
 
-// Two that hold one after the other never look as if they held together.
+// Consecutive holders are never drawn as holding together.
 func TestHandoverDoesNotOverlap(t *testing.T) {
 	w := WindowTo(fixture.Noon, time.Minute, 60)
 	for ms := range 1000 {
@@ -51,7 +51,7 @@ func TestHandoverDoesNotOverlap(t *testing.T) {
 		a, b := w.Draw(&first, fixture.Noon, fixture.Noon), w.Draw(&second, fixture.Noon, fixture.Noon)
 		for i := range a {
 			if a[i] == cellHolding && b[i] == cellHolding {
-				t.Fatalf("both hold in cell %d when handed over %d ms past", i, ms)
+				t.Fatalf("both hold in cell %d after a handoff at +%d ms", i, ms)
 			}
 		}
 	}
@@ -76,8 +76,8 @@ func TestLaneCells(t *testing.T) {
 		{"was gone before", Lane{Contender: holder, Queued: s(60), Granted: s(50), Ended: s(40)}, "   |                "},
 		{"held before we looked", Lane{Contender: holder, Queued: s(18), Present: true, early: true}, " <:#################"},
 		{"long before", Lane{Contender: holder, Queued: s(180), Present: true, early: true}, "<::#################"},
-		{"seen first when we could look again", Lane{Contender: holder, seen: s(8), Present: true, early: true}, "   |      <#########"},
-		{"nobody knows since when", Lane{Contender: holder, Present: true, early: true}, "  <#################"},
+		{"first seen when we could look again", Lane{Contender: holder, seen: s(8), Present: true, early: true}, "   |      <#########"},
+		{"unknown start", Lane{Contender: holder, Present: true, early: true}, "  <#################"},
 		{"held before, and gone", Lane{Contender: holder, Queued: s(18), Ended: s(10), early: true}, " <:######           "},
 		{"waits since before, and does not tell since when", Lane{Contender: waiter, Present: true}, "   <----------------"},
 		{"its end was not seen", Lane{Contender: holder, Queued: s(10), Granted: s(8), Ended: s(4), unseenEnd: true}, "   |     --####:    "},
@@ -89,11 +89,11 @@ func TestLaneCells(t *testing.T) {
 	}
 	far := Lane{Contender: holder, Queued: s(180), Present: true, early: true}
 	if got := drawn(w, &far, s(100), fixture.Noon); got != "<###################" {
-		t.Errorf("the open end is lost when it is out of sight: %q", got)
+		t.Errorf("the open end is lost outside the window: %q", got)
 	}
 }
 
-// The memory reads each event once, whatever the log forgets meanwhile, and is bounded.
+// The memory is bounded, and reads each event once even if the log forgets some meanwhile.
 func TestLaneMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	var log screen.EventLog
@@ -108,11 +108,11 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 	}
 	m.read(&log, lock)
 	if n := len(m.ended); n < leftKept || n > leftKept*3/2 {
-		t.Errorf("%d are remembered", n)
+		t.Errorf("%d remembered", n)
 	}
-	must.Equal(t, m.ended[len(m.ended)-1].Contender.Name, "19999", "the last one is")
+	must.Equal(t, m.ended[len(m.ended)-1].Contender.Name, "19999", "the newest")
 	m.read(&log, fixture.Id("zk:/b"))
-	must.Equal(t, len(m.ended), 0, "another lock has the same past")
+	must.Equal(t, len(m.ended), 0, "another lock has the past of this one")
 }
 
 // Server times are drawn by our clock.
@@ -162,8 +162,7 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 	must.Equal(t, len(LanesOf(veryLongQueue(), PastLock{}, fixture.Noon)), 10_001, "lanes")
 }
 
-// The entry of a Redis waiter may have no arrival time; the time at which it was first seen then
-// counts.
+// If the entry of a Redis waiter has no arrival time, the time of its first sight counts.
 func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 	lock := fixture.Id("redis:fair")
 	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}
@@ -186,7 +185,7 @@ func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 	check(&inspect.Lock{Holders: []inspect.Contender{holder}}, 25*time.Second)
 }
 
-// The picture moves by whole cells: between two of them nothing changes.
+// The window moves by whole cells.
 func TestWindowStandsStillWithinACell(t *testing.T) {
 	w := WindowTo(fixture.Noon, 10*time.Minute, 100) // 6 s a cell
 	for d := time.Duration(0); d < 6*time.Second; d += 100 * time.Millisecond {
@@ -197,7 +196,7 @@ func TestWindowStandsStillWithinACell(t *testing.T) {
 			t.Fatalf("%v later the end is in cell %d", d, at)
 		}
 	}
-	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "it moved by")
+	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "the window moved by")
 }
 
 // drawn is a lane as text, one letter per cell.
@@ -222,8 +221,8 @@ func veryLongQueue() *inspect.Lock {
 	return l
 }
 
-// A client that comes repeatedly has one lane; one that is twice in the queue at a time, or is not
-// known, has one for each.
+// A client's consecutive attempts share a lane. Simultaneous attempts and those of unidentified
+// clients have their own.
 func TestAttemptsAreFolded(t *testing.T) {
 	attempt := func(session int64, from, to time.Duration) *Lane {
 		return &Lane{
@@ -238,18 +237,18 @@ func TestAttemptsAreFolded(t *testing.T) {
 		t.Fatalf("%d lanes", len(list))
 	}
 	if !list[0].Is(KeyOf(first.Contender)) || !list[0].Is(KeyOf(again.Contender)) || list[0].Is(KeyOf(other.Contender)) {
-		t.Error("the folded lane is not known by its attempts")
+		t.Error("the folded lane does not match its attempts")
 	}
 	if first.Earlier != nil || again.Earlier != nil {
 		t.Error("folding has changed a lane")
 	}
-	soon := attempt(2, 40*time.Second+300*time.Millisecond, 35*time.Second) // the end before it was seen late
+	soon := attempt(2, 40*time.Second+300*time.Millisecond, 35*time.Second) // the previous end was seen late
 	if list := Fold([]*Lane{other, soon}, "zk"); len(list) != 1 || list[0].Contender != soon.Contender {
-		t.Errorf("a client that comes again at once has %d lanes", len(list))
+		t.Errorf("a client that returns at once has %d lanes", len(list))
 	}
 }
 
-// A client's lane stays where it was while its first attempts leave the window; a new client comes last.
+// A client's lane keeps its place while its first attempts leave the window. A new client comes last.
 func TestLanesKeepTheirPlaces(t *testing.T) {
 	lane := func(session int64, at time.Duration) *Lane {
 		return &Lane{
@@ -275,6 +274,6 @@ func TestLanesKeepTheirPlaces(t *testing.T) {
 		{order(minute, lane(3, 5*time.Second), second, again), []int64{1, 2, 3}},
 		{order(hour, second, again), []int64{2, 1}},
 	} {
-		must.Same(t, step.got, step.want, "lanes of")
+		must.Same(t, step.got, step.want, "sessions")
 	}
 }

@@ -153,7 +153,7 @@ func (v *View) Strip(label widget.Line, values []float64, most float64, style li
 			out = out.Add(style, part)
 		case v.Window.From.Add(v.Window.Step * time.Duration(i)).Before(v.Now()):
 			out = out.Add(t.Unknown, part)
-		default: // not yet
+		default: // in the future
 			out = out.Add(t.Text, widget.Blanks(j-i))
 		}
 		i = j
@@ -215,7 +215,7 @@ func (v *View) waitTime(l *Lane) string {
 // saw, a lower bound.
 func (v *View) heldTime(l *Lane) string {
 	switch lock := v.Snapshot().Lock(v.id); {
-	case l.early && l.Present && lock != nil: // as everywhere
+	case l.early && l.Present && lock != nil: // as on other screens
 		ages, _ := screen.AgesOf(v.Context, lock)
 		held := ages.Held(lock, l.Contender)
 		return v.Theme().Glyphs.Translate(held.Known.Sign()) + v.time(held.Duration, false)

@@ -73,7 +73,7 @@ func (w Window) Draw(l *Lane, looked, now time.Time) []Cell {
 	switch {
 	case l.Waits() || l.Left:
 		from := l.Queued
-		if from.IsZero() { // it waited already when we began to look
+		if from.IsZero() { // it was waiting when we began to watch
 			from = l.since(looked)
 			put(max(0, w.at(from)), min(end, max(0, w.at(from))+1), cellOpen)
 		}
@@ -100,8 +100,8 @@ func (w Window) Draw(l *Lane, looked, now time.Time) []Cell {
 	return row
 }
 
-// drawEarly draws a lane that already held when we first saw it. Its grant is unknown; we only
-// know that it queued before. Its left end is open.
+// drawEarly draws a lane that already held when we first saw it. Its grant is unknown, so its left
+// end is open.
 func (w Window) drawEarly(l *Lane, looked time.Time, end int, put func(from, to int, c Cell)) {
 	seen := max(0, w.at(looked))
 	from := max(0, seen-1)
@@ -163,8 +163,8 @@ func (w Window) tick(cells int) time.Duration {
 	return time.Hour
 }
 
-// Axis is a line of marks with their times. It ends at now, which is marked; a zero now is
-// outside the window.
+// Axis is a line of marks with their times. It ends at now, which is marked; a zero now is outside
+// the window.
 func (w Window) Axis(mark string, now time.Time) string {
 	out := []rune(widget.Blanks(w.Cells))
 	put := func(at int, text string) {

@@ -174,7 +174,7 @@ func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 	return shown
 }
 
-// KeysIn formats keys with the theme's characters.
+// KeysIn writes keys in the theme's characters.
 func KeysIn(t *theme.Theme, shown string) string {
 	if t.Options.ASCII {
 		return strings.NewReplacer("←→", "left/right", "↑↓", "up/down", "←", "left", "→", "right").Replace(shown)

@@ -117,7 +117,7 @@ func (l *EventLog) recordForgotten(lock inspect.ID, f forgotten, most int) {
 	}
 }
 
-// fairShare is the limit for each count under which all of them fit into room; at least 1. The counts ascend.
+// fairShare is the limit for each of the ascending counts under which all fit into room; at least 1.
 func fairShare(counts []int, room int) int {
 	for i, n := range counts {
 		if left := len(counts) - i; n*left > room {
@@ -212,14 +212,14 @@ func EventWord(e *inspect.Event) string {
 		return "lock found"
 	case inspect.EventGone:
 		if e.Contender != nil {
-			return "left" // it was not seen to acquire the lock, but it may have
+			return "left" // it may have held the lock between two looks
 		}
 		return "lock gone"
 	case inspect.EventWaiting:
 		return "waiting"
 	case inspect.EventReleased:
 		if e.Certainty == recipe.Likely && e.Contender.Owner.Session != 0 {
-			return "released?" // or its session ran out; that a Redis key may have been renamed goes without saying
+			return "released?" // or its session expired; a possible rename of a Redis key is not marked
 		}
 		return "released"
 	default:

@@ -14,7 +14,7 @@ func lockEvent(second int, lock string) inspect.Event {
 	return inspect.Event{Kind: inspect.EventAcquired, At: fixture.In(time.Duration(second) * time.Second), Lock: fixture.Id("zk:/" + lock)}
 }
 
-// A noisy lock loses its oldest events; quiet ones keep all of theirs, and every event its number.
+// A noisy lock loses its oldest events, quiet ones lose none, and every event keeps its number.
 func TestNoisyLocksPushNoQuietOnesOut(t *testing.T) {
 	log := EventLog{Keep: 100}
 	log.Add([]inspect.Event{lockEvent(0, "quiet"), lockEvent(1, "calm"), lockEvent(2, "quiet")})
@@ -30,14 +30,14 @@ func TestNoisyLocksPushNoQuietOnesOut(t *testing.T) {
 		}
 	}
 	if !slices.IsSortedFunc(log.List, func(a, b inspect.Event) int { return a.At.Compare(b.At) }) {
-		t.Error("they are in another order than that in which they came")
+		t.Error("the events are not in order of arrival")
 	}
 	last, _ := log.At(10_002)
 	if last == nil || !last.At.Equal(fixture.In(10_002*time.Second)) || log.Number(log.Place(10_002)) != 10_002 {
 		t.Errorf("the newest is %v", last)
 	}
 	if at, number := log.CompleteFrom(fixture.Id("zk:/quiet")); !at.IsZero() || number != -1 {
-		t.Errorf("of the quiet lock some are forgotten, the last at %v", at)
+		t.Errorf("the quiet lock lost events, the last at %v", at)
 	}
 	for _, lock := range []inspect.ID{fixture.Id("zk:/noisy-0"), {}} {
 		at, number := log.CompleteFrom(lock)
@@ -47,18 +47,18 @@ func TestNoisyLocksPushNoQuietOnesOut(t *testing.T) {
 		}
 	}
 	if at, _ := log.CompleteFrom(inspect.ID{}); log.List[0].At.After(at) {
-		t.Error("of any lock all are there, it says")
+		t.Error("the log claims to be complete")
 	}
 }
 
-// More locks than there is room for keep an event each while there is, the newest.
+// With more locks than room, the newest locks keep one event each.
 func TestManyLocksShareTheLog(t *testing.T) {
 	log := EventLog{Keep: 10}
 	for i := range 16 {
 		log.Add([]inspect.Event{lockEvent(i, fmt.Sprint(i))})
 	}
 	if n := len(log.List); n != 10 || log.Number(0) != 6 {
-		t.Fatalf("%d kept from %d on", n, log.Number(0))
+		t.Fatalf("%d kept, starting with number %d", n, log.Number(0))
 	}
 	for i := 16; i < 100; i++ {
 		log.Add([]inspect.Event{lockEvent(i, fmt.Sprint(i))})
@@ -68,7 +68,7 @@ func TestManyLocksShareTheLog(t *testing.T) {
 	}
 	early := log.Until(log.List[3].At)
 	if len(early.List) != 4 || early.End() != log.Number(3)+1 {
-		t.Errorf("until the fourth: %d, the next is %d", len(early.List), early.End())
+		t.Errorf("%d events until the fourth, the next is %d", len(early.List), early.End())
 	}
 }
 

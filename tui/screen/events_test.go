@@ -45,10 +45,10 @@ func TestLasted(t *testing.T) {
 			e.Contender = c(9*time.Second, 4*time.Second)
 		}
 		if _, atMost := lasted(e, 0); !atMost {
-			t.Errorf("%s of which nobody saw when: exact", kind)
+			t.Errorf("%s at an unseen time: the length is exact", kind)
 		}
 	}
 	if got, _ := lasted(inspect.Event{Kind: inspect.EventReleased, At: at, Contender: c(0, time.Second)}, 2*time.Second); got != 3*time.Second {
-		t.Errorf("with a clock that is 2s ahead: %v", got)
+		t.Errorf("with a clock 2s ahead: %v", got)
 	}
 }

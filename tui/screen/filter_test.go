@@ -30,7 +30,6 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// A term that cannot be read is pointed out and hides nothing.
 // A filter has alternatives and regular expressions, and every column is a field.
 func TestAlternativesAndColumnsAsFields(t *testing.T) {
 	s := fixture.Everything()
@@ -65,7 +64,7 @@ func TestAlternativesAndColumnsAsFields(t *testing.T) {
 		must.Contain(t, NewFilter(text).Problem(), says, text)
 	}
 	if f := NewWords("nightly or ~^ord.*s$"); !f.MatchText("x", "Orders") || !f.MatchText("nightly") || f.MatchText("order") {
-		t.Error("words")
+		t.Error("NewWords matches the wrong texts")
 	}
 }
 
@@ -85,8 +84,8 @@ func TestBadFieldsAreReported(t *testing.T) {
 		"wait<\x1b[": `\u{1b}`,
 	} {
 		f := NewFilter(text)
-		must.Contain(t, f.Problem(), says, text, "does not say")
-		must.Equal(t, cmp.Diff(all, matching(s, text)), "", text, "hides")
+		must.Contain(t, f.Problem(), says, text)
+		must.Equal(t, cmp.Diff(all, matching(s, text)), "", text, "hides locks")
 	}
 }
 
@@ -143,7 +142,7 @@ func TestFilterFields(t *testing.T) {
 	}
 }
 
-// A hold that began before watching is at least as old as our watching: it counts as that, as it is drawn.
+// A hold that began before watching counts as if it began then, which is how it is drawn.
 func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
 	s := fixture.Everything()
 	l := *fixture.Thin()
@@ -153,7 +152,7 @@ func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
 	for text, want := range map[string]bool{"held>10m": true, "held>12m": false, "held<12m": true} {
 		must.Equal(t, NewFilter(text).Match(FilterSubject{&l, s, fixture.Noon}), want, text)
 	}
-	must.True(t, !HeldSince(&l).IsZero(), "has no place in the order")
+	must.True(t, !HeldSince(&l).IsZero(), "the lock has no place in the order")
 }
 
 func TestOnlyTimesChangeByThemselves(t *testing.T) {
@@ -182,8 +181,8 @@ func matching(s *inspect.Snapshot, text string) []string {
 	return found
 }
 
-// The end of a value finds a lock of Redis, and no other part of it does; of a node in ZooKeeper, and of a
-// value that was cut, there is no such end. The library of one contender is one of its lock's.
+// token= matches the end of a Redis value, but not of a znode's name or of a cut value. lib= matches
+// the library of any contender.
 func TestFilterByTokenAndLibrary(t *testing.T) {
 	holding := func(id, name string, changes ...func(*inspect.Lock)) *inspect.Lock {
 		l := &inspect.Lock{ID: fixture.Id(id), State: inspect.StateHeld, Recipe: "redsync", Holders: []inspect.Contender{{Name: inspect.Untrusted(name), State: inspect.Holding}}}

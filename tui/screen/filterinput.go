@@ -26,7 +26,7 @@ type FilterInput struct {
 	Words string
 	parse func(string) Filter
 	field widget.Field
-	good  string // the last text that could be read
+	good  string // the last valid text
 }
 
 // NewFilterInput makes one with a parser: NewFilter for locks, NewWords for anything else.
@@ -78,8 +78,8 @@ func (i *FilterInput) key(msg tea.KeyPressMsg) {
 	}
 }
 
-// typed applies the typed filter. While it cannot be read yet, the rows stay as they were. After
-// the name of a field, they are the rows of the other terms.
+// typed applies the typed filter. While that is invalid, the rows stay as they were. After the name of
+// a field, the other terms apply.
 func (i *FilterInput) typed() {
 	filter := i.parse(i.field.Value())
 	if filter.Problem() == "" {
@@ -132,7 +132,7 @@ func (i *FilterInput) Actions(help string) []Action {
 	return list
 }
 
-// View is the filter at the end of a line of some width; empty without a filter, unless the field is open.
+// View is the filter at the end of a line of some width; empty without a filter or an open field.
 func (i *FilterInput) View(t *theme.Theme, width int) widget.Line {
 	room := max(30, width/2)
 	switch {

@@ -99,8 +99,8 @@ func FindingPlace(e *inspect.Event) inspect.ID {
 	return e.Lock
 }
 
-// stood reports whether a finding was already in a snapshot, or may have been, since its
-// backend's first pass was incomplete.
+// stood reports whether a finding was already in a snapshot, or may have been because its backend's
+// first pass was incomplete.
 func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)
 	switch {

@@ -9,9 +9,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// A finding is as old as its event says, also where that comes with the first snapshot, as of a moment of a
-// recording; one that was there already, or has only become more severe, is at least as old as the looking at its
-// backend.
+// A finding is as old as its event, even if that comes with the first snapshot, as in a recording. If
+// it existed before, or only became more severe, it is at least as old as the watch on its backend.
 func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 	f := fixture.Stuck()
 	l := fixture.Sick("zk:/a", f)
@@ -32,12 +31,12 @@ func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
 		}
 		h.Add([]inspect.Event{{Kind: inspect.EventCleared, At: fixture.Noon, Lock: l.ID, Finding: &f}, came[0]}, worse, worse)
 		if got, exact := h.FoundAt(l.ID, &f); !exact || !got.Equal(at) {
-			t.Errorf("%s, cleared and come again: %v, exact %v", name, got, exact)
+			t.Errorf("%s, cleared and back again: %v, exact %v", name, got, exact)
 		}
 	}
 }
 
-// A lock that was taken from its holder by force was not handed on by it.
+// A grant after a forced release is marked as forced.
 func TestAForcedHandoffIsKnown(t *testing.T) {
 	l := fixture.Orders()
 	from, to := &l.Holders[0], &l.Waiters[0]
@@ -45,15 +44,15 @@ func TestAForcedHandoffIsKnown(t *testing.T) {
 	h, s := NewHistory(), inspect.NewSnapshot(fixture.Noon, nil, nil)
 	h.Add([]inspect.Event{{Kind: inspect.EventForced, Lock: l.ID, Contender: from}, taken}, s, s)
 	h.Add([]inspect.Event{taken}, s, s)
-	must.True(t, h.Of(l.ID)[0].Forced, "by force")
-	must.True(t, !h.Of(l.ID)[1].Forced, "by its holder")
+	must.True(t, h.Of(l.ID)[0].Forced, "forced release")
+	must.True(t, !h.Of(l.ID)[1].Forced, "normal release")
 }
 
-// Of a lock that always changes hands no grant is highlighted: another one is no news.
+// A grant is highlighted only after a quiet time, since a busy lock changes hands all the time.
 func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for apart, want := range map[time.Duration]bool{quietFor: true, quietFor - 1: false} {
 		grants := []Grant{{Seen: at.Add(-apart), Name: "a"}, {Seen: at, Name: "b"}}
-		must.Equal(t, FreshGrant(grants, "b", at), want, apart, "after the grant before it stands out")
+		must.Equal(t, FreshGrant(grants, "b", at), want, "highlighted", apart, "after the previous grant")
 	}
 }

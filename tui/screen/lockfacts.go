@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Gauge is a bar that runs down, width cells wide, and the time left, 7 cells. Only the time of a
-// hold has the holder's colour.
+// Gauge is a shrinking bar, width cells wide, and the time left, 7 cells. Only the time of a hold has
+// the holder's colour.
 func Gauge(t *theme.Theme, left, span time.Duration, width int, held bool) widget.Line {
 	bar := t.Holding
 	if !held {
@@ -56,8 +56,8 @@ func HeldFor(v describe.View, l *inspect.Lock) (time.Duration, bool) {
 	return held.Duration, held.Known != describe.Unbounded
 }
 
-// Expiry is that of a held lock or, without a holder, of the last of its votes; zero if it never
-// expires.
+// Expiry is the expiry of a held lock, or the last expiry of its votes if it has no holder; zero if it
+// never expires.
 func Expiry(l *inspect.Lock) time.Time {
 	if len(l.Holders) > 0 {
 		return l.Holders[0].ExpiresAt

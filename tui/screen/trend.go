@@ -52,7 +52,7 @@ func Pulse(t *theme.Theme, trend inspect.Trend, cells int) widget.Line {
 		switch {
 		case w < 0:
 			add(t.Faint, " ")
-		case w > 0: // higher than without waiters
+		case w > 0: // higher than for a lone holder
 			add(t.Waiting, t.Spark(1+7*w/most, 8))
 		case holding[i] > 0:
 			add(t.Holding, t.Glyphs.Steps[0])

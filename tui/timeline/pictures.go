@@ -12,12 +12,12 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// The minimum heights of a screen with contention strips, with strips and histograms, and with
-// tall ones.
+// The minimum heights of a screen with contention strips, with histograms too, and with tall
+// histograms.
 const stripsHeight, histogramHeight, highHeight = 18, 30, 42
 
-// classWidth is the width of a histogram's class with the gap after it, in cells. The class's least
-// duration is written below it.
+// classWidth is the width of a histogram's class with the gap after it, in cells. The class's minimum
+// duration is below it.
 const classWidth = 6
 
 // contention draws the numbers of waiters and holders over the window, below the lanes. The
@@ -101,7 +101,7 @@ func (s *Screen) histogram(
 		from := widget.Line{{describe.Limit(h.From[i]), t.Muted}}
 		if h.From[i] == 0 {
 			from[0].Text = "0"
-		} else if i == len(h.From)-1 { // longer ones are in it, too
+		} else if i == len(h.From)-1 { // includes all longer ones
 			from[0].Text = t.Glyphs.AtLeast + from[0].Text
 		}
 		lines[1+rows] = append(lines[1+rows], from.Align(classWidth, false, "")...)

@@ -37,7 +37,7 @@ type Screen struct {
 	// waits and holds are the classes that the lock's histograms have shown.
 	waits, holds []time.Duration
 	ListTop      int // the line of the view where the lanes start
-	room         int // for so many lanes
+	room         int // number of visible lanes
 }
 
 // leastWindow is the shortest automatic window.
@@ -102,7 +102,7 @@ func (s *Screen) shown() (lanes.View, []*lanes.Lane) {
 	return v, list
 }
 
-// holder is the lane that has the lock, and since when.
+// holder is the lane that has the lock, and the time of its grant.
 type holder struct {
 	key   lanes.Key
 	since time.Time
@@ -348,7 +348,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 		}
 	}
 	if left.Width()+widget.Gap+right.Width() > s.width {
-		left = left[:1] // the name comes before what the lock is
+		left = left[:1] // drop the lock's kind rather than its name
 	}
 	lines := []widget.Line{widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)}
 	if l == nil {

@@ -20,7 +20,7 @@ func (s *Screen) figures() []widget.Line {
 		}}}
 	}
 	var first widget.Line
-	for _, counted := range []bool{true, false} { // the counts go first where there is no room for all
+	for _, counted := range []bool{true, false} { // the counts are left out first if space is short
 		first = append(append(widget.Line{{"   ", t.Text}}, s.spans("hold", h.Holds, counted)...),
 			widget.Span{"  ", t.Text})
 		if first = append(first, s.spans("wait", h.Waits, counted)...); first.Width() <= s.width {
@@ -118,7 +118,7 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 		}
 		lines = append(lines, widget.Section(s.Theme(), s.width, title))
 		facts := v.Facts(lanes[s.list.At], s.width)
-		lines = append(append(lines, facts...), make([]widget.Line, max(0, 2-len(facts)))...) // they wrap while it holds
+		lines = append(append(lines, facts...), make([]widget.Line, max(0, 2-len(facts)))...) // facts wrap only while it holds
 	}
 	const gap, strips = 1, 3
 	free := s.height - above - len(lanes) - len(lines) - gap - strips

@@ -6,8 +6,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// What there is no room for gives its room to the columns before it; what has some is cut, as long as it
-// tells something.
+// A column that does not fit leaves its room to those before it. One that fits partly is cut unless
+// the rest would be useless.
 func TestColumnsGiveWay(t *testing.T) {
 	columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 12, Grow: 1, Most: 12}, {Title: "C", Width: 9}}
 	for width, want := range map[int][]int{40: {15, 12, 9}, 34: {10, 12, 8}, 33: {19, 12, 0}, 20: {10, 8, 0}, 15: {15, 0, 0}} {
@@ -15,7 +15,7 @@ func TestColumnsGiveWay(t *testing.T) {
 	}
 }
 
-// Columns with names have all the room that they need, or none of them has more than its share.
+// Either all columns of names get the room they need, or none gets more than its share.
 func TestNamesAreInFullOrNot(t *testing.T) {
 	for width, want := range map[int]bool{60: true, 59: false} {
 		columns := []Column{{Title: "A", Width: 10, Grow: 1, Most: 40}, {Title: "B", Width: 5, Grow: 9, Most: 50}, {Title: "C", Width: 9, Most: 11}}

@@ -13,7 +13,7 @@ import (
 
 var plain = theme.New(theme.Options{ASCII: true, NoColor: true})
 
-// drawn is a line with what is drawn reversed in «».
+// drawn is a line with its reversed parts in «».
 func drawn(l Line) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -26,7 +26,7 @@ func drawn(l Line) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// key is a key by its name, or a letter.
+// key makes the key message of a named key or a letter.
 func key(name string) tea.KeyPressMsg {
 	codes := map[string]rune{
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
@@ -71,7 +71,7 @@ func TestFieldsAreTypedInto(t *testing.T) {
 		{"all", "«y»", false},
 		{"paste z\x1b", "z« »", true},
 		{"0123456789", "z0123456789« »", true},
-		{"abc", "~23456789abc« »", true}, // the cursor stays in sight
+		{"abc", "~23456789abc« »", true}, // the cursor stays visible
 		{"home", "«z»0123456789a~", true},
 	} {
 		did := false
@@ -92,7 +92,7 @@ func TestFieldsAreTypedInto(t *testing.T) {
 	}
 }
 
-// A form is left by its buttons or esc. Enter goes on from row to row, then to the button, and presses it.
+// The buttons or esc close a form. Enter moves from row to row, then to the button, and presses it.
 func TestFormsAskRowByRow(t *testing.T) {
 	f := &Form{Button: "Go", Rows: []FormRow{
 		{Label: "Name", Typed: NewField("a")}, {Label: "Why", Off: "not asked"}, {Label: "Kind", Choices: []string{"x", "y", "z"}},
@@ -139,7 +139,7 @@ func TestFormsAskRowByRow(t *testing.T) {
 		}
 	}
 	none := FormRow{}
-	must.Equal(t, none.Choice(), "", "nothing to choose")
+	must.Equal(t, none.Choice(), "", "choice of an empty row")
 }
 
 func TestTheUsersChoiceStays(t *testing.T) {
@@ -150,9 +150,9 @@ func TestTheUsersChoiceStays(t *testing.T) {
 		want    string
 		press   string
 	}{
-		{[]string{"x", "y", "z"}, "z", "left"}, // nothing was chosen: the wanted one
+		{[]string{"x", "y", "z"}, "z", "left"}, // no choice by the user: the wanted one
 		{[]string{"y", "z", "x"}, "y", ""},
-		{[]string{"x", "z"}, "z", ""}, // it is not offered any more
+		{[]string{"x", "z"}, "z", ""}, // no longer offered
 	} {
 		if r.Offer(step.choices, "z"); r.Choice() != step.want {
 			t.Errorf("of %v: %s, want %s", step.choices, r.Choice(), step.want)
@@ -194,7 +194,7 @@ func TestFormsAreDrawn(t *testing.T) {
 		want    any
 	}{{0, false, coloured.Text}, {4, false, coloured.BadgeWarning}, {4, true, coloured.Muted}, {0, true, coloured.Muted}, {5, true, coloured.Text}} {
 		if f.At = test.at; fmt.Sprint(FormButtons(coloured, f, test.refused)[0].Style) != fmt.Sprint(test.want) {
-			t.Errorf("%+v: the button is drawn otherwise", test)
+			t.Errorf("%+v: wrong button", test)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// words are a line with a span for each.
+// words makes a line with a span for each text.
 func words(text ...string) (l Line) {
 	for _, s := range text {
 		l = l.Add(lipgloss.NewStyle(), s)
@@ -63,7 +63,7 @@ func TestLinesFit(t *testing.T) {
 	}
 }
 
-// A row is as wide as its table, and over changes all of it.
+// Render fills the width of the table, and over changes the whole row.
 func TestRowsAreFilled(t *testing.T) {
 	l := words("ab", "", "cd")
 	bold := func(lipgloss.Style) lipgloss.Style { return lipgloss.NewStyle().Bold(true) }
@@ -84,12 +84,12 @@ func TestRowsAreFilled(t *testing.T) {
 	l.Restyle(bold)
 	for _, line := range []Line{over, l} {
 		for _, s := range line {
-			must.True(t, s.Style.GetBold(), s.Text, "is as before")
+			must.True(t, s.Style.GetBold(), s.Text, "is not restyled")
 		}
 		must.Equal(t, line.Width(), 5, line.Text())
 	}
 	if SelectedStyle(plain, false) != nil || !SelectedStyle(plain, true)(plain.Text).GetReverse() {
-		t.Error("the selected row is marked where the keys are not, or is not where they are")
+		t.Error("the selected row is not reversed in the focused pane only")
 	}
 }
 
@@ -132,7 +132,7 @@ func TestBlocksAreDrawn(t *testing.T) {
 		}
 	}
 	coloured := theme.New(theme.Options{})
-	must.True(t, Box(coloured, nil, 9, 9, true) != Box(coloured, nil, 9, 9, false), "a dangerous box is drawn as any")
+	must.True(t, Box(coloured, nil, 9, 9, true) != Box(coloured, nil, 9, 9, false), "a dangerous box looks like any other")
 	for _, test := range []struct{ n, lines, want int }{{100, 50, 36}, {100, 30, 18}, {100, 20, 11}, {100, 5, 4}, {3, 50, 3}, {0, 50, 1}} {
 		must.Equal(t, RowsAbove(test.n, test.lines), test.want, test)
 	}
@@ -156,7 +156,7 @@ func TestWrapBreaksAtBlanks(t *testing.T) {
 	}
 }
 
-// A shell that gets the lines of a command runs what it would run of one line.
+// A shell runs the wrapped lines of a command like the single line.
 func TestWrappedCommandsStayWhole(t *testing.T) {
 	command := `lockscope release 'redis:a  b' --owner 'it'\''s one' --waiter`
 	for width := 10; width < 90; width += 4 {
@@ -166,7 +166,7 @@ func TestWrappedCommandsStayWhole(t *testing.T) {
 			must.True(t, len(l) <= max(width, len(`'it'\''s one' \`)), "width", width, l)
 		}
 	}
-	for width, want := range map[int]int{7: 2, 8: 1} { // there is room for the backslash behind the last word, too
+	for width, want := range map[int]int{7: 2, 8: 1} { // 8 cells have room for the last word's backslash
 		if got := WrapCommand("abc de", width); len(got) != want {
 			t.Errorf("width %d: %q", width, got)
 		}

@@ -53,7 +53,7 @@ func Whole(l Line, width int) Line {
 	return l
 }
 
-// More writes the number of hidden rows over the ends of a list's first and last rows.
+// More writes the numbers of hidden rows over the ends of a list's first and last rows.
 func More(t *theme.Theme, rows []Line, top, all, width int) {
 	overlay := func(at int, mark string, n int) {
 		if n > 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever is done to it, the cursor is on a line of the list and in sight, no empty lines are shown where
-// there are others, and moving within what is in sight moves nothing else.
+// The cursor is always on a visible line of the list, the view has no avoidable empty lines, and
+// moving within the view does not scroll.
 func TestScroller(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

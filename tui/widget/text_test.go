@@ -34,7 +34,7 @@ func TestWrapOfWideCharacters(t *testing.T) {
 				t.Errorf("%d lines", len(lines))
 			}
 			if width < 2 {
-				continue // nothing wide fits
+				continue // no wide character fits
 			}
 			if whole := strings.Join(lines, ""); len(text) < 100 && len(lines) < 8 && whole != text {
 				t.Errorf("width %d: %q became %q", width, text, lines)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A long name that comes and goes does not make its column jump; one that stays away gives its room back.
+// A column keeps its width while a long name comes and goes, and shrinks once it stays away.
 func TestWidestShrinksAfterAWhile(t *testing.T) {
 	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	var w Widest
@@ -28,7 +28,7 @@ func TestWidestShrinksAfterAWhile(t *testing.T) {
 	}
 }
 
-// Lines shrink to the most that were needed since.
+// The number of lines shrinks to the recent maximum.
 func TestLinesShrinkToTheLongestSince(t *testing.T) {
 	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	var w Widest
