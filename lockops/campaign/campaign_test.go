@@ -18,15 +18,15 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// totals of a campaign.
+// totals are a campaign's counts.
 type totals struct {
 	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
 }
 
-// extra limits how much longer a campaign runs to reach the minimum of operations and faults.
+// extra limits the additional time to reach the minimum of operations and faults.
 const extra = time.Minute
 
-// TestCampaign hunts the locks on real servers, target after target, for the time given by the flags.
+// TestCampaign tests the locks on real servers, target by target, for the time given by the flags.
 func TestCampaign(t *testing.T) {
 	names := targetOrder
 	if *campaignOn != "" {
@@ -35,7 +35,7 @@ func TestCampaign(t *testing.T) {
 	var targets []*target
 	for _, name := range names {
 		if newTarget[name] == nil {
-			t.Fatalf("no target %q: there are %v", name, targetOrder)
+			t.Fatalf("no target %q; choose from %v", name, targetOrder)
 		}
 		targets = append(targets, newTarget[name](t))
 	}
@@ -58,17 +58,17 @@ func TestCampaign(t *testing.T) {
 	fmt.Printf("campaign: %v: rounds=%d histories=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d stood=%d undecided=%d failed=%d\n",
 		time.Since(start).Round(time.Second), all.rounds, all.histories, all.operations, all.grants, all.faults, all.losses, all.paused, all.forced, all.refused, all.stood, all.undecided, all.failed)
 	if !enough() {
-		t.Errorf("%d operations and %d faults: at least %d and %d were wanted", all.operations, all.faults, *minOps, *minFaults)
+		t.Errorf("%d operations and %d faults, want at least %d and %d", all.operations, all.faults, *minOps, *minFaults)
 	}
 }
 
-// calm is how long the workers go on after everything has settled, for checkProgress.
+// calm is how long the workers continue after the leftovers of faults are gone, for checkProgress.
 const calm = 2*freeLimit + undisturbed
 
-// settling is how long the leftovers of faults may last: the nodes and keys of dead clients.
+// settling is how long leftovers of faults may last, such as nodes and keys of dead clients.
 func (c Config) settling() time.Duration { return 3 * max(c.SessionTimeout, c.TTL) / 2 }
 
-// undisturbed leaves the workers undisturbed before the first fault and after the last.
+// undisturbed is the time without faults at the beginning and the end of a round.
 const undisturbed = 400 * time.Millisecond
 
 // hunt runs one round of workers and a nemesis, and checks the outcome.
@@ -80,11 +80,11 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	crew.startForeign(t)
 	n := newNemesis(t, tg, seed, dir, crew)
 	crew.awaitGrant(t)
-	time.Sleep(undisturbed) // so that they hold and wait
+	time.Sleep(undisturbed) // until some hold and some wait
 	n.rage(t, cfg, *roundTime)
 	crew.calm(t)
 	progress(t, cfg)
-	time.Sleep(cfg.settling() + calm) // checkProgress looks at what goes on then
+	time.Sleep(cfg.settling() + calm) // checkProgress checks this span
 	crew.end(t)
 	n.close()
 	h := crew.history(t)
@@ -102,7 +102,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	for _, violation := range v.Violations {
 		t.Errorf("round %d (%s, seed %d): %v", round, tg.name, seed, violation)
 	}
-	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "): nobody was granted a lock")
+	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "): no lock was granted")
 	if t.Failed() {
 		keep(t, dir, fmt.Sprintf("%s-%d", tg.name, seed))
 	} else if err := os.RemoveAll(dir); err != nil {
@@ -129,7 +129,7 @@ func (a *totals) add(h *History, v Verdict, faults int) {
 	a.undecided += v.Undecided
 }
 
-// keep puts a failed round's reports where they outlive the test.
+// keep copies a failed round's reports to where they outlive the test.
 func keep(t *testing.T, dir, name string) {
 	to := filepath.Join(os.TempDir(), "lockscope-campaign-"+name)
 	must.Be(t, os.RemoveAll(to), nil)
@@ -143,7 +143,7 @@ func keep(t *testing.T, dir, name string) {
 // progressLimit bounds the time from healing to one more grant of each lock.
 const progressLimit = time.Minute
 
-// progress takes each lock once, while the workers compete for it.
+// progress acquires each lock once while the workers compete for it.
 func progress(t *testing.T, cfg Config) {
 	ctx, cancel := context.WithTimeout(t.Context(), progressLimit)
 	defer cancel()
@@ -185,10 +185,10 @@ func progress(t *testing.T, cfg Config) {
 	}
 }
 
-// nothingLeft waits until nothing of the round is on the servers: what killed workers left goes
+// nothingLeft waits until the servers have nothing of the round. Leftovers of killed workers expire
 // with their leases.
 func nothingLeft(t *testing.T, tg *target, cfg Config) {
-	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires on its own
+	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires later
 	var left []string
 	var err error
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -212,5 +212,5 @@ func nothingLeft(t *testing.T, tg *target, cfg Config) {
 			return
 		}
 	}
-	t.Errorf("%s: watches are left on %d paths: %.300s, %v", tg.name, len(watched), fmt.Sprint(watched), err)
+	t.Errorf("%s: leaked watches on %d paths: %.300s, %v", tg.name, len(watched), fmt.Sprint(watched), err)
 }

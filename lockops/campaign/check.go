@@ -21,21 +21,22 @@ type Rule struct {
 	Tokens bool
 }
 
-// Violation is something that must not be.
+// Violation is a broken promise of a lock.
 type Violation struct {
 	Check, Lock, Text string
 }
 
 func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Check, v.Lock, v.Text) }
 
-// Verdict has the violations, and counts that show that there was something to check.
+// Verdict has the violations, and counts that show how much was checked.
 type Verdict struct {
 	Violations []Violation
-	// Excused are overlaps while the earlier holder's process was stopped or the lock was forced: no lease
-	// excludes them, only the fenced store. Refused are the writes that it refused.
+	// Paused and Forced are overlaps while the earlier holder's process was stopped or the lock was
+	// forced. Leases cannot exclude them; only a fenced store can. Refused are the writes that it
+	// refused.
 	Paused, Forced, Refused int
 	Operations, Grants      int
-	// Losses are the holds that were lost, by their reason.
+	// Losses are the lost holds of live workers.
 	Losses int
 	// Stood counts stops at a failpoint.
 	Stood int
@@ -47,7 +48,7 @@ func (v *Verdict) add(check, lock, format string, args ...any) {
 	v.Violations = append(v.Violations, Violation{check, lock, fmt.Sprintf(format, args...)})
 }
 
-// Check looks at a history; rule is the promise of each lock.
+// Check checks a history; rule is the promise of each lock.
 func Check(h *History, rule func(lock string) Rule) Verdict {
 	var v Verdict
 	for _, r := range h.Records {
@@ -86,16 +87,16 @@ func Check(h *History, rule func(lock string) Rule) Verdict {
 }
 
 const (
-	// grain is the precision of the times: on a busy machine a record is written a little after the event. What takes
-	// longer is a stall.
+	// grain is the precision of the times: on a busy machine a record is written a little after the
+	// event. Longer delays are stalls.
 	grain = int64(15 * time.Millisecond)
-	// before is the time before a grant during which a stall may have delayed the notice to the earlier holder.
+	// before is the time before a grant in which a stall may have delayed the earlier holder's notice.
 	before = 50 * time.Millisecond
 	// noticedIn limits how long a process may run, without stalls, before it notices its loss.
 	noticedIn = 100 * time.Millisecond
 )
 
-// checkExclusion looks for two who held a lock at the same time.
+// checkExclusion looks for simultaneous holders.
 func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	var active []*Hold
 	for _, next := range holds {
@@ -113,8 +114,8 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// overlap judges that next was granted while others held the lock. Those do not count whose process did not
-// run, or whom the nemesis had taken out of the lock: the one that stopped last of the rest is to blame.
+// overlap judges a grant to next while others held the lock. It excuses holders whose process did
+// not run or that the nemesis had forced out, and blames the rest's last one to stop.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 	if h.tookEarlier(next) || h.grantedBehind(next) {
 		v.Forced++
@@ -129,7 +130,7 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 			h.ran(a.Worker, next.Granted, a.Until()) <= noticedIn:
 			paused = true
 			return true
-		case h.stoppedOver(next.Worker, a.Granted, next.Granted): // next was granted it earlier than it could report
+		case h.stoppedOver(next.Worker, a.Granted, next.Granted): // next could not report its grant until later
 			paused = true
 			return true
 		case h.wasForced(a, next.Granted):
@@ -153,7 +154,7 @@ func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 		next.Kind, next.ID, next.Name, blamed.Cause)
 }
 
-// checkTokens looks for a grant with a token that is not above those of all who had stopped before it was asked for.
+// checkTokens looks for a grant whose token is not above those of all holds released before it.
 func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	for i, next := range holds {
 		if next.Token == 0 {
@@ -175,8 +176,8 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// checkLinear asks whether a lock could have had this history: grants while it has a permit, each ended by
-// its release, or by a loss at any time between its grant and the report of it.
+// checkLinear checks that a lock could have had this history: grants only while a permit is free,
+// each ended by its release, or by a loss at any time between its grant and the loss's report.
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {
@@ -196,7 +197,7 @@ func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict
 		}
 		if h.stalled(hold.Worker, hold.Granted, hold.Until()) || h.wasForced(hold, hold.Until()) ||
 			h.stoppedOver(hold.Worker, hold.Granted-int64(noticedIn), hold.Granted) {
-			end.Call = hold.Called // it may have been lost long before the report
+			end.Call = hold.Called // it may have been lost long before its report
 		}
 		ops = append(ops, end)
 	}
@@ -213,7 +214,7 @@ type step struct {
 	take bool
 }
 
-// lockModel is a lock with a number of permits. A permit can be taken only while one is free, and
+// lockModel is a lock with a number of permits. A permit can be acquired only while one is free, and
 // only its holder returns it. The state is the sorted list of holders.
 func lockModel(permits int) porcupine.Model {
 	return porcupine.Model{
@@ -237,8 +238,8 @@ func lockModel(permits int) porcupine.Model {
 	}
 }
 
-// CheckStore checks the writes to a fenced store: none with a smaller token than one seen before, and no write lost
-// that was acknowledged.
+// CheckStore checks that a fenced store accepted no token smaller than one seen before, and lost no
+// acknowledged write.
 func CheckStore(h *History, lock string, s Store, v *Verdict) error {
 	type access struct {
 		token uint64
@@ -278,7 +279,7 @@ func CheckStore(h *History, lock string, s Store, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if value < writes { // a write may be done whose writer was killed before it said so
+	if value < writes { // a killed writer may not have reported its last write
 		v.add("lost update", lock, "%d writes were acknowledged, the counter is %d", writes, value)
 	}
 	return nil

@@ -11,11 +11,10 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// ms returns a time in these histories.
+// ms converts milliseconds to the time of histories.
 func ms(n int64) int64 { return n * int64(time.Millisecond) }
 
-// held returns the records of a worker's hold from one time to another, with a token, that was
-// released or lost.
+// held returns the records of a worker's hold, which ended with a release or a loss.
 func held(worker int, from, to int64, token uint64, lost bool) []Record {
 	r := Record{Worker: worker, Lock: "l", Kind: "mutex", Hold: from + 1, Token: token, Name: "n"}
 	with := func(at int64, op Op, err string) Record {
@@ -58,24 +57,24 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 		{"two at once", [][]Record{held(1, 0, 300, 1, false), held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders", "history"}},
 		{"lost and reported late", [][]Record{held(1, 0, 300, 1, true), held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
 		{"lost and reported in time", [][]Record{held(1, 0, 140, 1, true), held(2, 150, 200, 2, false)}, mutexRule, nil},
-		{"reported late, its process stood still", [][]Record{held(1, 0, 300, 1, true), {stall}, held(2, 150, 200, 2, false)}, mutexRule, nil},
-		{"reported long after its process went on", [][]Record{held(1, 0, 600, 1, true), {stall}, held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
-		{"another's process stood still", [][]Record{held(2, 0, 300, 1, true), {stall}, held(3, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"reported late by a stopped process", [][]Record{held(1, 0, 300, 1, true), {stall}, held(2, 150, 200, 2, false)}, mutexRule, nil},
+		{"reported long after its process resumed", [][]Record{held(1, 0, 600, 1, true), {stall}, held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
+		{"reported late while another process was stopped", [][]Record{held(2, 0, 300, 1, true), {stall}, held(3, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
 		{"reported late, and forced", [][]Record{held(1, 0, 300, 1, true), {forced}, held(2, 150, 200, 2, false)}, mutexRule, nil},
 		{"reported late, another was forced", [][]Record{held(1, 0, 300, 1, true), {ofAnother}, held(2, 150, 200, 2, false)}, mutexRule, []string{"two holders"}},
-		{"the report of a grant stood, and it was forced meanwhile", [][]Record{held(1, 80, 300, 1, false), {stood, forced}, slow}, mutexRule, nil},
-		{"the report stood", [][]Record{held(1, 80, 300, 1, false), {stood}, slow}, mutexRule, []string{"two holders", "history"}},
-		{"an older token whose report stood, and it was forced", [][]Record{held(1, 80, 100, 2, false), {stood, forced}, older}, mutexRule, nil},
-		{"an older token whose report stood", [][]Record{held(1, 80, 100, 2, false), {stood}, older}, mutexRule, []string{"tokens"}},
-		{"an older token of one that was forced", [][]Record{held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
-		{"an older token of one that was forced, by a member that may be behind", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, nil},
-		{"an older token of one that was forced before the cut", [][]Record{{late}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
-		{"an older token of one that was forced while clients were cut off", [][]Record{{elsewhere}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
-		{"an older token behind a cut, of one that was not forced", [][]Record{{cut}, held(1, 80, 100, 2, false), older}, mutexRule, []string{"tokens"}},
-		{"an older token of one that was forced long before, behind a cut", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, long}, mutexRule, []string{"tokens"}},
-		{"two at once, of which one was forced behind a cut", [][]Record{{cut}, held(1, 80, 300, 1, false), {forced}, slow}, mutexRule, nil},
-		{"granted before its process stood still, reported behind", [][]Record{{stalled}, held(1, 80, 300, 2, false), older}, mutexRule, nil},
-		{"an older token, reported behind a stall", [][]Record{{stalled}, held(1, 80, 100, 2, false), older}, mutexRule, nil},
+		{"forced while the report of its grant was delayed", [][]Record{held(1, 80, 300, 1, false), {stood, forced}, slow}, mutexRule, nil},
+		{"delayed report of a grant", [][]Record{held(1, 80, 300, 1, false), {stood}, slow}, mutexRule, []string{"two holders", "history"}},
+		{"an older token, forced while its report was delayed", [][]Record{held(1, 80, 100, 2, false), {stood, forced}, older}, mutexRule, nil},
+		{"an older token with a delayed report", [][]Record{held(1, 80, 100, 2, false), {stood}, older}, mutexRule, []string{"tokens"}},
+		{"an older token after a forced release", [][]Record{held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token after a forced release, from a member that may lag", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, nil},
+		{"an older token after a forced release before the cut", [][]Record{{late}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token after a forced release while clients were cut off", [][]Record{{elsewhere}, held(1, 80, 100, 2, false), {forced}, older}, mutexRule, []string{"tokens"}},
+		{"an older token behind a cut, without a forced release", [][]Record{{cut}, held(1, 80, 100, 2, false), older}, mutexRule, []string{"tokens"}},
+		{"an older token behind a cut, long after a forced release", [][]Record{{cut}, held(1, 80, 100, 2, false), {forced}, long}, mutexRule, []string{"tokens"}},
+		{"two at once, one of them forced behind a cut", [][]Record{{cut}, held(1, 80, 300, 1, false), {forced}, slow}, mutexRule, nil},
+		{"granted before its process stopped, reported after", [][]Record{{stalled}, held(1, 80, 300, 2, false), older}, mutexRule, nil},
+		{"an older token, reported after a stall", [][]Record{{stalled}, held(1, 80, 100, 2, false), older}, mutexRule, nil},
 		{"an older token, reported long after a stall", [][]Record{{awake}, held(1, 80, 85, 2, false), older}, mutexRule, []string{"tokens"}},
 		{"tokens that fall", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 1, false)}, mutexRule, []string{"tokens"}},
 		{"tokens that stay", [][]Record{held(1, 0, 100, 2, false), held(2, 110, 200, 2, false)}, mutexRule, []string{"tokens"}},
@@ -93,11 +92,12 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 	}
 	killed := NewHistory(map[int]int64{1: ms(120)}, held(1, 0, 300, 1, true)[:2], held(2, 150, 200, 2, false))
 	if v := Check(killed, func(string) Rule { return mutexRule }); len(v.Violations) > 0 {
-		t.Errorf("killed before the next was granted it: %v", v.Violations)
+		t.Errorf("killed before the next grant: %v", v.Violations)
 	}
 }
 
-// A lock that is free while a live process waits for it is reported, once faults and their leftovers are gone.
+// A lock that stays free while a live process waits for it is reported, once faults and their
+// leftovers are gone.
 func TestProgressIsChecked(t *testing.T) {
 	healed := Record{Op: OpHealed, At: ms(1000)}
 	settling := time.Second
@@ -113,12 +113,12 @@ func TestProgressIsChecked(t *testing.T) {
 		records [][]Record
 		want    bool
 	}{
-		{"nobody waits", [][]Record{{healed}, held(2, 1500, 2100, 1, false)}, false},
+		{"no waiter", [][]Record{{healed}, held(2, 1500, 2100, 1, false)}, false},
 		{"one waits in vain", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, true},
 		{"one gives up soon", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4000)}, false},
 		{"one is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)[:1], held(3, 4000, 4300, 2, false)}, false},
 		{"one waits behind another who is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 5000), held(3, 4199, 4300, 2, false)}, true},
-		{"its process stood still", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200), {stall}}, false},
+		{"its process was stopped", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200), {stall}}, false},
 		{"while faults go on", [][]Record{held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, false},
 		{"before all has settled", [][]Record{{healed}, waits(1, 100, 1990)}, false},
 		{"it is held", [][]Record{{healed}, held(2, 1500, 5000, 1, false), waits(1, 1600, 4900)}, false},
@@ -129,7 +129,7 @@ func TestProgressIsChecked(t *testing.T) {
 	}
 }
 
-// A store refuses older tokens, and one that does not is reported.
+// A store refuses older tokens; one that accepts them is reported.
 func TestStore(t *testing.T) {
 	s := NewStore(t.TempDir() + "/store")
 	if _, _, err := s.Read(8); err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// client is one goroutine of a worker that takes locks.
+// client is one goroutine of a worker that uses locks.
 type client struct {
 	*worker
 	number  int
 	random  *rand.Rand
-	lockers [][]lockops.Locker // of each of the Config's locks, by its kinds
+	lockers [][]lockops.Locker // of each lock in the Config, by kind
 }
 
 func (c *client) work(ctx context.Context) {
@@ -29,7 +29,7 @@ func (c *client) work(ctx context.Context) {
 	}
 }
 
-// pause waits for a random time, which mean is the mean of.
+// pause waits for a random time with the given mean.
 func (c *client) pause(ctx context.Context, mean time.Duration) {
 	select {
 	case <-time.After(time.Duration(c.random.ExpFloat64() * float64(mean))):
@@ -37,10 +37,10 @@ func (c *client) pause(ctx context.Context, mean time.Duration) {
 	}
 }
 
-// chance is true one time of n.
+// chance is true once in n times.
 func (c *client) chance(n int) bool { return c.random.IntN(n) == 0 }
 
-// attempt asks for one lock, and if it gets it works under it.
+// attempt acquires a lock and works under it.
 func (c *client) attempt(ctx context.Context) {
 	i := c.random.IntN(len(c.cfg.Locks))
 	lock := c.cfg.Locks[i]
@@ -52,9 +52,9 @@ func (c *client) attempt(ctx context.Context) {
 	switch c.random.IntN(10) {
 	case 0, 1:
 		r.Op, ask = OpTry, locker.TryAcquire
-	case 2, 3: // give up soon, in the middle of anything
+	case 2, 3: // give up soon, at any step
 		wait = time.Duration(c.random.Int64N(int64(20 * time.Millisecond)))
-	case 4: // stay asleep if a wake-up is lost
+	case 4: // a long wait, which shows lost wake-ups
 		wait = time.Minute
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, wait, errIdle)
@@ -72,7 +72,7 @@ func (c *client) attempt(ctx context.Context) {
 // hold works under a lock.
 func (c *client) hold(r Record, h *lockops.Hold, lock Lock, locker lockops.Locker) {
 	granted := Now()
-	if err := context.Cause(h.Context()); err != nil { // lost before it came here
+	if err := context.Cause(h.Context()); err != nil { // lost before this call
 		r.Op, r.Err = OpRefused, err.Error()
 		c.report.Add(r)
 		return
@@ -111,7 +111,7 @@ func (c *client) hold(r Record, h *lockops.Hold, lock Lock, locker lockops.Locke
 	c.report.Add(r)
 }
 
-// use holds on for a while, most times short, at times longer than the lease, and extends or re-enters.
+// use keeps the lock for a while, sometimes longer than the lease, and extends or re-enters it.
 func (c *client) use(r Record, h *lockops.Hold, locker lockops.Locker) {
 	inside := h.Context()
 	if c.cfg.Deaf {

@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// slotMove gives a slot of a Cluster to another node, as an operator does who adds one.
+// slotMove moves a slot of a Cluster to another node, as an operator does when adding a node.
 type slotMove struct {
 	from, to *servertest.Redis
 	slot     int64
 }
 
-// newSlotMove draws a slot that has keys of a lock; nil if the node has none, or does not answer.
+// newSlotMove draws a slot with keys of a lock; nil if the node has none, or does not answer.
 func newSlotMove(t *testing.T, r *rand.Rand, nodes []*servertest.Redis) *slotMove {
 	at := r.IntN(len(nodes))
 	m := &slotMove{from: nodes[at], to: nodes[(at+1+r.IntN(len(nodes)-1))%len(nodes)]}
@@ -36,7 +36,8 @@ func newSlotMove(t *testing.T, r *rand.Rand, nodes []*servertest.Redis) *slotMov
 	return m
 }
 
-// run moves the slot, or the rest of it; false if a node does not answer: it is to be run again.
+// run moves the slot, or the rest of it. It is false if a node does not answer, and must be repeated
+// then.
 func (m *slotMove) run(t *testing.T) bool {
 	source, target := dialAdmin(m.from.Addr), dialAdmin(m.to.Addr)
 	defer source.Close()

@@ -17,12 +17,13 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A control breaks what the locks rest on. A campaign that does not find that out proves nothing if it finds nothing.
+// A control breaks an assumption of the locks. A campaign that misses that proves nothing.
 
-// controlLimit bounds the time until a control is found out.
+// controlLimit bounds the time until the checks detect a control.
 const controlLimit = 3 * time.Minute
 
-// control repeats a disturbance, each time among new workers, until the checks find the expected violation.
+// control repeats a disturbance, each time with new workers, until the checks find the expected
+// violation.
 func control(t *testing.T, want string, cfg func(round int) Config, disturb func(t *testing.T, crew *team)) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(*campaignSeed, 1))
@@ -35,7 +36,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		crew.awaitGrant(t)
 		time.Sleep(undisturbed) // so that they hold and wait
 		disturb(t, crew)
-		time.Sleep(undisturbed) // what the disturbance has led to is to get into the history
+		time.Sleep(undisturbed) // for its effects to get into the history
 		crew.end(t)
 		h := crew.history(t)
 		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })
@@ -48,7 +49,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 			return
 		}
 	}
-	t.Errorf("no %s was found in %v: this campaign sees nothing", want, controlLimit)
+	t.Errorf("no %s was found in %v: the checks are blind", want, controlLimit)
 }
 
 // oneRedisConfig returns the configuration of a campaign on one Redis at an address.
@@ -58,16 +59,16 @@ func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
 	}
 }
 
-// onlyInASoak skips tests that take minutes on a busy machine. The checkers are tested without
-// servers, too.
+// onlyInASoak skips tests that take minutes on a busy machine. The checkers have tests without
+// servers.
 func onlyInASoak(t *testing.T) {
 	t.Helper()
 	if *campaignFor == 0 {
-		t.Skip("SKIPPED: it takes its time: make soak runs it")
+		t.Skip("SKIPPED: slow; make soak runs it")
 	}
 }
 
-// Holders that ignore the end of their lease.
+// Holders ignore the end of their lease.
 func TestControlDeafHolders(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
@@ -79,7 +80,7 @@ func TestControlDeafHolders(t *testing.T) {
 		return cfg
 	}, func(*testing.T, *team) {
 		wire.Stop()
-		time.Sleep(lockTTL + lockTTL/4) // longer than the holder's lease, of which it hears nothing
+		time.Sleep(lockTTL + lockTTL/4) // longer than the holder's lease
 		wire.Heal()
 	})
 }
@@ -97,20 +98,20 @@ func TestControlTokensNotChecked(t *testing.T) {
 	}, func(t *testing.T, crew *team) {
 		for range 3 {
 			resume := crew.pause(t, random)
-			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of a stopped one
+			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of a stopped process
 			resume()
 		}
 	})
 }
 
-// A Redis that forgets everything when it is restarted.
+// A Redis loses its data in a restart.
 func TestControlNoPersistence(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(t *testing.T, _ *team) { server.Restart(t) })
 }
 
-// A failover to a replica that has not heard of the lock.
+// A replica without the lock becomes the master.
 func TestControlFailover(t *testing.T) {
 	onlyInASoak(t)
 	master := servertest.StartRedis(t)
@@ -124,25 +125,25 @@ func TestControlFailover(t *testing.T) {
 		must.Be(t, c.Do(t.Context(), words...).Err(), nil, words)
 	}
 	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
-		link.Stop()             // it lags
+		link.Stop()             // the replica lags
 		time.Sleep(lockTTL / 2) // the master alone grants and renews meanwhile
 		say("REPLICAOF", "NO", "ONE")
 		clients.Retarget(replica.Addr)
-		time.Sleep(lockTTL) // and now the replica, next to holds that it has not heard of
+		time.Sleep(lockTTL) // now the replica grants, unaware of the master's holds
 		clients.Retarget(master.Addr)
 		link.Heal()
 		say("REPLICAOF", host, port)
 	})
 }
 
-// A server's clock that jumps forward.
+// A server's clock jumps forward.
 func TestControlClockStep(t *testing.T) {
 	onlyInASoak(t)
 	server, clock := servertest.StartRedisWithClock(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { clock.Step(t, time.Minute) })
 }
 
-// TestControlMending: a member that was killed comes back also when the same strike has cut it off.
+// A killed member comes back even if the same strike has cut it off.
 func TestControlMending(t *testing.T) {
 	onlyInASoak(t)
 	e := startEnsemble(t)

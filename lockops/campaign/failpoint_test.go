@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// A hold is looked after from the moment it is granted, and not only when the caller has it: between the two,
-// the caller's goroutine may be paused for as long as the machine likes, and an operator delete the node.
+// A hold is watched from the moment of its grant, not only once Acquire returns. In between, the
+// caller's goroutine may be paused for any time, and an operator may delete the node.
 func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := must.Have(lockops.NewZKSession(t.Context(), []string{server.Addr}))(t)
@@ -39,8 +39,8 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 	must.Be(t, h.Release(t.Context()), nil)
 }
 
-// A worker stopped at a failpoint when a round ends is resumed and awaited, so that none writes to
-// a closed report.
+// The end of a round resumes and awaits workers stopped at a failpoint, so that none writes to a
+// closed report.
 func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report := must.Have(OpenReport(path, 0, func(err error) { t.Error(err) }))(t)
@@ -55,7 +55,7 @@ func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
 	}
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if records, err := ReadReport(path); err != nil || time.Now().After(limit) {
-			t.Fatalf("nobody stands: %v, %v", records, err)
+			t.Fatalf("none stopped: %v, %v", records, err)
 		} else if len(records) > 0 {
 			break
 		}

@@ -11,10 +11,10 @@ import (
 )
 
 // stopAtFailpoints pauses goroutines now and then at the places of package failpoint, for up to one
-// and a half leases. report gets a record of each pause. end resumes all of them, and waits until
-// no one writes to the report any more.
+// and a half leases. report gets a record of each pause. end resumes them all, and waits until they
+// have stopped writing to the report.
 func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end func()) {
-	var mu sync.Mutex // of what follows
+	var mu sync.Mutex // guards the variables below
 	var standing sync.WaitGroup
 	over, goOn := false, make(chan struct{})
 	random := rand.New(rand.NewPCG(seed, 4))

@@ -15,17 +15,17 @@ import (
 // never is an end that was not seen.
 const never = math.MaxInt64
 
-// Hold is one attempt for a lock and what became of it.
+// Hold is one attempt to acquire a lock, and its outcome.
 type Hold struct {
 	Worker, Client int
 	ID             int64
 	Lock, Kind     string
-	// Called is the start of the acquire and Granted its successful return, 0 without; ns of CLOCK_MONOTONIC,
-	// as all here.
+	// Called is the start of the acquire, and Granted its successful return, or 0. All times are ns of
+	// CLOCK_MONOTONIC.
 	Called, Granted int64
-	// Released is right before the release, when the holder has stopped, and Confirmed its return without an error;
-	// Ended is the end of the hold's context without a release. Never where none was seen: its process was killed, or
-	// the history ends before.
+	// Released is right before the release, when the holder has stopped, and Confirmed its return
+	// without an error. Ended is the end of the hold's context without a release. Each is never if it
+	// was not seen, since the process was killed or the history ends earlier.
 	Released, Confirmed, Ended int64
 	Cause                      string
 	Token                      uint64
@@ -38,14 +38,14 @@ func (h *Hold) Until() int64 { return min(h.Released, h.Ended) }
 // History is the merged reports of a round.
 type History struct {
 	Records []Record // by time
-	Holds   []*Hold  // those that were granted, by the time of it
+	Holds   []*Hold  // granted attempts, by the time of the grant
 	Refused []*Hold  // the others, with the time of the refusal in Ended
-	healed  int64    // when the last fault was over; never where it is not known
+	healed  int64    // the end of the last fault; never if unknown
 	Killed  map[int]int64
 	stalls  map[int][]Record
-	stood   map[int][]Record // at a failpoint
+	stood   map[int][]Record // stops at a failpoint
 	forced  map[string][]Record
-	cuts    []Record // between the members of an ensemble, each from its time on
+	cuts    []Record // starts of cuts between the members of an ensemble
 }
 
 type holdKey struct {
@@ -53,13 +53,13 @@ type holdKey struct {
 	id     int64
 }
 
-// cutsMembers reports whether a fault, in words, cuts the members of an ensemble off from each other.
+// cutsMembers reports whether a fault, in words, cuts members of an ensemble off from each other.
 func cutsMembers(fault string) bool {
 	return strings.Contains(fault, "cut") && !strings.Contains(fault, "clients") && !strings.Contains(fault, "replica")
 }
 
-// NewHistory joins reports. Killed has the workers that were killed, each with the latest time of it: what
-// they held they held until then.
+// NewHistory joins reports. killed has the killed workers, each with the latest time of its death,
+// until which it counts as holding.
 func NewHistory(killed map[int]int64, reports ...[]Record) *History {
 	h := &History{
 		Killed: killed, healed: never, stalls: map[int][]Record{}, stood: map[int][]Record{},
@@ -133,13 +133,13 @@ func (h *History) stalled(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since < to && s.At > from })
 }
 
-// stoppedOver reports whether a worker did not run from before from until just before to, or longer.
+// stoppedOver reports whether one stall covers the time from before from until just before to.
 func (h *History) stoppedOver(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker],
 		func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
 }
 
-// ran is how long a worker ran between from and to: the time without its stalls.
+// ran is the time between from and to without the worker's stalls.
 func (h *History) ran(worker int, from, to int64) time.Duration {
 	ran := to - from
 	for _, s := range h.stalls[worker] {
@@ -173,9 +173,9 @@ const (
 	cutFor = 10 * time.Second
 )
 
-// grantedBehind reports whether the nemesis took a waiter out of its queue just before it was granted the
-// lock, while members were cut off from each other: the one to which it is connected may have shown it still.
-// docs/locks.md promises nothing then.
+// grantedBehind reports whether the nemesis removed a waiter from its queue just before it was
+// granted the lock, while members were cut off from each other. The waiter's member may still have
+// shown its node, and docs/locks.md promises nothing then.
 func (h *History) grantedBehind(hold *Hold) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
 		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) &&

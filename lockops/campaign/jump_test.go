@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// onClock runs f with an ensemble inside the process, on the clock that jumps: how long something takes there
-// depends on nothing but the code. session makes one on its own member.
+// onClock runs f with an ensemble inside the process, on a clock that jumps, where durations depend
+// only on the code. session makes a session on one member.
 func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
 	onEnsemble(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		f(t, n, session)
@@ -38,7 +38,8 @@ func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *netw
 
 const member1, member2 = "10.0.0.1:2181", "10.0.0.2:2181"
 
-// An Acquire whose context ends on a server that hangs returns soon; what it asked for is taken back behind it.
+// An Acquire on a hanging server returns soon after its context ends, and its request is undone in
+// the background.
 func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
 		s := session(member1)
@@ -60,9 +61,8 @@ func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 	})
 }
 
-// A hold that began behind a silence of its client is over before its session can expire: what is committed
-// for a session does not tell the leader that it lives, and the follower that would is cut off before it
-// does.
+// A hold granted after a silence of its client ends before its session can expire. Commits do not
+// show the leader that the session is alive, and the follower that would report it is cut off first.
 func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
 		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
@@ -73,7 +73,7 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 			h, err := m.Acquire(t.Context())
 			must.Succeed(t, err)
 			must.Succeed(t, h.Release(t.Context()))
-			time.Sleep(simTimeout + simTick/8) // by the clock that jumps, to between two beats of the leader: idle but for pings
+			time.Sleep(simTimeout + simTick/8) // to between two ticks of the leader, idle except for pings
 			n.hold(member2, true)
 			time.Sleep(silence)
 			n.hold(member2, false)
@@ -84,7 +84,7 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 			next := must.Have(lockops.NewZKMutex(second, "/lock").Acquire(t.Context()))(t)
 			if h.Context().Err() == nil {
 				deadline, _ := h.Deadline()
-				t.Errorf("silent for %v: granted to another while it is held, for another %v", silence, time.Until(deadline))
+				t.Errorf("silent for %v: granted to another while still held for %v", silence, time.Until(deadline))
 			}
 			e.Heal()
 			_, _ = next.Release(t.Context()), h.Release(t.Context())
@@ -92,7 +92,7 @@ func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
 	}
 }
 
-// laggard is a connection on which all that comes is late.
+// laggard is a connection that delays all incoming data.
 type laggard struct {
 	net.Conn
 	late *atomic.Int64 // nanoseconds
@@ -104,14 +104,14 @@ func (l laggard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Where answers take a good part of the session timeout, a lock is granted as long as enough is left to hold
-// it, and who does not wait hears that it is not.
+// With answers that take a large part of the session timeout, a lock is granted as long as enough
+// time is left to hold it. Otherwise a caller that does not wait gets an error.
 func TestSlowAnswersGrantOrEnd(t *testing.T) {
-	const commits, all, most = simTimeout * 3 / 10, simTimeout * 16 / 100, simTimeout / 5 // an answer comes in two pieces
+	const commits, all, most = simTimeout * 3 / 10, simTimeout * 16 / 100, simTimeout / 5 // an answer arrives in two pieces
 	for _, c := range []struct {
 		slow         string
 		lag, late    time.Duration
-		granted      bool          // for certain
+		granted      bool          // required
 		tried, waits time.Duration // at most
 	}{
 		{"nothing", 0, 0, true, simTimeout / 2, simTimeout / 2},
@@ -133,7 +133,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 				take func(context.Context) (*lockops.Hold, error)
 				most time.Duration
 			}{{"TryAcquire", m.TryAcquire, c.tried}, {"Acquire", m.Acquire, c.waits}} {
-				time.Sleep(2 * simTimeout) // idle but for pings
+				time.Sleep(2 * simTimeout) // idle except for pings
 				e.Lag(1, c.lag)
 				late.Store(int64(c.late))
 				ctx, cancel := context.WithTimeout(t.Context(), 8*simTimeout)
@@ -154,7 +154,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 	}
 }
 
-// A waiter looks again as soon as it is reconnected: its watch ended with the old connection.
+// A waiter checks the queue right after a reconnect, since its watch ended with the old connection.
 func TestAWatchGoesWithItsConnection(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
 		first, second := session(member1), session(member2)
@@ -174,7 +174,7 @@ func TestAWatchGoesWithItsConnection(t *testing.T) {
 		n.hold(member2, false)
 		start := time.Now()
 		must.Succeed(t, <-granted)
-		if took := time.Since(start); took > simTimeout { // without: after three timeouts
+		if took := time.Since(start); took > simTimeout { // three timeouts without the check
 			t.Errorf("granted %v after the release", took)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// redisMaster is a real master that keeps what it acknowledged, behind a wire.
+// redisMaster is a real master behind a wire that keeps acknowledged writes.
 func redisMaster(t *testing.T, args ...string) (*servertest.Redis, *servertest.Wire) {
 	r := servertest.StartRedis(t, append([]string{"--appendonly", "yes", "--appendfsync", "always"}, args...)...)
 	return r, servertest.StartWire(t, r.Addr)
@@ -24,7 +24,7 @@ type masters struct {
 	down    map[int]bool
 }
 
-// redisTarget is n masters; sometimes a majority is broken.
+// redisTarget is n masters, with faults that can affect a majority.
 func redisTarget(t *testing.T, name string, n int, locks func(round int) []Lock) *target {
 	m := &masters{down: map[int]bool{}}
 	var behindWires [][]string
@@ -106,7 +106,7 @@ func (m *masters) stateFaults() []fault {
 		{name: "CLIENT PAUSE", do: m.say([]any{"CLIENT", "PAUSE", 700}, nil)},
 		{name: "SCRIPT FLUSH", do: m.say([]any{"SCRIPT", "FLUSH"}, nil)},
 		{name: "out of memory", do: m.say([]any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"})},
-		// There is no server at that address: it keeps its data.
+		// No server listens at that address, so the master keeps its data.
 		{name: "READONLY", do: m.say([]any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"})},
 		{name: "LOADING", do: m.each(func(t *testing.T, i int) func() { reload(t, m.servers[i].Addr); return nil })},
 		{name: "a command blocks", do: m.say([]any{"DEBUG", "SLEEP", "0.4"}, nil)},

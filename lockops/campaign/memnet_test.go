@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// network is one inside the process, with the test's clock: connections carry bytes in order, and
-// a test cuts them, holds them back or takes a message away.
+// network is an in-process network on the test's clock. Connections deliver bytes in order, and a
+// test can cut them, hold them back or drop a message.
 type network struct {
 	mu        sync.Mutex
 	listeners map[string]*listener
@@ -35,7 +35,7 @@ type listener struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	held  bool // bytes on its connections wait; guarded by network.mu
+	held  bool // its connections deliver nothing; guarded by network.mu
 }
 
 func (n *network) listen(addr string) *listener {
@@ -90,7 +90,7 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return client, nil
 }
 
-// hold holds back data to and from a listener, or lets it pass.
+// hold stops data to and from a listener, or lets it pass again.
 func (n *network) hold(addr string, held bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,8 +98,8 @@ func (n *network) hold(addr string, held bool) {
 	n.wake(addr)
 }
 
-// cut ends the connections with a listener; lose takes away what they send next before, so that a request is
-// executed and its answer lost.
+// cut ends the connections with a listener. With lose it waits for the next write and drops it, so
+// that a request is executed but its answer is lost.
 func (n *network) cut(addr string, lose bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -126,7 +126,7 @@ func (n *network) wake(addr string) {
 	}
 }
 
-// pair is a connection: two streams.
+// pair is a connection of two streams.
 type pair struct {
 	net      *network
 	listener *listener
@@ -142,13 +142,13 @@ func (p *pair) end() {
 	}
 }
 
-// stream is one direction. Guarded by network.mu.
+// stream is one direction of a connection, guarded by network.mu.
 type stream struct {
 	pair     *pair
 	changed  *sync.Cond
 	buf      []byte
 	closed   bool
-	lose     bool // the next write is lost, and with it the connection
+	lose     bool // the next write is dropped and ends the connection
 	deadline time.Time
 	timer    *time.Timer
 }
@@ -205,7 +205,7 @@ func (c *memConn) Close() error {
 func (c *memConn) LocalAddr() net.Addr  { return c.local }
 func (c *memConn) RemoteAddr() net.Addr { return c.remote }
 
-func (c *memConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) } // a write never waits
+func (c *memConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) } // writes never block
 
 func (c *memConn) SetReadDeadline(t time.Time) error {
 	c.pair.net.mu.Lock()

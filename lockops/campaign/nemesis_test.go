@@ -25,7 +25,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// fault breaks something and returns the function to mend it; nil if it mends itself.
+// fault breaks something. do returns the function to mend it; nil if it mends itself.
 type fault struct {
 	name string
 	do   func(t *testing.T, r *rand.Rand) func()
@@ -79,9 +79,9 @@ func forcedOnZooKeeper(servers []string) []fault {
 						continue // gone already
 					}
 					for _, name := range names {
-						_ = conn.Delete(path.Join(dir, name), -1) // or it went on its own
+						_ = conn.Delete(path.Join(dir, name), -1) // unless it already left
 					}
-					_ = conn.Delete(dir, -1) // unless a client came
+					_ = conn.Delete(dir, -1) // unless a client joined
 				}
 				return nil
 			})
@@ -122,13 +122,13 @@ func forcedOnRedis(servers []string) []fault {
 	}}}
 }
 
-// force releases as an operator does who confirms whatever the preview shows.
+// force releases like an operator who confirms any preview.
 func force(ctx context.Context, releaser act.Releaser, request act.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, forceLimit)
 	defer cancel()
 	p, err := releaser.Preview(ctx, request)
 	if err != nil || p.Refused != "" {
-		return nil // a fault is on, or it left on its own
+		return nil // a fault is active, or the contender left
 	}
 	result, err := releaser.Execute(ctx, p, "campaign")
 	if err == nil && result.Released == (result.Reason != "") {
@@ -137,10 +137,9 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	return nil
 }
 
-// watchesOn are the paths that sessions watch which are connected to one of the servers, and of how many
-// sessions that are not servers still keep watches: no client can remove those any more. A server leaks them
-// itself when a session's connection ends while its request for a watch is being executed, as those do that
-// hang on a server that was stopped.
+// watchesOn returns the paths watched by connected sessions, and the number of gone sessions whose
+// watches a server still keeps. Clients cannot remove those. Servers leak them if a connection ends
+// while its request for a watch is executed, as happens on a stopped server.
 func watchesOn(servers []string) (paths []string, leaked int, err error) {
 	for _, addr := range servers {
 		watches, err := fourLetters(addr, "wchc")
@@ -156,7 +155,7 @@ func watchesOn(servers []string) (paths []string, leaked int, err error) {
 			line = strings.TrimRight(line, "\n")
 			switch path, ofSession := strings.CutPrefix(line, "\t"); {
 			case line == "":
-			case !ofSession: // a session, "0x" and its id
+			case !ofSession: // a line with a session, "0x" and its id
 				if connected = strings.Contains(connections, "sid="+line+","); !connected {
 					leaked++
 				}
@@ -168,7 +167,7 @@ func watchesOn(servers []string) (paths []string, leaked int, err error) {
 	return paths, leaked, nil
 }
 
-// fourLetters asks a ZooKeeper server one of its four-letter words.
+// fourLetters sends a four-letter word to a ZooKeeper server.
 func fourLetters(addr, word string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -189,7 +188,7 @@ type nemesis struct {
 	audit  *act.Audit
 	team   *team
 	faults int
-	// close ends what the nemesis does at failpoints, and its reports. More than once is once.
+	// close ends the stops at failpoints and the report. Further calls have no effect.
 	close func()
 }
 
@@ -204,13 +203,13 @@ func newNemesis(t *testing.T, tg *target, seed uint64, dir string, crew *team) *
 		report.Close()
 		audit.Close()
 	})
-	t.Cleanup(n.close) // of a round that failed: the others have closed it
+	t.Cleanup(n.close) // for failed rounds; others have closed it
 	return n
 }
 
-// rage breaks one or two things at a time until the round's time is over, and mends them.
+// rage breaks one or two things at a time, and mends them, until the round's time is over.
 func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
-	defer func() { // also where a strike ends the round: the next one begins on sound servers
+	defer func() { // even if a strike fails the test: the next round needs healthy servers
 		n.target.heal(t)
 		n.report.Add(Record{Op: OpHealed})
 	}()
@@ -224,7 +223,7 @@ func (n *nemesis) rage(t *testing.T, cfg Config, d time.Duration) {
 		}
 		longest := 400 * time.Millisecond
 		if n.random.IntN(6) == 0 {
-			longest = 2 * max(cfg.SessionTimeout, cfg.TTL) // past the end of leases
+			longest = 2 * max(cfg.SessionTimeout, cfg.TTL) // longer than leases
 		}
 		wait(n.random, longest)
 		for _, m := range mend {

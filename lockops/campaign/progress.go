@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// freeLimit limits how long a lock may be free while a contender of a live process waits for it, once
-// all faults are over and what they left behind is (docs/locks.md).
+// freeLimit limits how long a lock may be free while a live process waits for it, once all faults and
+// their leftovers are gone (docs/locks.md).
 const freeLimit = 2 * time.Second
 
-// checkProgress looks for a span during which a lock was free although a contender waited.
+// checkProgress looks for a span in which a lock was free although a contender waited.
 func checkProgress(h *History, lock string, settling time.Duration, v *Verdict) {
 	if h.healed == never {
 		return
@@ -46,7 +46,7 @@ func (h *History) overlooked(lock string, holds []*Hold, from, to int64, v *Verd
 			until := w.Granted
 			until = cmp.Or(until, w.Ended)
 			_, killed := h.Killed[w.Worker]
-			// never: not known for how long
+			// never: it is unknown for how long
 			waited := w.Lock == lock && w.Called <= from && until >= limit && until != never
 			if !waited || killed || h.stalled(w.Worker, from, limit) {
 				continue

@@ -18,21 +18,21 @@ import (
 // Op is the kind of step of a record.
 type Op string
 
-// The steps. Acquire, try, release, extend and enter are calls; the ones behind each are their answers.
+// The steps. Acquire, try, release, extend and enter are calls, each followed by its answers.
 const (
-	OpStart    Op = "start"    // a worker is up
+	OpStart    Op = "start"    // a worker has started
 	OpAcquire  Op = "acquire"  // waits for its turn
 	OpTry      Op = "try"      // does not wait
 	OpGranted  Op = "granted"  // with the token and the name on the server
 	OpRefused  Op = "refused"  // with the error; the lock is not held
-	OpRelease  Op = "release"  // the holder stops before it says so
+	OpRelease  Op = "release"  // the holder has stopped its work
 	OpReleased Op = "released" // with the error, if any
 	OpEnded    Op = "ended"    // the hold's context ended, with its cause
 	OpExtend   Op = "extend"
 	OpExtended Op = "extended" // with the error, if any
 	OpEntered  Op = "entered"  // re-entered, and left again; with the error, if any
 	OpRead     Op = "read"     // from the fenced store
-	OpWrote    Op = "wrote"    // to it; with the error where it refused
+	OpWrote    Op = "wrote"    // to the store; with the error if it refused
 	OpStall    Op = "stall"    // the process did not run since Since
 	OpStood    Op = "stood"    // a process stopped at a place of package failpoint
 	OpExit     Op = "exit"     // a clean end, with what it left behind
@@ -70,13 +70,13 @@ type Record struct {
 func Now() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(err) // there is no kernel without it
+		panic(err) // every kernel has this clock
 	}
 	return ts.Nano()
 }
 
-// Report is the file that a worker appends its records to. Each is written at once, so that the system has it whatever
-// becomes of the process.
+// Report is the file of a worker's records. Each is written at once, so that it survives a kill of
+// the process.
 type Report struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -84,7 +84,7 @@ type Report struct {
 	fail   func(error)
 }
 
-// OpenReport opens a worker's report for appending; fail gets the error of each record that could not be written.
+// OpenReport opens a worker's report for appending. fail gets the error of each failed write.
 func OpenReport(path string, worker int, fail func(error)) (*Report, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Report) Add(rec Record) {
 	rec.Worker = r.worker
 	line, err := json.Marshal(rec)
 	if err != nil {
-		panic(err) // a Record can be marshalled
+		panic(err) // cannot happen: a Record can be marshalled
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,11 +111,11 @@ func (r *Report) Add(rec Record) {
 // Close closes the file.
 func (r *Report) Close() error { return r.file.Close() }
 
-// ReadReport reads a report back. A last line that is cut was being written when its process was killed.
+// ReadReport reads a report. It ignores a cut last line, which a killed process leaves.
 func ReadReport(path string) ([]Record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // killed before its first word
+		return nil, nil // killed before its first record
 	}
 	if err != nil {
 		return nil, fmt.Errorf("campaign: %w", err)

@@ -11,12 +11,12 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A round whose report cannot be written fails; the process goes on to the next round.
+// A round whose report cannot be written fails, but the process continues with the next one.
 func TestAReportThatCannotBeWrittenFails(t *testing.T) {
 	var failures []error
 	report := must.Have(OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) }))(t)
 	report.Add(Record{Op: OpFault})
-	must.Equal(t, len(failures), 0, "a failure of a record that was written", failures)
+	must.Equal(t, len(failures), 0, "failures of a successful write", failures)
 	must.Succeed(t, report.Close())
 	report.Add(Record{Op: OpHealed})
 	if len(failures) != 1 || !errors.Is(failures[0], os.ErrClosed) {

@@ -9,18 +9,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestReloadWhileLoading strikes a master with the LOADING fault while it loads its append-only file after a
-// restart: no client may find an acknowledged key missing.
+// A master gets the LOADING fault while it loads its append-only file after a restart. No client may
+// find an acknowledged key missing.
 func TestReloadWhileLoading(t *testing.T) {
-	// 0.1 ms for each command in the file. Redis looks at its clients once in 1024 of them.
+	// 0.1 ms for each command in the file. Redis serves clients once per 1024 commands.
 	master, _ := redisMaster(t, "--appendfsync", "no", "--key-load-delay", "100")
-	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands of the client itself
+	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands by the client library
 	defer c.Close()
 	if _, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 20 * 1024 {
 			p.Set(t.Context(), "counter", i, 0)
 		}
-		p.Set(t.Context(), "lock", "ours", 0) // the last that is loaded
+		p.Set(t.Context(), "lock", "ours", 0) // loaded last
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestReloadWhileLoading(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case value != "ours":
-			t.Fatalf("after %d refusals, while the master loads, the key is %s", refused, value)
+			t.Fatalf("after %d refusals by the loading master, the key is %s", refused, value)
 		case refused == 0:
 			t.Fatal("the master never refused: it was not loading")
 		default:

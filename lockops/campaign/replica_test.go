@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// replicated is a master and its replica, behind wires: one that clients take to whoever is the master, and
-// one to each server that the other replicates over.
+// replicated is a master and its replica behind wires: one for clients, to the current master, and
+// one to each server for replication.
 type replicated struct {
 	servers [2]*servertest.Redis
 	links   [2]*servertest.Wire
@@ -24,11 +24,11 @@ type replicated struct {
 	down    bool // the replica was killed
 }
 
-// failoverLimit is the time after which the master gives a failover up.
+// failoverLimit is the time after which the master gives up a failover.
 const failoverLimit = 1000 // ms
 
-// newReplicaTarget: a failover that waits for the replica loses nothing, and no lock may be lost unnoticed by
-// it. One that does not wait is a control (TestControlFailover).
+// newReplicaTarget has failovers that wait for the replica, in which no lock may be lost unnoticed.
+// One that does not wait is a control (TestControlFailover).
 func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {
@@ -111,7 +111,7 @@ func infoField(info, name string) string {
 // Otherwise nothing happens.
 func (p *replicated) failover(t *testing.T) {
 	from := p.servers[p.master].Addr
-	if role(t, from) != "master" { // it is stopped: it would do it later
+	if role(t, from) != "master" { // stopped: it would fail over later
 		return
 	}
 	host, port, err := net.SplitHostPort(p.links[1-p.master].Addr())
@@ -119,7 +119,7 @@ func (p *replicated) failover(t *testing.T) {
 	c := dialAdmin(from)
 	defer c.Close()
 	if c.Do(t.Context(), "FAILOVER", "TO", host, port, "TIMEOUT", failoverLimit).Err() != nil {
-		return // it has no replica now
+		return // no replica is connected
 	}
 	for t.Context().Err() == nil {
 		info := sendCommand(t, from, "INFO", "replication")

@@ -24,11 +24,11 @@ var (
 	simFirst = flag.Uint64("sim.seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps: each seed
-// is a schedule of cuts, lags, lost answers, sessions that expire and deletions, a minute long by that clock.
-// It draws the same faults again. In what order things happen that can happen at the same instant is the
-// runtime's choice, another one on a busy machine: a schedule that failed may pass hundreds of times before
-// it fails again, so that a failure comes with the events of its lock.
+// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps.
+// Each seed is a schedule of cuts, lags, lost answers, expired sessions and deletions, a minute long
+// by that clock. A seed draws the same faults again, but the runtime chooses the order of events at
+// the same instant. A failed schedule may pass hundreds of times before it fails again, so a failure
+// includes the events of its lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
 	var all simCounts
@@ -46,11 +46,11 @@ func TestSchedules(t *testing.T) {
 	fmt.Printf("schedules: seeds %d to %d, %d grants, %d faults, %d losses in %v\n",
 		*simFirst, *simFirst+uint64(*simSeeds)-1, all.grants, all.faults, all.losses, time.Since(start).Round(time.Millisecond))
 	if all.grants < 100**simSeeds || all.losses == 0 {
-		t.Errorf("only %d grants and %d losses: this hunt sees little", all.grants, all.losses)
+		t.Errorf("only %d grants and %d losses: the test shows little", all.grants, all.losses)
 	}
 }
 
-// TestControlSchedules: holders who do not hear of the end of their lease are found out.
+// Holders that ignore the end of their lease are detected.
 func TestControlSchedules(t *testing.T) {
 	for seed := range uint64(20) {
 		var counts simCounts
@@ -60,7 +60,7 @@ func TestControlSchedules(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody was seen to hold a lock too long")
+	t.Error("no overlong hold was detected")
 }
 
 type simCounts struct{ grants, faults, losses, overlaps int }
@@ -86,13 +86,13 @@ type sim struct {
 	ensemble *zkserver.Ensemble
 	addrs    []string
 	random   *rand.Rand
-	reports  bool // holders hear that their lease is over
+	reports  bool // holders stop when their lease ends
 
 	mu      sync.Mutex
 	counts  simCounts
 	holders map[string]map[*simHold]bool
 	tokens  map[string]uint64
-	forced  map[string]*removal // contenders of simForced that the schedule takes out, by the names of their nodes
+	forced  map[string]*removal // contenders of simForced removed by the schedule, by node name
 	start   time.Time
 	seen    []simNote
 }
@@ -103,10 +103,10 @@ type simHold struct {
 	who    string
 }
 
-// simNote is something that was seen of a lock, or of all of them.
+// simNote is an observation about one lock, or about all.
 type simNote struct{ lock, text string }
 
-// simulate runs a schedule; unless reports, holders ignore losses and rely on a lock until they release it.
+// simulate runs a schedule. Without reports, holders ignore losses until they release the lock.
 func simulate(t *testing.T, seed uint64, reports bool) simCounts {
 	s := &sim{
 		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports,
@@ -160,7 +160,7 @@ func (s *sim) rage(ctx context.Context) {
 		case 0, 1:
 			toLeader := s.random.IntN(3) != 0
 			s.ensemble.Cut(follower, toLeader, !toLeader || s.random.IntN(2) == 0)
-		case 2: // the leader from all
+		case 2: // cut the leader off from all
 			s.ensemble.Cut(1, true, true)
 			s.ensemble.Cut(2, true, true)
 		case 3:
@@ -169,7 +169,7 @@ func (s *sim) rage(ctx context.Context) {
 			s.net.hold(addr, true)
 		case 5:
 			s.net.cut(addr, s.random.IntN(2) == 0)
-		case 6: // only in the lock that is meant for it
+		case 6: // only in simForced
 			s.force(rand.New(rand.NewPCG(s.random.Uint64(), 6)))
 			continue
 		case 7:
@@ -185,7 +185,7 @@ func (s *sim) rage(ctx context.Context) {
 	}
 }
 
-// client is its own process: a session, and locks one after the other.
+// client plays a process, which has a session and uses one lock after the other.
 func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	for ctx.Err() == nil {
 		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
@@ -216,7 +216,7 @@ func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	}
 }
 
-// attempt takes a lock, holds it for a while and gives it back.
+// attempt acquires a lock, holds it for a while and releases it.
 func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who string, random *rand.Rand) {
 	recipes := []string{"curator", "kazoo", "go-zookeeper", "sequential"}
 	var name string
@@ -267,10 +267,10 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 	s.left(name, h)
 	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer cancel()
-	_ = hold.Release(releasing) // a loss shows in its context
+	_ = hold.Release(releasing) // a loss shows in the hold's context
 }
 
-// granted checks that the losses of all earlier holders whom it excludes have been reported before.
+// granted checks that the losses of all earlier holders that h excludes were reported before it.
 func (s *sim) granted(name string, h *simHold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,9 +315,9 @@ func (s *sim) left(name string, h *simHold) {
 	}
 }
 
-// nothingLeft waits for the end of all sessions: nothing of theirs may be left.
+// nothingLeft waits for the end of all sessions, and checks that they left nothing behind.
 func (s *sim) nothingLeft() {
-	time.Sleep(3 * simTimeout) // by the clock that jumps
+	time.Sleep(3 * simTimeout) // on the clock that jumps
 	var left []string
 	for _, lock := range s.ensemble.Children("/sim") {
 		for _, name := range s.ensemble.Children("/sim/" + lock) {

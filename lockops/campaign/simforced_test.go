@@ -15,16 +15,16 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises two
-// things fewer for it: the holder hears of it, but not before the next is granted the lock; and a contender
-// may be granted the lock by what its member, or an answer on its way, still shows, though others have had it
-// since.
+// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises
+// less for it. The holder notices the deletion, but perhaps after the next grant. And a contender may
+// be granted the lock by an outdated view of its member, or a delayed answer, even if others have had
+// it since.
 const simForced = "/sim/forced"
 
-// How late that may be, after the leader has executed the deletion. Of what a session has sent since, no
-// answer comes before the client hears of the deletion. So its lease, which ends ¾ of the timeout after it
-// has sent the newest request that a quorum has committed, ends ¾ of the timeout after the deletion at the
-// latest. A hold begins only with more than ¼ left.
+// The maximum delays of both after the leader has executed the deletion. A client learns of the
+// deletion before any answer to requests that it sent later. Its lease ends ¾ of the timeout after it
+// sent the newest committed request, so at the latest ¾ of the timeout after the deletion. A hold
+// begins only with more than ¼ left.
 const (
 	reportedLate = simTimeout * 3 / 4
 	grantedLate  = simTimeout / 2
@@ -32,14 +32,14 @@ const (
 
 // removal is the deletion of a contender's node by the schedule.
 type removal struct {
-	done    bool // there is an answer, the other two fields
-	deleted bool // there was such a node
+	done    bool // the other two fields have the answer
+	deleted bool // the node existed
 	at      time.Time
 }
 
-// late reports whether a node was deleted, at most within ago; present: the leader has it. A deletion of
-// which there is no answer yet, and after which the leader has no such node, is of this instant: what it is
-// answered takes no time.
+// late reports whether a node was deleted at most within ago; present is set if the leader has it. An
+// unanswered deletion of a node that the leader no longer has counts as done now, since its answer
+// takes no time.
 func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	switch {
 	case r == nil || present:
@@ -50,7 +50,8 @@ func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	return r.deleted && now.Sub(r.at) <= within
 }
 
-// removed reports whether the schedule has deleted the node of a contender, at most within ago. Callers hold s.mu.
+// removed reports whether the schedule deleted a contender's node at most within ago. Callers hold
+// s.mu.
 func (s *sim) removed(lock, name string, within time.Duration) bool {
 	r := s.forced[name]
 	if lock != simForced || r == nil {
@@ -78,8 +79,8 @@ func (s *sim) force(random *rand.Rand) {
 	}
 }
 
-// toRemove begins the deletion of a node. It returns nil while an earlier one is unanswered or
-// succeeded: another would find nothing, and must not replace the answer that excuses.
+// toRemove begins the deletion of a node. It returns nil if an earlier one is unanswered or succeeded,
+// since another would fail and replace the answer that excuses.
 func (s *sim) toRemove(name string) *removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,12 +93,12 @@ func (s *sim) toRemove(name string) *removal {
 	return r
 }
 
-// note keeps the events of a lock, or of all if it is empty. Callers hold s.mu.
+// note records an observation about a lock, or about all if lock is empty. Callers hold s.mu.
 func (s *sim) note(lock, format string, args ...any) {
 	s.seen = append(s.seen, simNote{lock, fmt.Sprintf("%v ", time.Since(s.start)) + fmt.Sprintf(format, args...)})
 }
 
-// fail reports a violation, with the newest that was seen of the lock. Callers hold s.mu.
+// fail reports a violation with the newest observations about the lock. Callers hold s.mu.
 func (s *sim) fail(lock, format string, args ...any) {
 	const newest = 40
 	var lines []string
@@ -109,7 +110,7 @@ func (s *sim) fail(lock, format string, args ...any) {
 	s.t.Errorf(format+"\n%s", append(args, strings.Join(lines[max(0, len(lines)-newest):], "\n"))...)
 }
 
-// Only deletions of the node itself excuse an older token or a second holder, and only for so long.
+// Only deletions of the node itself excuse an older token or a second holder, and only for a while.
 func TestDeletionsThatExcuse(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
@@ -134,17 +135,17 @@ func TestDeletionsThatExcuse(t *testing.T) {
 	for name, want := range map[string]bool{"n": false, "due": false, "refused": true, "another": true} {
 		must.Equal(t, s.toRemove(name) != nil, want, name, "to be deleted again")
 	}
-	must.True(t, !s.removed("/sim/curator", "n", never), "excused in a lock whose nodes nobody deletes")
+	must.True(t, !s.removed("/sim/curator", "n", never), "excused in a lock without deletions")
 }
 
-// A waiter whose node was deleted is granted the lock by a member that lags, after another who has a newer
-// token, and hears of it as soon as that member has caught up (docs/locks.md, operators).
+// A lagging member grants the lock to a waiter whose node was deleted, after a grant with a newer
+// token. The waiter notices the loss once the member has caught up (docs/locks.md, operators).
 func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 	onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
 		const lag = simTick / 2
 		grants := make(chan *lockops.Hold, 3)
 		var names []string
-		for i, addr := range []string{member1, member2, member1} { // the second alone on a follower
+		for i, addr := range []string{member1, member2, member1} { // only the second is on a follower
 			s := session(addr)
 			defer s.Close()
 			waits := make(chan struct{}, 1)
@@ -157,7 +158,7 @@ func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 			if i > 0 {
 				<-waits
 			} else {
-				grants <- <-grants // it has it
+				grants <- <-grants // once it is granted
 			}
 			for _, name := range e.Children(simForced) {
 				if !slices.Contains(names, name) {
@@ -169,7 +170,7 @@ func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 		e.Lag(1, lag)
 		start := time.Now()
 		e.Delete(simForced+"/"+names[0], func(bool) {})
-		time.Sleep(lag / 2) // by the clock that jumps: its member shows the first as gone and the second as there
+		time.Sleep(lag / 2) // its member shows the first node as gone and the second as present
 		e.Delete(simForced+"/"+names[1], func(bool) {})
 		newer, older := <-grants, <-grants
 		a, _ := newer.Token()
@@ -177,8 +178,8 @@ func TestAWaiterRemovedBehindALagIsTold(t *testing.T) {
 			t.Fatalf("granted to %s (token %#x) and then to %s (token %#x)", newer.Name(), a, older.Name(), b)
 		}
 		<-older.Context().Done()
-		if took := time.Since(start); took > 2*lag { // the first heartbeat, which its member answers behind the deletion
-			t.Errorf("told after %v", took)
+		if took := time.Since(start); took > 2*lag { // its member answers the first heartbeat after the deletion
+			t.Errorf("noticed after %v", took)
 		}
 		for _, h := range []*lockops.Hold{first, older} {
 			must.Be(t, h.Release(t.Context()), lockops.ErrLost, "the release of", h.Name())

@@ -11,22 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Store is a resource that a lock guards: a counter in a file. It remembers the greatest fencing
-// token that it has seen and refuses smaller ones. A read and a write are each atomic for all
-// processes (flock), but only the lock guards the time between them.
+// Store is a counter in a file, guarded by a lock. It remembers the greatest fencing token it has
+// seen and refuses smaller ones. Reads and writes are atomic across processes (flock), but only the
+// lock guards the time between them.
 type Store struct {
 	path string
-	// Fenced is false for one that looks at no token.
+	// Fenced is false for a store that ignores tokens.
 	Fenced bool
 }
 
-// NewStore is the store in a file, which is made at the first use.
+// NewStore is a fenced store in a file, which is created at the first use.
 func NewStore(path string) Store { return Store{path: path, Fenced: true} }
 
-// ErrStale: a greater token has been seen.
+// ErrStale is returned if the store has seen a greater token.
 var ErrStale = errors.New("the token is older than one that was seen")
 
-// Read gives the counter to the holder of token. seq is the step's place in the order of all steps.
+// Read returns the counter for the holder of token. seq is the step's place in the order of all
+// steps.
 func (s Store) Read(token uint64) (value, seq int64, err error) {
 	err = s.step(func(st *state) error {
 		if err := s.admit(st, token); err != nil {
@@ -80,7 +81,7 @@ func (s Store) step(f func(*state) error) error {
 	if err != nil {
 		return fmt.Errorf("campaign: store: %w", err)
 	}
-	defer file.Close() // which unlocks it, as the end of the process does
+	defer file.Close() // also unlocks it, as does the end of the process
 	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
 	}

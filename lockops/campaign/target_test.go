@@ -20,18 +20,18 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// target is servers, the locks that are hunted on them and what can be done to them.
+// target has servers, the locks tested on them, and the faults.
 type target struct {
 	name   string
 	config func(round int) Config
-	// faults that the locks promise to survive, or to report in time.
+	// faults that the locks promise to survive or to report in time.
 	faults []fault
 	// heal ends all faults and waits until the servers serve.
 	heal func(t *testing.T)
-	// left lists the nodes and keys that the locks of a round left behind.
+	// left lists the leftover nodes and keys of a round.
 	left func(ctx context.Context, cfg Config) ([]string, error)
-	// watches are the paths that connected sessions watch, and the number of sessions that have ended whose
-	// watches a server still has; nil if there are none.
+	// watches returns the paths watched by connected sessions, and the number of ended sessions whose
+	// watches a server still has; nil if the servers have no watches.
 	watches func() (paths []string, leaked int, err error)
 }
 
@@ -100,7 +100,7 @@ func newZooKeeperTarget(t *testing.T) *target {
 	}
 }
 
-// ensemble is three real servers, some of which may be down.
+// ensemble is three real servers; some may be down.
 type ensemble struct {
 	*servertest.Ensemble
 	down map[int]bool
@@ -108,7 +108,7 @@ type ensemble struct {
 
 func (e *ensemble) any(r *rand.Rand) int { return r.IntN(len(e.Members)) }
 
-// leader returns the leader, or any member while a fault leaves none.
+// leader returns the leader, or any member if there is none.
 func (e *ensemble) leader() int {
 	i, _ := e.LeaderNow()
 	return i
@@ -120,8 +120,8 @@ func (e *ensemble) kill(t *testing.T, i int) func() {
 	return func() { e.start(t, i) }
 }
 
-// start starts a member that was killed, and waits until it serves: not while another fault cuts it off from
-// its leader.
+// start restarts a killed member, and waits until it serves unless another fault cuts it off from its
+// leader.
 func (e *ensemble) start(t *testing.T, i int) {
 	e.Mend()
 	e.Members[i].Restart(t)
@@ -184,10 +184,10 @@ func (e *ensemble) heal(t *testing.T) {
 	e.Heal(t)
 }
 
-// slowestLink is the longest round trip over a link that is slow.
+// slowestLink is the longest round trip over a slow link.
 const slowestLink = 200 * time.Millisecond
 
-// linkFaults are faults of clients' links: far, slow, or half-open.
+// linkFaults make clients' links long, slow or half-open.
 func linkFaults(links []*servertest.Wire) []fault {
 	heal := func() {
 		for _, w := range links {
@@ -212,13 +212,13 @@ func linkFaults(links []*servertest.Wire) []fault {
 	}
 }
 
-// direction draws which way a wire is silent: both, or one.
+// direction draws the silent directions of a wire: one or both.
 func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
 }
 
-// sendCommand sends a command to a master and returns its answer: none if another fault has it stopped or
-// gone, or it loads.
+// sendCommand sends a command to a master and returns its answer, which is empty if another fault has
+// stopped or killed the master or made it load.
 func sendCommand(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
 	defer c.Close()
@@ -234,10 +234,10 @@ func dialAdmin(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Second})
 }
 
-// reload makes a master load its data again; it answers LOADING meanwhile. A master that still
-// loads its append-only file is left alone. Redis would run DEBUG then, and take the end of the
-// inner load for the end of all loading. Scripts would find half of the data, and the rest of the
-// file would restore keys that they found missing.
+// reload makes a master load its data again and answer LOADING meanwhile, unless it is still loading
+// its append-only file. Redis would run DEBUG then, and take the end of the inner load for the end of
+// all loading. Scripts would find half of the data, and the rest of the file would restore keys that
+// they had found missing.
 func reload(t *testing.T, addr string) {
 	if strings.Contains(sendCommand(t, addr, "INFO", "persistence"), "\nloading:0\r") {
 		sendCommand(t, addr, "DEBUG", "RELOAD")
@@ -252,7 +252,7 @@ func addrsOf(masters []*servertest.Redis) []string {
 	return addrs
 }
 
-// oneRedis are the kinds of locks on one Redis that this build has.
+// oneRedis are this build's kinds of locks on one Redis.
 func oneRedis(round int) []Lock {
 	var locks []Lock
 	for _, k := range lockops.KindsOn(lockops.OnRedis) {
@@ -278,7 +278,7 @@ func newRedlockTarget(t *testing.T) *target {
 func newClusterTarget(t *testing.T) *target {
 	nodes := servertest.StartRedisCluster(t, 3)
 	any := func(r *rand.Rand) *servertest.Redis { return nodes[r.IntN(len(nodes))] }
-	var move *slotMove // one that is not done yet
+	var move *slotMove // unfinished
 	tg := &target{name: "cluster"}
 	tg.config = func(round int) Config {
 		var locks []Lock
@@ -307,7 +307,7 @@ func newClusterTarget(t *testing.T) *target {
 			n.Resume(t)
 		}
 		for move != nil && !move.run(t) {
-			time.Sleep(50 * time.Millisecond) // a node that has just been resumed
+			time.Sleep(50 * time.Millisecond) // a node may have just been resumed
 		}
 		move = nil
 		c := nodes[0].Client(t)
@@ -322,7 +322,7 @@ func newClusterTarget(t *testing.T) *target {
 	return tg
 }
 
-// leftOnZooKeeper are the contenders of a campaign's locks that are still there: the ephemeral nodes where they live.
+// leftOnZooKeeper are the remaining contenders of a campaign's locks, which are ephemeral nodes.
 func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]string, error) {
 	var left []string
 	err := withZooKeeper(servers, func(conn *zk.Conn) error {
@@ -351,7 +351,7 @@ func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]strin
 	return left, err
 }
 
-// leftOnRedis are the keys of a campaign's locks that are still there, fencing counters left out.
+// leftOnRedis are the remaining keys of a campaign's locks, except fencing counters.
 func leftOnRedis(ctx context.Context, servers []string, cfg Config) ([]string, error) {
 	var left []string
 	for _, addr := range servers {

@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// team is the worker processes of a round.
+// team has the worker processes of a round.
 type team struct {
 	cfg    Config
 	dir    string
@@ -28,11 +28,11 @@ type team struct {
 	ended  []*process
 	killed map[int]int64
 	next   int
-	// foreign are processes of other libraries' clients.
+	// foreign are clients of other libraries in their own processes.
 	foreign []*servertest.Peer
 }
 
-// process is a worker.
+// process is a worker process.
 type process struct {
 	number int
 	cmd    *exec.Cmd
@@ -46,14 +46,14 @@ const crewSize = 3
 func startTeam(t *testing.T, cfg Config, dir string) *team {
 	t.Helper()
 	crew := &team{cfg: cfg, dir: dir, killed: map[int]int64{}}
-	t.Cleanup(crew.killAll) // of a round that failed: the others have ended
+	t.Cleanup(crew.killAll) // for failed rounds; others have ended them
 	for range crewSize {
 		crew.start(t)
 	}
 	return crew
 }
 
-// start starts one more worker.
+// start starts another worker.
 func (c *team) start(t *testing.T) {
 	t.Helper()
 	c.next++
@@ -76,8 +76,8 @@ func (c *team) start(t *testing.T) {
 // firstForeign is the number of the first worker of another library.
 const firstForeign = 1000
 
-// startForeign starts the clients of other libraries that are processes of their own. Each takes its lock
-// repeatedly until the test ends, and starts again when a fault has ended it.
+// startForeign starts the clients of other libraries that run in their own processes. Each acquires
+// its lock repeatedly until the test ends, and restarts after a fault has ended it.
 func (c *team) startForeign(t *testing.T) {
 	t.Helper()
 	var hosts string
@@ -96,7 +96,7 @@ func (c *team) startForeign(t *testing.T) {
 	}
 }
 
-// calm ends the faults for the workers, so that none stops at a failpoint any more.
+// calm ends the stops at failpoints in all workers.
 func (c *team) calm(t *testing.T) {
 	t.Helper()
 	for _, p := range c.live {
@@ -115,7 +115,7 @@ func (c *team) killAll() {
 	c.live = nil
 }
 
-// awaitGrant waits until a worker was granted a lock: on a busy machine they take their time.
+// awaitGrant waits until a worker was granted a lock, which may take long on a busy machine.
 func (c *team) awaitGrant(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(progressLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -126,7 +126,7 @@ func (c *team) awaitGrant(t *testing.T) {
 			}
 		}
 	}
-	t.Fatalf("nobody was granted a lock within %v", progressLimit)
+	t.Fatalf("no lock was granted within %v", progressLimit)
 }
 
 func (c *team) pause(t *testing.T, r *rand.Rand) func() {
@@ -139,7 +139,7 @@ func (c *team) pause(t *testing.T, r *rand.Rand) func() {
 	}
 }
 
-// kill ends a worker without warning, and starts another.
+// kill kills a worker and starts another.
 func (c *team) kill(t *testing.T, r *rand.Rand) {
 	i := r.IntN(len(c.live))
 	p := c.live[i]
@@ -160,7 +160,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 
 const endLimit = time.Minute
 
-// end asks all workers to end and waits for them; what hangs shows its goroutines.
+// end asks all workers to end and waits for them. A worker that hangs prints its goroutines.
 func (c *team) end(t *testing.T) {
 	t.Helper()
 	for _, p := range c.foreign {

@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// The ways on which workers reach servers.
+// The ways in which workers reach servers.
 const (
 	slowestConnect = 600 * time.Millisecond
 	slowestClose   = 50 * time.Millisecond
 )
 
-// slowWay takes its time to connect and to close, as tunnels do and TLS to a peer that does not read.
+// slowWay is slow to connect and to close, like tunnels, or TLS to a peer that does not read.
 func slowWay(connect, end time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		select {
@@ -50,7 +50,7 @@ func upTo(r *rand.Rand, longest time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(longest)))
 }
 
-// zooKeeper connects a session: over a good way, over a slow one, or on a connection of the program's own.
+// zooKeeper connects a session over a fast way, a slow one, or a connection of the program.
 func (w *worker) zooKeeper(ctx context.Context, r *rand.Rand) (s *lockops.ZKSession, end func(), err error) {
 	options := []lockops.ZKOption{lockops.WithSessionTimeout(w.cfg.SessionTimeout)}
 	switch r.IntN(3) {
@@ -69,7 +69,7 @@ type noLog struct{}
 
 func (noLog) Printf(string, ...any) {}
 
-// adoptZooKeeper lends a session the program's connection.
+// adoptZooKeeper makes a session on the program's own connection.
 func (w *worker) adoptZooKeeper(ctx context.Context) (s *lockops.ZKSession, end func(), err error) {
 	d := lockops.NewZKDialer(nil)
 	conn, closed, err := dialZooKeeper(w.cfg, zk.WithDialer(d.Dial))
@@ -101,15 +101,15 @@ func dialZooKeeper(cfg Config, options ...func(*zk.Conn)) (conn *zk.Conn, closed
 	}, nil
 }
 
-// contendGoZooKeeper takes a lock by go-zookeeper's own until ctx ends. It does not hear in time that it has
-// lost the lock, so only holds whose release the server confirmed are reported.
+// contendGoZooKeeper uses go-zookeeper's Lock until ctx ends. That does not notice losses in time, so
+// only holds with a confirmed release are reported.
 func (w *worker) contendGoZooKeeper(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		conn, closed, err := dialZooKeeper(w.cfg)
 		if err != nil {
 			return
 		}
-		stop := context.AfterFunc(ctx, conn.Close) // nothing else ends its waiting
+		stop := context.AfterFunc(ctx, conn.Close) // nothing else ends its wait
 		for l := zk.NewLock(conn, name, zk.WorldACL(zk.PermAll)); err == nil && ctx.Err() == nil; {
 			called := Now()
 			if err = l.Lock(); err != nil {

@@ -23,16 +23,16 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Lock is a lock of a campaign, and how it is asked for.
+// Lock is a lock of a campaign, and how it is acquired.
 type Lock struct {
 	Name string
 	On   lockops.Servers
-	// Kinds are the names of the kinds that it is taken by, as lockops.KindNamed takes them: a read-write lock has two.
+	// Kinds are names for lockops.KindNamed; a read-write lock has two.
 	Kinds  []string
-	Recipe string // of those that have one
+	Recipe string // of ZooKeeper locks
 	Rule   Rule
-	// Foreign is the library whose client takes the lock, too: go-zookeeper in each worker, or kazoo or
-	// redis-py in a process.
+	// Foreign is another library that uses the lock, too: go-zookeeper in each worker, or kazoo or
+	// redis-py in its own process.
 	Foreign string
 }
 
@@ -44,24 +44,25 @@ type Config struct {
 	Stores  string // directory of the fenced stores
 	Clients int
 	Locks   []Lock
-	// ZooKeeper are the servers of the ensemble; Redis those of each independent master, several of a Cluster.
+	// ZooKeeper are the servers of the ensemble. Redis are those of each independent master; a
+	// Cluster has several.
 	ZooKeeper      []string
 	SessionTimeout time.Duration
 	Redis          [][]string
 	Cluster        bool
 	TTL            time.Duration
-	// Mean holding time of most holds; default 2 ms.
+	// Mean is the mean length of most holds; default 2 ms.
 	Mean time.Duration
-	// Deaf workers do not hear that a hold has ended, and Unfenced ones give their tokens to stores that look
-	// at none: both are controls.
+	// Deaf workers ignore the end of a hold, and Unfenced ones use stores that ignore tokens. Both are
+	// controls.
 	Deaf, Unfenced bool
 }
 
 // workerEnv names the environment variable with a worker's Config.
 const workerEnv = "LOCKSCOPE_CAMPAIGN_WORKER"
 
-// WorkerMain must come first in a program that starts workers: in a worker process it runs the worker and
-// never returns.
+// WorkerMain must come first in a program that starts workers. In a worker process it runs the worker
+// and never returns.
 func WorkerMain() {
 	text := os.Getenv(workerEnv)
 	if text == "" {
@@ -94,26 +95,26 @@ func runWorker(text string) error {
 	before := inUse()
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { // ends before the worker does
-		if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 { // the faults are over
+		if n, _ := os.Stdin.Read(make([]byte, 1)); n > 0 { // no more faults
 			goOn()
 		}
-		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the campaign wants the worker to end, or is gone itself
+		_, _ = io.Copy(io.Discard, os.Stdin) // closed when the worker should end, or the campaign has died
 		stop()
 	}()
 	for ctx.Err() == nil {
 		if err := w.session(ctx); err != nil && ctx.Err() == nil {
-			time.Sleep(20 * time.Millisecond) // the servers are away: there is nothing to wait for but them
+			time.Sleep(20 * time.Millisecond) // the servers are down
 		}
 	}
-	w.reporting.Wait() // all holds have ended with their sessions
+	w.reporting.Wait() // all holds end with their sessions
 	report.Add(left(before))
 	unwatch()
 	watching.Wait()
 	return nil
 }
 
-// endProcess ends a worker that cannot report: what it did unseen would be judged by half. The round lacks
-// its exit then.
+// endProcess ends a worker that cannot report, since the checks would see only half of its steps. The
+// round fails for lack of its exit.
 func endProcess(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -124,7 +125,7 @@ type worker struct {
 	cfg    Config
 	report *Report
 	holds  atomic.Int64
-	// reporting counts the holds whose end is not reported yet.
+	// reporting counts holds whose end is unreported.
 	reporting sync.WaitGroup
 }
 
@@ -133,7 +134,7 @@ const (
 	stallOver = 10 * time.Millisecond
 )
 
-// watchStalls reports when the process did not run: it was stopped, or others had the processor.
+// watchStalls reports when the process did not run, because it was stopped or the machine was busy.
 func (w *worker) watchStalls(ctx context.Context) {
 	ticks := time.NewTicker(heartbeat)
 	defer ticks.Stop()
@@ -151,18 +152,18 @@ func (w *worker) watchStalls(ctx context.Context) {
 	}
 }
 
-// use counts a process' goroutines and open descriptors.
+// use counts a process's goroutines and open descriptors.
 type use struct{ goroutines, files int }
 
 func inUse() use {
-	files, _ := os.ReadDir("/proc/self/fd") // none if there is no such directory
+	files, _ := os.ReadDir("/proc/self/fd") // empty without that directory
 	return use{runtime.NumGoroutine(), len(files)}
 }
 
-// settleTime lets goroutines and connections end after a clean end.
+// settleTime is the time for goroutines and connections to end after a clean end.
 const settleTime = 3 * time.Second
 
-// left is the record of a clean end, with the stacks where goroutines or descriptors are left behind.
+// left is the record of a clean end, with stacks if goroutines or descriptors are left behind.
 func left(before use) Record {
 	r := Record{Op: OpExit}
 	for end := time.Now().Add(settleTime); ; time.Sleep(heartbeat) {
@@ -173,24 +174,24 @@ func left(before use) Record {
 		}
 		if time.Now().After(end) {
 			var stacks bytes.Buffer
-			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1) // a buffer takes it
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1) // a buffer does not fail
 			r.Text = stacks.String()
 			return r
 		}
 	}
 }
 
-// sessionTime bounds a worker's session, and connectTime the wait for a new one.
+// sessionTime bounds a worker's session, connectTime the wait for a new one.
 const (
 	sessionTime = 4 * time.Second
 	connectTime = 5 * time.Second
 )
 
-// session connects, lets its clients work for a while and closes.
+// session connects, runs its clients for a while, and closes.
 func (w *worker) session(ctx context.Context) error {
 	random := w.random(-w.holds.Load())
 	var clients sync.WaitGroup
-	defer clients.Wait() // behind the sessions' ends
+	defer clients.Wait() // after the sessions have ended
 	var zk *lockops.ZKSession
 	var masters *lockops.RedisSession
 	connecting, cancel := context.WithTimeout(ctx, connectTime)
@@ -231,7 +232,7 @@ func (w *worker) session(ctx context.Context) error {
 		}
 		clients.Go(func() { c.work(working) })
 	}
-	if random.IntN(4) == 0 { // close while they work
+	if random.IntN(4) == 0 { // close during their work
 		<-working.Done()
 		return nil
 	}
@@ -239,12 +240,12 @@ func (w *worker) session(ctx context.Context) error {
 	return nil
 }
 
-// random is a separate source for each use.
+// random makes a separate source for each use.
 func (w *worker) random(use int64) *rand.Rand {
 	return rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<32|uint64(uint32(use))))
 }
 
-// lockersOf are the kinds of a lock that a client takes it by.
+// lockersOf makes a Locker for each kind of a lock.
 func lockersOf(l Lock, cfg Config, zk *lockops.ZKSession, masters *lockops.RedisSession) ([]lockops.Locker, error) {
 	var session lockops.Session = masters
 	options := []lockops.Option{lockops.WithReentry()}
