@@ -9,37 +9,39 @@ import (
 
 // Config of a run.
 type Config struct {
-	// Contenders, from 1 to MaxContenders.
+	// Contenders is their number, from 1 to MaxContenders.
 	Contenders int
-	// Hold is the mean time that a lock is held, Think that between a contender's release and its next acquire.
+	// Hold is the mean length of a hold. Think is the mean time between a contender's release and its
+	// next acquire.
 	Hold, Think time.Duration
-	// For ends the run after a time, Rounds when each contender has been granted the lock so often. With neither, the
-	// run lasts until its context ends.
+	// For ends the run after a time, Rounds once each contender has been granted the lock that many
+	// times. With neither, the run lasts until its context ends.
 	For    time.Duration
 	Rounds int
 	// Seed of the hold and think times.
 	Seed uint64
-	// Connect bounds the time to open the target and to connect everybody. 0: the context alone does.
+	// Connect bounds the time to open the target and to connect all contenders. 0 means no bound but
+	// the context.
 	Connect time.Duration
-	// Stall ends a run by Rounds with ErrStalled when for this long all that is done is waiting for the
-	// servers. 0: never.
+	// Stall ends a run by Rounds with ErrStalled if all contenders have only waited for the servers for
+	// this long. 0 means never.
 	Stall time.Duration
-	// Now is the clock; nil: time.Now. The times between events are on its monotonic reading.
+	// Now is the clock; nil means time.Now. Its monotonic reading gives the times between events.
 	Now func() time.Time
-	// Events is the number that may wait for a slow reader before more are dropped; 0 means 4096.
+	// Events is the number of events kept for a slow reader before more are dropped; 0 means 4096.
 	Events int
 }
 
-// MaxContenders is the upper bound of Config.Contenders: each has its own connections.
+// MaxContenders bounds Config.Contenders, since each has its own connections.
 const MaxContenders = 1000
 
 const defaultEvents = 4096
 
 // Errors that callers branch on, with errors.Is.
 var (
-	// ErrExists is returned by Start when the lock exists and is not one that a run made for itself.
+	// ErrExists is returned by Start if the lock exists and was not made for a run.
 	ErrExists = errors.New("the lock exists")
-	// ErrStalled is returned by Wait when a run by rounds did not get on.
+	// ErrStalled is returned by Wait if a run by rounds made no progress.
 	ErrStalled = errors.New("no contender was granted the lock")
 )
 
@@ -53,7 +55,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// Times gives the hold and think times of a contender, round by round. They depend on nothing but the arguments.
+// Times gives the hold and think times of a contender, round by round. They depend only on the
+// arguments.
 func Times(seed uint64, contender int, hold, think time.Duration) func() (h, t time.Duration) {
 	source := rand.New(rand.NewPCG(seed, uint64(contender)))
 	return func() (h, t time.Duration) { return around(source, hold), around(source, think) }

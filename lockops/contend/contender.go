@@ -8,14 +8,15 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// After a failure a contender pauses, each time longer; in a run by rounds it gives up after so many in a row.
+// After each failure a contender pauses longer. In a run by rounds it gives up after a number of
+// failures in a row.
 const (
 	pauseFirst = 50 * time.Millisecond
 	pauseMost  = time.Second
 	giveUp     = 10
 )
 
-// contend is one contender's life.
+// contend runs one contender.
 func (r *Run) contend(ctx context.Context, i int) {
 	times := Times(r.cfg.Seed, i, r.cfg.Hold, r.cfg.Think)
 	defer r.update(func(at time.Time) { r.ledger.leave(i, at) })
@@ -44,7 +45,7 @@ func (r *Run) contend(ctx context.Context, i int) {
 	}
 }
 
-// round takes the lock once, holds it and gives it back.
+// round acquires, holds and releases the lock once.
 func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted bool) {
 	r.record(func(at time.Time) Event {
 		r.ledger.queue(i, at)
@@ -73,7 +74,7 @@ func (r *Run) round(ctx context.Context, i int, length time.Duration) (granted b
 	return true
 }
 
-// hold keeps the lock for a while, until it is lost or the run ends, and shows its fencing token meanwhile.
+// hold keeps the lock for a while, until it is lost or the run ends, and checks its fencing token.
 func (r *Run) hold(ctx context.Context, i int, h Hold, length time.Duration) {
 	if length > 0 {
 		select {
@@ -99,7 +100,7 @@ func (r *Run) fence(i int, h Hold) {
 	r.ledger.fence(i, token)
 }
 
-// release gives the lock back with its own time limit: the run may have ended.
+// release releases the lock with its own time limit, since the run may have ended.
 func (r *Run) release(ctx context.Context, i int, h Hold) {
 	lost := h.Context().Err() != nil
 	r.record(func(at time.Time) Event {
@@ -120,14 +121,14 @@ func (r *Run) release(ctx context.Context, i int, h Hold) {
 	}
 }
 
-// update has the ledger take down what happens now.
+// update changes the ledger at the current time.
 func (r *Run) update(take func(at time.Time)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	take(r.cfg.Now())
 }
 
-// record is note, and passes the event on if there is room for it.
+// record is update with an event, which it sends unless the channel is full.
 func (r *Run) record(take func(at time.Time) Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,11 +7,11 @@ type EventKind uint8
 
 // Events of contenders.
 const (
-	Queued   EventKind = iota // it asks for the lock
-	Granted                   // it holds the lock
-	Released                  // it begins to give the lock back
+	Queued   EventKind = iota // it began to acquire the lock
+	Granted                   // it acquired the lock
+	Released                  // it began to release the lock
 	Lost                      // its hold's context ended before a release
-	Failed                    // an acquire or a release went wrong
+	Failed                    // an acquire or a release failed
 	Left                      // it stopped waiting because the run ends
 )
 
@@ -20,12 +20,12 @@ func (k EventKind) String() string {
 	return [...]string{"queued", "granted", "released", "lost", "failed", "left"}[k]
 }
 
-// Event is a thing that happened in a run.
+// Event is a contender's step in a run.
 type Event struct {
 	Kind      EventKind
 	Contender int // from 0
 	At        time.Time
-	// Of a Granted event: how long it waited, whether it overtook a waiter (as far as is known by now),
+	// For a Granted event: how long it waited, whether it is already known to have overtaken a waiter,
 	// and whether another contender that it excludes held the lock.
 	Wait     time.Duration
 	Overtook bool
@@ -37,12 +37,12 @@ type Event struct {
 // State of a contender; it changes with each Event.
 type State uint8
 
-// What contenders do.
+// The states.
 const (
-	Thinking  State = iota // stays away
+	Thinking  State = iota // pauses
 	Waiting                // waits for the lock
 	Holding                // holds it
-	Releasing              // gives it back
+	Releasing              // releases it
 	Done                   // has ended
 )
 

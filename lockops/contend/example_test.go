@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/contend"
 )
 
-// Four contenders take a fair lock three times each.
+// Four contenders acquire a fair lock three times each.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {

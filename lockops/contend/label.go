@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// labelOf is the label asked for, or one like no other.
+// labelOf is the given label, or a unique one if that is empty.
 func labelOf(label string) string {
 	if label != "" {
 		return label

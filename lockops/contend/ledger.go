@@ -7,21 +7,21 @@ import (
 	"github.com/lockscope/lockscope/internal/fairness"
 )
 
-// ledger keeps a run's events and the figures that follow from them. It is a plain value without clock or
-// lock: the caller gives the times, and calls one method after another. Many of its fields are counts.
+// ledger computes the figures of a run from its events. It has no clock and no lock: the caller passes
+// the times, and serializes the calls.
 type ledger struct {
 	permits int
 	lanes   []lane
 	began   time.Time
 	ended   time.Time
-	changed time.Time // something happened last
+	changed time.Time // the last event
 
 	arrivals uint64 // calls of Acquire so far
 	holders  holders
 	freed    []time.Time // releases with a waiter and no grant since, oldest first
-	unplaced int         // waiters whose place is not known yet
+	unplaced int         // waiters with an unknown place
 	past     []pastGrant
-	byCall   bool // some arrival had to be ordered by the call
+	byCall   bool // some arrival is ordered by its call
 	token    uint64
 
 	grants, inversions, overlaps, tokensBack, lost, failed uint64
@@ -31,7 +31,7 @@ type ledger struct {
 	lastError                                              error
 }
 
-// lane is one contender's.
+// lane has one contender's figures.
 type lane struct {
 	Contender
 	shared  bool
@@ -39,10 +39,10 @@ type lane struct {
 	arrival uint64 // number of its call of Acquire
 	placed  bool
 	place   int64 // in the servers' order of arrival
-	overlap bool  // of its present hold: counted already
+	overlap bool  // its current hold is already counted as an overlap
 }
 
-// holders of the lock now.
+// holders counts the current holders.
 type holders struct{ exclusive, shared int }
 
 // excludes reports whether a grant next to these holders is an overlap.
@@ -61,14 +61,13 @@ func (h *holders) add(shared bool, n int) {
 	}
 }
 
-// pastGrant is a grant that has overtaken a waiter, if one whose place is not known yet was
-// there before it.
+// pastGrant is a grant that may turn out to have overtaken a waiter whose place is still unknown.
 type pastGrant struct {
 	claim    fairness.Claim
-	arrivals uint64 // that had been when it was granted
+	arrivals uint64 // number of arrivals before the grant
 }
 
-// maxPast bounds the memory of such grants; older ones then count as fair.
+// maxPast bounds the remembered grants; older ones count as fair.
 const maxPast = 4096
 
 func newLedger(shared []bool, permits int) *ledger {
@@ -110,14 +109,14 @@ func (l *ledger) waited(i int, d time.Duration) {
 	}
 }
 
-// forget drops past grants once no waiter is left that they may have overtaken.
+// forget drops past grants once they can no longer have overtaken a waiter.
 func (l *ledger) forget() {
 	if l.unplaced == 0 {
 		l.past = l.past[:0]
 	}
 }
 
-// queue notes that a contender asks for the lock.
+// queue records that a contender asks for the lock.
 func (l *ledger) queue(i int, at time.Time) {
 	c := l.turn(i, Waiting, at)
 	l.arrivals++
@@ -125,7 +124,7 @@ func (l *ledger) queue(i int, at time.Time) {
 	l.unplaced++
 }
 
-// arrive notes a waiter's place in the servers' order; again when it has to queue again.
+// arrive records a waiter's place in the servers' order, again if it had to queue again.
 func (l *ledger) arrive(i int, place int64) {
 	c := &l.lanes[i]
 	if c.State != Waiting {
@@ -150,7 +149,7 @@ func (l *ledger) arrive(i int, place int64) {
 
 func (c *lane) claim() fairness.Claim { return fairness.Claim{Place: c.place, Shared: c.shared} }
 
-// grant notes that a contender has got the lock.
+// grant records a grant.
 func (l *ledger) grant(i int, at time.Time) Event {
 	c := &l.lanes[i]
 	if !c.placed {
@@ -181,7 +180,7 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
 }
 
-// overtakes reports whether contender i, who gets the lock now, overtakes a waiter.
+// overtakes reports whether a grant to contender i overtakes a waiter.
 func (l *ledger) overtakes(i int) bool {
 	var waiters []fairness.Claim
 	for j := range l.lanes {
@@ -210,7 +209,7 @@ func (l *ledger) fence(i int, token uint64) {
 	}
 }
 
-// release notes that a holder begins to give the lock back. handsOver: a waiter can get it by that.
+// release records the start of a release. handsOver is set if it frees the lock for a waiter.
 func (l *ledger) release(i int, at time.Time, handsOver bool) Event {
 	c := &l.lanes[i]
 	c.Held += at.Sub(c.Since)
@@ -226,7 +225,7 @@ func (l *ledger) anyWaits() bool {
 	return slices.ContainsFunc(l.lanes, func(n lane) bool { return n.State == Waiting })
 }
 
-// lose notes that a hold was lost.
+// lose records the loss of a hold.
 func (l *ledger) lose(i int, at time.Time, err error) Event {
 	l.lanes[i].Lost++
 	l.lost++
@@ -234,8 +233,8 @@ func (l *ledger) lose(i int, at time.Time, err error) Event {
 	return Event{Kind: Lost, Contender: i, At: at, Err: err}
 }
 
-// free notes a release that the next grant follows. Of several that one grant waits for, such as those of readers, the
-// last one counts.
+// free records a release that the next grant follows. If a grant needs several releases, such as those
+// of readers, the last one counts.
 func (l *ledger) free(at time.Time) {
 	if len(l.freed) == l.permits {
 		l.freed = l.freed[1:]
@@ -243,7 +242,7 @@ func (l *ledger) free(at time.Time) {
 	l.freed = append(l.freed, at)
 }
 
-// fail notes that an acquire or a release went wrong.
+// fail records the failure of an acquire or a release.
 func (l *ledger) fail(i int, at time.Time, err error) Event {
 	if l.lanes[i].State == Waiting {
 		l.turn(i, Thinking, at)
@@ -254,13 +253,13 @@ func (l *ledger) fail(i int, at time.Time, err error) Event {
 	return Event{Kind: Failed, Contender: i, At: at, Err: err}
 }
 
-// think notes that a contender stays away for a while.
+// think records the start of a contender's pause.
 func (l *ledger) think(i int, at time.Time) { l.turn(i, Thinking, at) }
 
-// leave notes that a contender has ended.
+// leave records the end of a contender.
 func (l *ledger) leave(i int, at time.Time) { l.turn(i, Done, at) }
 
-// stuck is how long nothing has happened while all remaining contenders wait for the servers.
+// stuck is the time since the last event while all remaining contenders wait for the servers, else 0.
 func (l *ledger) stuck(at time.Time) time.Duration {
 	waits := false
 	for i := range l.lanes {
@@ -277,7 +276,7 @@ func (l *ledger) stuck(at time.Time) time.Duration {
 	return at.Sub(l.changed)
 }
 
-// figures are a report without what the ledger does not know, and copies of the spreads it is yet to be made from.
+// figures returns a report with the ledger's figures, and copies of the spreads for its quantiles.
 func (l *ledger) figures(at time.Time) (r Report, handoff, wait spread) {
 	r = Report{
 		Ended: !l.ended.IsZero(), Grants: l.grants, LongestWait: l.longest, LongestWaiter: l.longestBy,

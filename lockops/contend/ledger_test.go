@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// story is a run step by step, a millisecond each.
+// story is a run step by step; each step takes a millisecond.
 type story struct {
 	*ledger
 	now time.Time
@@ -27,7 +27,7 @@ func (s *story) tick() time.Time {
 	return s.now
 }
 
-// comes makes a contender ask for the lock and get a place in the queue.
+// comes queues a contender at a known place.
 func (s *story) comes(i int, place int64) {
 	s.queue(i, s.tick())
 	s.arrive(i, place)
@@ -61,7 +61,7 @@ func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
 	for i := range 3 {
 		s.comes(i, int64(i))
 	}
-	must.True(t, s.gets(2).Overtook, "the event does not tell")
+	must.True(t, s.gets(2).Overtook, "the event does not report the overtaking")
 	s.gives(2)
 	s.gets(0)
 	s.gives(0)
@@ -69,7 +69,7 @@ func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
 	must.Equal(t, s.inversions, 1, "inversions")
 }
 
-// A waiter's place may be heard of only after another has overtaken it.
+// A waiter's place may become known only after it was overtaken.
 func TestOvertakingIsSeenAfterwards(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false, false)
@@ -82,7 +82,7 @@ func TestOvertakingIsSeenAfterwards(t *testing.T) {
 	if s.inversions != 1 || len(s.past) != 0 {
 		t.Errorf("%d inversions, want 1; %d past grants kept", s.inversions, len(s.past))
 	}
-	// One that came after that grant was not overtaken by it, whatever its place.
+	// A grant does not overtake a later arrival, whatever its place.
 	s.gives(0)
 	s.queue(2, s.tick())
 	s.comes(1, 9)
@@ -102,7 +102,7 @@ func TestNumbersMayWrap(t *testing.T) {
 	s.gets(0)
 	s.gives(0)
 	s.gets(1)
-	must.Equal(t, s.inversions, 0, "the number after the greatest is taken for an earlier one")
+	must.Equal(t, s.inversions, 0, "a wrapped number counts as an earlier one: inversions")
 }
 
 func TestReadersOvertakeWritersOnly(t *testing.T) {
@@ -119,9 +119,9 @@ func TestReadersOvertakeWritersOnly(t *testing.T) {
 	s.gives(0)
 	s.comes(0, 4)
 	s.gets(0)
-	must.Equal(t, s.inversions, 1, "a reader before a writer … inversions")
+	must.Equal(t, s.inversions, 1, "a reader overtakes a writer: inversions")
 	if e := s.gets(2); !e.Overlap || s.overlaps != 1 {
-		t.Errorf("a writer beside readers: %d overlaps, want 1", s.overlaps)
+		t.Errorf("a writer next to readers: %d overlaps, want 1", s.overlaps)
 	}
 }
 
@@ -131,12 +131,12 @@ func TestPermitsMayBeHeldTogether(t *testing.T) {
 	for i := range 3 {
 		s.comes(i, int64(i))
 	}
-	s.gets(1) // the first has a permit, too, and has not heard of it yet
+	s.gets(1) // 0 has the other permit, but its grant is not reported yet
 	s.gets(0)
 	if s.inversions != 0 || s.overlaps != 0 {
 		t.Errorf("inversions %d, overlaps %d", s.inversions, s.overlaps)
 	}
-	must.True(t, s.gets(2).Overlap, "a third holder of two permits is none too many")
+	must.True(t, s.gets(2).Overlap, "a third holder of two permits is no overlap")
 }
 
 func TestOverlaps(t *testing.T) {
@@ -154,8 +154,8 @@ func TestOverlaps(t *testing.T) {
 	s.gives(0)
 	s.gives(1)
 	s.comes(0, 3)
-	must.True(t, !s.gets(0).Overlap, "nobody holds it any more")
-	s.fence(0, 10) // the token of a grant before
+	must.True(t, !s.gets(0).Overlap, "an overlap on a free lock")
+	s.fence(0, 10) // the token of an earlier grant
 	if s.overlaps != 2 || s.tokensBack != 2 {
 		t.Errorf("overlaps %d, tokens back %d, want 2 and 2", s.overlaps, s.tokensBack)
 	}
@@ -170,7 +170,7 @@ func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
 	s.comes(1, 2)
 	s.gets(1)
 	if r, handoff, _ := s.figures(s.now); handoff.quantiles().Count != 0 || r.Grants != 2 {
-		t.Errorf("nobody waited: %+v", handoff.quantiles())
+		t.Errorf("handoffs without a waiter: %+v", handoff.quantiles())
 	}
 	s.comes(0, 3)
 	s.gives(1) // takes 2 ms
@@ -179,7 +179,7 @@ func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
 	if q := handoff.quantiles(); q.Count != 1 || q.Max != 2*time.Millisecond || q.P50 != q.Max {
 		t.Errorf("%+v, want one of 2 ms", q)
 	}
-	// A lost lock is not handed over.
+	// A loss is not a handoff.
 	s.comes(1, 4)
 	s.release(0, s.tick(), false)
 	s.lose(0, s.now, errors.New("gone"))
@@ -271,13 +271,13 @@ func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
 	s := newStory(1, false, false)
 	later := func() time.Time { return s.now.Add(time.Minute) }
 	s.comes(0, 1)
-	must.Equal(t, s.stuck(later()), 0, "one thinks")
+	must.Equal(t, s.stuck(later()), 0, "one is thinking")
 	s.comes(1, 2)
 	must.Equal(t, s.stuck(later()), time.Minute, "all wait")
 	s.gets(0)
 	must.Equal(t, s.stuck(later()), 0, "one holds")
 	s.release(0, s.tick(), true)
-	must.Equal(t, s.stuck(later()), time.Minute, "one gives it back")
+	must.Equal(t, s.stuck(later()), time.Minute, "one is releasing")
 	s.leave(0, s.tick())
 	s.leave(1, s.now)
 	must.Equal(t, s.stuck(later()), 0, "all have ended")
@@ -307,10 +307,10 @@ func TestFiguresWithoutGrants(t *testing.T) {
 	t.Parallel()
 	r := Report{}
 	least, most := r.Shares()
-	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "0 0 0 0", "nothing")
+	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "0 0 0 0", "without grants")
 	r = Report{Grants: 4, Requests: 10, Duration: 2 * time.Second, Contenders: []Contender{{Grants: 2}, {Grants: 1}, {Grants: 3}}}
 	least, most = r.Shares()
-	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "2.5 2 1 3", "some")
+	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "2.5 2 1 3", "with grants")
 	s := newSpread()
 	for _, d := range []time.Duration{-time.Second, 10 * time.Millisecond, 20 * time.Millisecond, 2 * time.Hour} {
 		s.add(d)
@@ -340,7 +340,7 @@ func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
 		}
 		return true
 	}
-	must.True(t, same(draw(1, 0), draw(1, 0)), "the same seed gives other times")
+	must.True(t, same(draw(1, 0), draw(1, 0)), "the same seed gives different times")
 	if same(draw(1, 0), draw(2, 0)) || same(draw(1, 0), draw(1, 1)) {
 		t.Error("another seed or contender has the same times")
 	}

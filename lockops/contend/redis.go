@@ -15,15 +15,15 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Redis is a lock in one Redis, or on several masters, that is contended for.
+// Redis is a lock in one Redis, or on several masters, for a run.
 type Redis struct {
 	Site
 	Masters []*redis.UniversalOptions
 	Session []lockops.RedisOption
 }
 
-// NewRedis makes the target of such a lock. Keys that remain next to a free lock are removed at the end of
-// the run, unless they were there before.
+// NewRedis makes the target of such a lock. The keys that stay next to a free lock are removed at the
+// end of the run, unless they existed before.
 func NewRedis(r Redis) Target {
 	r.Label = labelOf(r.Label)
 	return &redisTarget{Redis: r}
@@ -31,12 +31,12 @@ func NewRedis(r Redis) Target {
 
 type redisTarget struct {
 	Redis
-	clients []redis.UniversalClient // one per master, next to those of the contenders
-	ours    bool                    // there were no keys next to the lock
+	clients []redis.UniversalClient // one per master, separate from the contenders'
+	ours    bool                    // the keys next to the lock did not exist before
 	unread  bool                    // too few masters answered: nothing was made
 }
 
-// clientLimit bounds each request of the target to one master, with connecting.
+// clientLimit bounds each request of the target to one master, including the connect.
 const clientLimit = 5 * time.Second
 
 func (a *redisTarget) Describe() Description {
@@ -46,7 +46,7 @@ func (a *redisTarget) Describe() Description {
 	return a.describe("the master's clock when it first saw each attempt")
 }
 
-// auxiliaryKeys are the keys that remain next to the lock.
+// auxiliaryKeys are the keys that stay next to a free lock.
 func (a *redisTarget) auxiliaryKeys() (keys []string) {
 	for _, k := range a.Kinds {
 		for _, key := range k.AuxiliaryKeys(a.Name) {
@@ -58,7 +58,7 @@ func (a *redisTarget) auxiliaryKeys() (keys []string) {
 	return keys
 }
 
-// Open looks whether the lock exists on any master that answers; most must.
+// Open checks that the lock exists on no master that answers; a majority must answer.
 func (a *redisTarget) Open(ctx context.Context) error {
 	for _, m := range a.Masters {
 		o := *m
@@ -79,7 +79,7 @@ func (a *redisTarget) Open(ctx context.Context) error {
 		return fmt.Errorf("redis %s: %w", a.Name, errors.Join(append([]error{lockops.ErrNoQuorum}, failed...)...))
 	}
 	exists := slices.Contains(found, true)
-	if keys := a.auxiliaryKeys(); len(keys) > 0 { // of kinds on one master
+	if keys := a.auxiliaryKeys(); len(keys) > 0 { // only for kinds on one master
 		there, err := a.clients[0].Exists(ctx, keys...).Result()
 		if err != nil {
 			return fmt.Errorf("redis %s: %w", a.Name, err)
@@ -93,7 +93,7 @@ func (a *redisTarget) Open(ctx context.Context) error {
 	return nil
 }
 
-// oneSilent is ErrNoQuorum where there is only one Redis: its text is that one's error alone.
+// oneSilent is ErrNoQuorum for a single Redis, with the text of that server's error.
 type oneSilent struct{ error }
 
 func (e oneSilent) Unwrap() []error { return []error{e.error, lockops.ErrNoQuorum} }
@@ -141,7 +141,7 @@ func (a *redisTarget) Join(ctx context.Context, contender int) (Member, error) {
 type redisMember struct {
 	session *lockops.RedisSession
 	lock    lockops.Locker
-	arrived func(place int64) // of the present Acquire
+	arrived func(place int64) // of the current Acquire
 }
 
 func (m *redisMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
@@ -157,12 +157,12 @@ func (m *redisMember) Requests() uint64 { return m.session.Requests() }
 
 func (m *redisMember) Close() { m.session.Close() }
 
-// Close looks for the lock's key with a contender's value, and removes the keys that the run has made. They
-// stay until they expire when another client holds the lock.
+// Close looks for a leftover value of a contender, and removes the keys that the run made. If another
+// client holds the lock, they stay until they expire.
 func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	defer func() {
 		for _, c := range a.clients {
-			_ = c.Close() // nothing is under way any more
+			_ = c.Close() // no requests are running
 		}
 	}()
 	if a.unread {
@@ -197,7 +197,7 @@ func (a *redisTarget) owner(ctx context.Context, c redis.UniversalClient) (owner
 		return nobody, nil
 	case err == nil && strings.HasPrefix(recipe.DecodeToken(a.Name, value).Label, a.Label+"#"):
 		return ourOwn, nil
-	case err == nil, errors.As(err, new(redis.Error)): // another type than a lock of ours
+	case err == nil, errors.As(err, new(redis.Error)): // not a type of our locks
 		return stranger, nil
 	}
 	return stranger, err

@@ -2,44 +2,45 @@ package contend
 
 import "time"
 
-// Report has a run's figures, so far while it runs; a field for each.
+// Report has the figures of a run, or of its course so far.
 type Report struct {
 	Lock, Kind string
 	// Order names the clock or counter that ordered the arrivals, as in Description.
 	Order    string
 	Seed     uint64
-	Duration time.Duration // 0 before the run has begun
+	Duration time.Duration // 0 until the run begins
 	Ended    bool
 
 	Grants uint64
-	// Handoff is from the begin of a release to the next grant, with a waiter; Wait from asking to the grant.
+	// Handoff is the time from the start of a release with a waiter to the next grant, Wait the time
+	// from the call of Acquire to the grant.
 	Handoff, Wait Quantiles
-	// LongestWait includes contenders that were never granted the lock, and those that still wait.
+	// LongestWait includes waits that have not ended or ended without a grant.
 	LongestWait   time.Duration
 	LongestWaiter int // -1 without waits
 	// Inversions are the grants that overtook a waiter.
 	Inversions uint64
-	// Overlaps are the grants next to another holder; TokensBack those of them that were noticed by their
-	// fencing token.
+	// Overlaps are the grants next to another holder, TokensBack those with a fencing token that is not
+	// greater than all previous ones.
 	Overlaps, TokensBack uint64
-	// Lost are the holds that were lost, Failed the acquires and releases that went wrong;
-	// LastError is the last error.
+	// Lost are the lost holds, Failed the failed acquires and releases. LastError is the last error of
+	// either.
 	Lost, Failed uint64
 	LastError    error
-	// Requests that were sent to the servers.
+	// Requests is the number sent to the servers.
 	Requests uint64
-	// Dropped are the events that were not read in time.
+	// Dropped is the number of events that were not read in time.
 	Dropped uint64
 
 	Contenders []Contender
-	// Left lists keys or nodes of the run found on the servers after its end. There should be none.
+	// Left lists leftover keys or nodes of the run. There should be none.
 	Left []string
 }
 
 // Contender has one contender's figures.
 type Contender struct {
 	State       State
-	Since       time.Time // it is in that state
+	Since       time.Time // the start of its state
 	Grants      uint64
 	Held        time.Duration
 	LongestWait time.Duration
@@ -47,14 +48,14 @@ type Contender struct {
 	Failed      uint64
 }
 
-// Quantiles are of times, exact to one percent (the greatest exactly), none of them when Count is 0.
+// Quantiles of times, with an error of at most one percent; Max is exact. All are 0 if Count is 0.
 type Quantiles struct {
 	Count         uint64
 	P50, P99, Max time.Duration
 }
 
-// Jain is Jain's fairness index of the grants: 1 when all contenders got as many, 1/n when one got all (Jain,
-// Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without grants.
+// Jain is Jain's fairness index of the grants: 1 if all contenders had equally many, 1/n if one had
+// all (Jain, Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without grants.
 func (r *Report) Jain() float64 {
 	var sum, squares float64
 	for i := range r.Contenders {
@@ -68,7 +69,7 @@ func (r *Report) Jain() float64 {
 	return sum * sum / (float64(len(r.Contenders)) * squares)
 }
 
-// RequestsPerGrant is the mean; 0 without grants.
+// RequestsPerGrant is the mean number of requests per grant; 0 without grants.
 func (r *Report) RequestsPerGrant() float64 {
 	if r.Grants == 0 {
 		return 0
@@ -76,7 +77,7 @@ func (r *Report) RequestsPerGrant() float64 {
 	return float64(r.Requests) / float64(r.Grants)
 }
 
-// Rate is the grants a second; 0 before there can be one.
+// Rate is the number of grants per second; 0 until the run begins.
 func (r *Report) Rate() float64 {
 	if r.Duration <= 0 {
 		return 0
@@ -84,7 +85,7 @@ func (r *Report) Rate() float64 {
 	return float64(r.Grants) / r.Duration.Seconds()
 }
 
-// Shares are the least and the most grants that a contender got.
+// Shares are the smallest and the largest number of grants of a contender.
 func (r *Report) Shares() (least, most uint64) {
 	for i := range r.Contenders {
 		n := r.Contenders[i].Grants

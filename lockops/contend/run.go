@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Run is a run that has been started.
+// Run is a started run.
 type Run struct {
 	cfg     Config
 	target  Target
 	about   Description
 	members []Member
-	before  uint64 // requests that were sent to connect
+	before  uint64 // requests sent to connect
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 
@@ -31,14 +31,13 @@ type Run struct {
 }
 
 const (
-	joining      = 16               // contenders that connect at once
+	joining      = 16               // contenders that connect simultaneously
 	closeLimit   = 10 * time.Second // to remove nodes and keys
-	releaseLimit = 5 * time.Second  // to give a lock back once the run has ended
+	releaseLimit = 5 * time.Second  // to release a lock once the run has ended
 )
 
-// Start opens the target, connects all contenders, and starts the run; whatever fails, it leaves nothing
-// behind. The run lasts as the configuration says, and no longer than ctx. Wait must be called for its end,
-// or Stop.
+// Start opens the target, connects all contenders, and starts the run. If it fails, it leaves nothing
+// behind. The run ends as configured, or with ctx. Callers must call Wait, or Stop to end it early.
 func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func Start(ctx context.Context, target Target, cfg Config) (*Run, error) {
 	return r, nil
 }
 
-// enter opens the target and connects the contenders, within the time for that.
+// enter opens the target and connects the contenders, within Config.Connect.
 func enter(ctx context.Context, target Target, cfg Config) ([]Member, error) {
 	if cfg.Connect > 0 {
 		limited, cancel := context.WithTimeout(ctx, cfg.Connect)
@@ -87,7 +86,7 @@ func closeTarget(ctx context.Context, target Target) (left []string, err error) 
 	return target.Close(ctx)
 }
 
-// join connects the contenders. With an error it returns those that did connect.
+// join connects the contenders. With an error it returns the connected ones.
 func join(ctx context.Context, target Target, n int) ([]Member, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -99,7 +98,7 @@ func join(ctx context.Context, target Target, n int) ([]Member, error) {
 		all.Go(func() {
 			defer func() { <-turns }()
 			if members[i], failures[i] = target.Join(ctx, i); failures[i] != nil {
-				members[i] = nil // not an interface with a nil in it
+				members[i] = nil // not an interface that contains nil
 				cancel()
 			}
 		})
@@ -108,7 +107,7 @@ func join(ctx context.Context, target Target, n int) ([]Member, error) {
 	return members, firstFailure(failures)
 }
 
-// firstFailure is the one that is not the consequence of another.
+// firstFailure is the first failure that is not a cancellation caused by another.
 func firstFailure(failures []error) error {
 	var found error
 	for i, err := range failures {
@@ -139,21 +138,21 @@ func sent(members []Member) (sum uint64) {
 // Stop ends the run; Wait returns its report.
 func (r *Run) Stop() { r.cancel(nil) }
 
-// Wait waits until the run has ended and everything of it is gone from the servers. The report is whole also with an
-// error: ErrStalled, or why it is not known whether something was left there.
+// Wait waits until the run has ended and cleaned up. The report is complete even with an error, which
+// is ErrStalled or the failure to check for leftovers.
 func (r *Run) Wait() (Report, error) {
 	<-r.done
 	return r.Snapshot(), r.err
 }
 
-// Done is closed when the run has ended and everything is cleaned up.
+// Done is closed once the run has ended and cleaned up.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Events come in the order they happen. Reading them is not required: while the channel is full, events
-// are dropped and counted. It is closed at the end.
+// Events has the events in order. Reading them is optional: while the channel is full, events are
+// dropped and counted. It is closed at the end.
 func (r *Run) Events() <-chan Event { return r.events }
 
-// Snapshot is the report so far; it may be asked for at any time, some ten times a second at most.
+// Snapshot is the report so far. It may be called at any time, but at most about ten times a second.
 func (r *Run) Snapshot() Report {
 	r.mu.Lock()
 	report, handoff, wait := r.ledger.figures(r.cfg.Now())
@@ -174,7 +173,7 @@ func (r *Run) Snapshot() Report {
 	return report
 }
 
-// OrderOfCalls is the order of arrival where the servers have none.
+// OrderOfCalls is the order of arrival if the servers have none.
 const OrderOfCalls = "the order of the calls in this process"
 
 func (r *Run) run(ctx context.Context) {
@@ -215,7 +214,7 @@ func (r *Run) run(ctx context.Context) {
 	}
 }
 
-// watch ends the run when nothing moves.
+// watch ends a stalled run.
 func (r *Run) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(max(r.cfg.Stall/10, time.Millisecond))
 	defer tick.Stop()

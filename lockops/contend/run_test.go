@@ -15,12 +15,12 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// fakeTarget is a lock in this process that can be as bad as a test needs it. Its contenders queue; choose
-// picks the one that is next, and permits how many may hold it at once although it says one.
+// fakeTarget is a lock in this process that misbehaves as the test asks. Its contenders queue, and
+// choose picks the next one. permits is the real number of holders, although it claims one.
 type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int
-	shown   bool  // has an order of arrival
+	shown   bool  // reports the order of arrival
 	loses   bool  // every hold is lost at once
 	release error // of a hold that is not lost
 	fails   func(contender int) error
@@ -102,7 +102,7 @@ func (m *fakeMember) Acquire(ctx context.Context, arrived func(int64)) (Hold, er
 		if a.withdraw(m) {
 			return nil, ctx.Err()
 		}
-		<-m.turn // it has just become ours
+		<-m.turn // just granted
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,7 +161,7 @@ func (h *fakeHold) Release(context.Context) error {
 	return a.release
 }
 
-// fight runs to the end.
+// fight makes a complete run.
 func fight(t *testing.T, target Target, cfg Config) Report {
 	t.Helper()
 	_, report := fought(t, target, cfg)
@@ -215,7 +215,7 @@ func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
 	}
 }
 
-// A lock without an order of arrival is judged by the calls, and the report says so.
+// Without an order of arrival the calls count, and the report says so.
 func TestWithoutPlacesTheCallsCount(t *testing.T) {
 	t.Parallel()
 	cfg := small
@@ -234,16 +234,17 @@ func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
 	}
 }
 
-// A release that fails is a failure, and one that finds the hold lost is a loss.
+// A failed release is a failure; a release that finds the hold lost is a loss.
 func TestReleasesThatFailAreCounted(t *testing.T) {
 	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
-	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "found lost")
+	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "lost holds")
 	r = fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: errors.New("refused")}, small)
 	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 0, 100}, "refused")
 }
 
-// A contender pauses longer after each failure, up to a second, and after ten in a row gives a run by rounds up.
+// A contender pauses longer after each failure, up to a second. In a run by rounds it gives up after
+// ten in a row.
 func TestFailuresPauseLonger(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[time.Duration][]int64{
@@ -319,7 +320,7 @@ func TestBadConfigurations(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Think: -1}, {Contenders: 1, For: -1}, {Contenders: 1, Rounds: -1}} {
 		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
-			t.Errorf("%+v is taken", cfg)
+			t.Errorf("%+v is accepted", cfg)
 		}
 	}
 }
@@ -346,7 +347,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, target.open, target.holding, len(target.waiting))
 		}
 		for _, c := range r.Contenders {
-			must.Equal(t, c.State, Done, name, "a contender is")
+			must.Equal(t, c.State, Done, name, "a contender's state")
 		}
 		cancel()
 	}
@@ -354,7 +355,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 
 func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	t.Parallel()
-	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // it is never granted
+	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // never granted
 	cfg := small
 	cfg.Stall = 30 * time.Millisecond
 	run := must.Have(Start(t.Context(), target, cfg))(t)
@@ -363,7 +364,7 @@ func TestARunThatDoesNotGetOnEnds(t *testing.T) {
 	}
 }
 
-// Events report each contender's steps in order; not reading them loses events and disturbs nothing.
+// Events report each contender's steps in order. Not reading them only loses events.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	cfg := small
@@ -414,14 +415,14 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	}
 }
 
-// TestTheRunGoesByItsClock: all times of a report are by the given clock.
+// All times of a report are by the given clock.
 func TestTheRunGoesByItsClock(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 	now := began
 	run, err := Start(t.Context(), &fakeTarget{permits: 1, choose: fifo, shown: true}, Config{
 		Contenders: 1, Rounds: 3, Seed: 1,
-		Now: func() time.Time { now = now.Add(time.Hour); return now }, // one contender: no two ask at once
+		Now: func() time.Time { now = now.Add(time.Hour); return now }, // safe: a single contender
 	})
 	must.Succeed(t, err)
 	r := must.Have(run.Wait())(t)

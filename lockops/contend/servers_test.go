@@ -35,7 +35,7 @@ func onRedis(masters []*servertest.Redis, key string) Redis {
 	return r
 }
 
-// plainZK returns a connection to a server that is independent of the tested code.
+// plainZK connects to a server without the tested code.
 func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 	t.Helper()
 	return servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
@@ -66,7 +66,7 @@ func wantNoKey(t *testing.T, masters []*servertest.Redis, name string) {
 
 var brief = Config{Contenders: 6, Hold: 2 * time.Millisecond, Think: time.Millisecond, Rounds: 10, Seed: 7, Stall: 20 * time.Second}
 
-// Whatever the recipe, ZooKeeper's queue is first come, first served.
+// With every recipe, ZooKeeper's queue is first come, first served.
 func TestZooKeeperQueues(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -86,7 +86,7 @@ func TestZooKeeperQueues(t *testing.T) {
 	})
 }
 
-// Readers share the lock, a writer shares it with none, and no contender is overtaken forever.
+// Readers share the lock, writers do not, and no contender starves.
 func TestReadersAndWritersFight(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -96,7 +96,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 				kinds = append(kinds, k)
 			}
 		}
-		kinds = append(kinds, kinds[0]) // twice as many readers: some of them are neighbours in the queue
+		kinds = append(kinds, kinds[0]) // twice as many readers, so that some are neighbours in the queue
 		for _, name := range kinds[0].Recipes {
 			t.Run(name, func(t *testing.T) {
 				path := servertest.UniquePath(t)
@@ -123,7 +123,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 	})
 }
 
-// Long holds have their czxid read; it grows with every grant.
+// The czxid of long holds is read, and grows with every grant.
 func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -137,9 +137,8 @@ func TestZooKeeperTokensAreLookedAt(t *testing.T) {
 	})
 }
 
-// answeredFight is a run in which no release had to be sent twice: on a machine that is paused for a tenth
-// of a second, a contender may not hear that its release was done before the next one has the lock, and that
-// is an error.
+// answeredFight repeats a run until no release had to be sent twice. On a machine that is paused for a
+// tenth of a second, the answer to a release may come after the next grant, which counts as an error.
 func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -151,7 +150,7 @@ func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	}
 }
 
-// A release wakes one waiter: the requests of a grant do not grow with those who wait.
+// A release wakes one waiter, so the requests per grant do not grow with the number of waiters.
 func TestRedisMutexWakesOneAtATime(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -163,7 +162,7 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 			if r.Grants != 240 || r.Overlaps != 0 || r.TokensBack != 0 || r.Lost+r.Failed != 0 {
 				t.Errorf("%+v", r)
 			}
-			// Waking all of them would be more than one for each of those who wait. Each asks twice a second on its own.
+			// Waking all would take more than one request per waiter. Each polls twice a second anyway.
 			most := 10 + 2*r.Duration.Seconds()*float64(contenders)/240
 			if n := r.RequestsPerGrant(); n < 2 || n > most {
 				t.Errorf("%v requests a grant with %d contenders, want at most %.0f", n, contenders, most)
@@ -176,7 +175,7 @@ func TestRedisMutexWakesOneAtATime(t *testing.T) {
 	})
 }
 
-// A run that is cut short leaves nothing behind.
+// A cancelled run leaves nothing behind.
 func TestCancelledRunsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	cut := func(t *testing.T, target Target) {
@@ -190,7 +189,7 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 				cancel()
 			}
 		}
-		// One that was next when the holder was cancelled may be granted before it hears of its own end.
+		// The next waiter may be granted the lock before it notices its own cancellation.
 		if r, err := run.Wait(); err != nil || len(r.Left) != 0 || r.Grants == 0 || r.Overlaps != 0 {
 			t.Errorf("%v: %+v", err, r)
 		}
@@ -233,7 +232,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 		c := plainRedis(t, masters[0])
 		c.Set(t.Context(), key, "somebody's", time.Minute)
 		wantExists(t, NewRedis(onRedis(masters, key)))
-		must.Equal(t, c.Exists(t.Context(), recipe.FenceKey(key)).Val(), 0, "a refused run left a counter")
+		must.Equal(t, c.Exists(t.Context(), recipe.FenceKey(key)).Val(), 0, "counters left by a refused run")
 		c.Del(t.Context(), key)
 		c.Set(t.Context(), recipe.FenceKey(key), 41, 0)
 		wantExists(t, NewRedis(onRedis(masters, key)))
@@ -252,7 +251,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 		c := plainRedis(t, masters[2])
 		c.HSet(t.Context(), key, "a", "b")
 		wantExists(t, NewRedis(onRedis(masters, key)))
-		must.Equal(t, c.Exists(t.Context(), key).Val(), 1, "the key of another type is gone")
+		must.Equal(t, c.Exists(t.Context(), key).Val(), 1, "keys of another type")
 		c.Del(t.Context(), key)
 	})
 }
@@ -265,7 +264,7 @@ func wantExists(t *testing.T, target Target) {
 	}
 }
 
-// A client that came to use the lock meanwhile keeps it.
+// Another client that uses the lock by the end of the run keeps it.
 func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -278,14 +277,14 @@ func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
 			t.Errorf("%v: %v", err, r.Left)
 		}
 		if there, _, err := conn.Exists(theirs); !there || err != nil {
-			t.Errorf("their node is gone: %v", err)
+			t.Errorf("the other client's node is gone: %v", err)
 		}
 		conn.Delete(theirs, -1)
 		conn.Delete(path, -1)
 	})
 }
 
-// When an operator takes a lock away, its holder loses it; the run continues.
+// A forced release is a loss of its holder; the run continues.
 func TestATakenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -313,19 +312,20 @@ func TestATakenLockIsALoss(t *testing.T) {
 	})
 }
 
-// Without a server no run begins; with one that goes away a run ends all the same, and reports that it could not look.
+// Without a server no run starts. If a server goes away, the run still ends, and reports that it could
+// not check for leftovers.
 func TestServersThatAreAway(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	z := ZooKeeper{Servers: []string{"127.0.0.1:1"}, Site: Site{Name: "/a", Kinds: lockops.KindsOn(lockops.OnZooKeeper)}}
 	if _, err := Start(ctx, NewZooKeeper(z), brief); err == nil {
-		t.Error("a run on no ZooKeeper")
+		t.Error("a run started without ZooKeeper")
 	}
 	server := servertest.StartEmbeddedRedis(t)
 	server.Stop(t)
 	if _, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("a run on no Redis: %v", err)
+		t.Errorf("a run without Redis: %v", err)
 	}
 	three := append(servertest.StartEmbeddedMasters(t, 1), server, server)
 	down := NewRedis(onRedis(three, "a"))

@@ -6,7 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// spread is a histogram of times from a microsecond to an hour, exact to one percent, in 30 KB.
+// spread is a histogram of times from a microsecond to an hour, with an error of one percent, in 30 KB.
 type spread struct {
 	histogram *hdrhistogram.Histogram // µs
 	max       time.Duration
@@ -16,10 +16,10 @@ func newSpread() spread { return spread{histogram: hdrhistogram.New(1, time.Hour
 
 func (s *spread) add(d time.Duration) {
 	s.max = max(s.max, d)
-	_ = s.histogram.RecordValue(min(max(d, 0), time.Hour).Microseconds()) // fails outside of its range only
+	_ = s.histogram.RecordValue(min(max(d, 0), time.Hour).Microseconds()) // fails only outside of its range
 }
 
-// copy is taken under a lock; the quantiles of the copy are worked out after.
+// copy is made under a lock, so that the quantiles can be computed after it.
 func (s *spread) copy() spread { return spread{hdrhistogram.Import(s.histogram.Export()), s.max} }
 
 func (s *spread) quantiles() Quantiles {

@@ -7,41 +7,44 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Target is one lock on its servers: where contenders meet. NewZooKeeper and NewRedis make those of package lockops;
-// other people's locks can be measured with a Target of one's own.
+// Target is the lock of a run. NewZooKeeper and NewRedis make targets for the locks of package
+// lockops. Implement Target to measure other locks.
 type Target interface {
-	// Describe is the lock's name and kind, and how arrivals are ordered.
+	// Describe describes the lock and the order of arrivals.
 	Describe() Description
-	// Open makes sure that the lock is there and may be used, or returns an error, for one that wraps ErrExists.
+	// Open makes sure that the lock exists and may be used. The error wraps ErrExists if it may be in
+	// use.
 	Open(ctx context.Context) error
-	// Join connects a contender, with its own session. It is called by several goroutines.
+	// Join connects a contender with its own session. It is safe for concurrent use.
 	Join(ctx context.Context, contender int) (Member, error)
-	// Close removes what Open and the contenders have made, when all of them are closed, and lists the rest.
+	// Close removes what Open and the contenders made, and lists the rest. It is called once all
+	// contenders are closed.
 	Close(ctx context.Context) (left []string, err error)
 }
 
-// Description of the lock that is contended for.
+// Description of the lock of a run.
 type Description struct {
 	Lock, Kind string
-	// Order says how arrivals are ordered, as in "first come, first served by …". With OrderOfCalls no
-	// member need call arrived.
+	// Order says how arrivals are ordered, as in "first come, first served by …". With OrderOfCalls
+	// members need not call arrived.
 	Order string
 	// Permits is the number of simultaneous holders.
 	Permits int
-	// Shared reports whether a contender may hold the lock together with others of its kind; nil: none may.
+	// Shared reports whether a contender may hold the lock together with others of its kind; nil means
+	// none may.
 	Shared func(contender int) bool
-	// TokenAfter is the shortest hold whose fencing token is known without another request. The
-	// shorter holds' tokens are not read.
+	// TokenAfter is the shortest hold whose fencing token is known without another request. The tokens
+	// of shorter holds are not read.
 	TokenAfter time.Duration
 }
 
-// Member is a contender's access to the lock. It is used by one goroutine, except for Requests.
+// Member is a contender's access to the lock. One goroutine uses it, except for Requests.
 type Member interface {
-	// Acquire waits for the lock until ctx ends. Before it returns a hold, better as soon as it waits, it
-	// calls arrived with its place in the servers' order of arrival, again when it has to queue again. Where
-	// it does not, the order of the calls counts.
+	// Acquire waits for the lock until ctx ends. It calls arrived with its place in the servers' order
+	// of arrival, preferably as soon as it waits, at the latest before it returns a hold, and again if
+	// it has to queue again. If it does not, the order of the calls counts.
 	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
-	// Requests that it has sent to the servers so far.
+	// Requests is the number sent to the servers so far.
 	Requests() uint64
 	Close()
 }
@@ -55,17 +58,17 @@ type Hold interface {
 	Token() (uint64, bool)
 }
 
-// Site is a lock of package lockops that is contended for.
+// Site is a lock of package lockops for a run.
 type Site struct {
-	// Backend goes before the name where the lock is shown, such as "zk:"; Name is the path or the key.
+	// Backend precedes the name in output, such as "zk:". Name is the path or the key.
 	Backend, Name string
-	// Kinds of lock: contender i takes the one at i modulo their number, so that readers and writers can be mixed.
+	// Kinds are assigned to the contenders in rotation, so that readers and writers can be mixed.
 	Kinds []lockops.Kind
-	// Options of every lock.
+	// Options of each contender's lock.
 	Options []lockops.Option
-	// Label of the contenders, followed by a number; by default each run has its own.
+	// Label of the contenders, followed by a number; by default it is unique to the run.
 	Label string
-	// Existing allows a lock that exists and that no run has made for itself.
+	// Existing allows a lock that exists and was not made for a run.
 	Existing bool
 }
 

@@ -17,17 +17,17 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// ZooKeeper is a lock in ZooKeeper that is contended for.
+// ZooKeeper is a lock in ZooKeeper for a run.
 type ZooKeeper struct {
 	Site
 	Servers []string
-	// Chroot comes before the path; Session are the other options of each session.
+	// Chroot precedes the path. Session has the other options of each session.
 	Chroot  string
 	Session []lockops.ZKOption
 }
 
-// NewZooKeeper makes the target of such a lock. The lock's directory and missing parents are created when the run
-// starts and removed when it ends.
+// NewZooKeeper makes the target of such a lock. The lock's directory and missing parents are created
+// at the start of the run and removed at its end.
 func NewZooKeeper(z ZooKeeper) Target {
 	z.Label = labelOf(z.Label)
 	return &zkTarget{ZooKeeper: z}
@@ -36,19 +36,20 @@ func NewZooKeeper(z ZooKeeper) Target {
 type zkTarget struct {
 	ZooKeeper
 	adminClient *lockops.ZKSession
-	made        []string // full paths of directories, the topmost first
+	made        []string // full paths of directories, topmost first
 
 	mu   sync.Mutex
 	ours map[int64]bool // sessions of contenders
 }
 
-// tokenIsKnown: package lockops reads the czxid when a hold has lasted for 5 ms; and the answer.
+// tokenIsKnown is Description.TokenAfter. Package lockops reads the czxid of a hold after 5 ms; the
+// rest is for the answer.
 const tokenIsKnown = 15 * time.Millisecond
 
 func (a *zkTarget) Describe() Description {
 	d := a.describe("ZooKeeper's sequence numbers")
 	if d.Permits > 1 {
-		d.Order = OrderOfCalls // a permit's name has no sequence number of its owner's arrival
+		d.Order = OrderOfCalls // a permit's name does not show the arrival
 	}
 	d.TokenAfter = tokenIsKnown
 	return d
@@ -60,7 +61,7 @@ func (a *zkTarget) session(ctx context.Context) (*lockops.ZKSession, error) {
 
 func (a *zkTarget) full() string { return strings.TrimRight(a.Chroot, "/") + a.Name }
 
-// Open makes the directory, unless it is there.
+// Open creates the directory unless it exists.
 func (a *zkTarget) Open(ctx context.Context) (err error) {
 	if err := zkpath.Check(a.Name); err != nil {
 		return fmt.Errorf("%s: no znode can have this path: %w", text.Escape(a.Name), err)
@@ -68,7 +69,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	if a.adminClient, err = a.session(ctx); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, a.adminClient.Close)() // go-zookeeper's requests know no context
+	defer context.AfterFunc(ctx, a.adminClient.Close)() // go-zookeeper's requests have no context
 	path := a.full()
 	there, _, err := a.adminClient.Conn().Exists(path)
 	if err == nil && there && !a.Existing {
@@ -87,7 +88,7 @@ func (a *zkTarget) Open(ctx context.Context) (err error) {
 	return nil
 }
 
-// upTo is a path behind all that are above it, the topmost first.
+// upTo lists a path and its ancestors, topmost first.
 func upTo(path string) (all []string) {
 	for i := 1; i < len(path); i++ {
 		if path[i] == '/' {
@@ -97,8 +98,8 @@ func upTo(path string) (all []string) {
 	return append(all, path)
 }
 
-// make creates a directory that is missing: a container, so that the server removes it should we be killed.
-// The lock's own must not have been made by another client meanwhile.
+// make creates a missing directory as a container, so that the server removes it if we are killed. If
+// another client has created the lock's own directory meanwhile, that is an error.
 func (a *zkTarget) make(ctx context.Context, parent, path string, own bool) error {
 	conn := a.adminClient.Conn()
 	there, _, err := conn.Exists(path)
@@ -111,7 +112,7 @@ func (a *zkTarget) make(ctx context.Context, parent, path string, own bool) erro
 	}
 	_, err = conn.CreateContainer(path, nil, zk.FlagContainer, acl)
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoAuth) {
-		_, err = conn.Create(path, nil, zk.FlagPersistent, acl) // a server before 3.5.3
+		_, err = conn.Create(path, nil, zk.FlagPersistent, acl) // servers before 3.5.3
 	}
 	switch {
 	case err == nil:
@@ -147,8 +148,8 @@ type zkMember struct {
 	target  *zkTarget
 	session *lockops.ZKSession
 	lock    lockops.Locker
-	byCall  bool              // names do not show the order of arrival
-	arrived func(place int64) // of the present Acquire
+	byCall  bool              // its names do not show the order of arrival
+	arrived func(place int64) // of the current Acquire
 }
 
 func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold, error) {
@@ -161,8 +162,8 @@ func (m *zkMember) Acquire(ctx context.Context, arrived func(place int64)) (Hold
 	return h, nil
 }
 
-// place reports a node's number as the arrival. In the upper half of 64 bits, the difference of two numbers
-// is right after the server's counter of 32 bits has wrapped, too.
+// place reports a node's number as the arrival. It uses the upper half of 64 bits, so that differences
+// stay correct when the server's counter of 32 bits wraps.
 func (m *zkMember) place(name string) {
 	if _, seq, ok := recipe.SplitSequence(name); ok && !m.byCall {
 		m.arrived(int64(seq) << 32)
@@ -182,11 +183,11 @@ func (m *zkMember) recordSession() {
 }
 
 func (m *zkMember) Close() {
-	m.recordSession() // it may be another one by now
+	m.recordSession() // the session may have changed
 	m.session.Close()
 }
 
-// Close removes the directories, unless another client uses them by now, and looks for nodes of the contenders.
+// Close removes the directories, unless another client uses them, and looks for contenders' nodes.
 func (a *zkTarget) Close(ctx context.Context) (left []string, err error) {
 	if a.adminClient == nil {
 		return nil, nil
@@ -209,7 +210,7 @@ func (a *zkTarget) Close(ctx context.Context) (left []string, err error) {
 	return left, err
 }
 
-// leftBelow are the contenders' nodes below a path, at most two levels deep.
+// leftBelow lists the contenders' nodes below a path, at most two levels deep.
 func (a *zkTarget) leftBelow(path string) (left []string, err error) {
 	conn := a.adminClient.Conn()
 	if _, err := conn.Sync(path); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -218,7 +219,7 @@ func (a *zkTarget) leftBelow(path string) (left []string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	err = a.walk(path, 2, func(path string, stat *zk.Stat) {
-		// A connection reports 0, the owner of persistent nodes, until it has read its session from the answer.
+		// A new connection reports session 0, which is also the owner of persistent nodes.
 		if stat.EphemeralOwner != 0 && a.ours[stat.EphemeralOwner] {
 			left = append(left, path)
 		}
@@ -254,8 +255,8 @@ func (a *zkTarget) walk(path string, depth int, visit func(path string, stat *zk
 	return nil
 }
 
-// remove deletes a directory that a run has made, with the directories that the recipe has made in it. It stays when
-// it has other nodes: it is in use.
+// remove deletes a directory that a run made, with the recipe's directories in it. A directory with
+// other nodes is in use and stays.
 func (a *zkTarget) remove(path string) error {
 	var inner []string
 	used := false

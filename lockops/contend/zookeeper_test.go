@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// A connection that has just begun may tell 0 as its session: nodes without an owner are not its remains.
+// A new connection may report 0 as its session. Nodes without an owner are not its leftovers.
 func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -28,7 +28,7 @@ func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 	})
 }
 
-// Leftovers of contenders are listed with their directory; other nodes are not.
+// Leftovers of contenders are listed, and keep their directory. Other nodes are not listed.
 func TestWhatContendersLeaveIsListed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -42,7 +42,7 @@ func TestWhatContendersLeaveIsListed(t *testing.T) {
 	must.Be(t, err, nil)
 	must.Same(t, left, []string{"/a/b/deep/x"}, "left")
 	there, _, err := conn.Exists("/a/b")
-	must.Equal(t, fmt.Sprint(there, err), "true <nil>", "its directory")
+	must.Equal(t, fmt.Sprint(there, err), "true <nil>", "directory exists")
 }
 
 func TestTargetsDescribeThemselves(t *testing.T) {
