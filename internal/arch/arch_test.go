@@ -1,4 +1,4 @@
-// Package arch tests the arrows between the packages: each one's imports.
+// Package arch tests the imports between packages, and other rules for the source tree.
 package arch
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/lockscope/lockscope/"
 
-// imports maps each package of the module, by its folder, to the imports of its files; tests are left out, and other
-// modules within.
+// imports maps the folder of each package to the imports of its files, without tests and nested
+// modules.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -67,7 +67,7 @@ func imports(t *testing.T) map[string][]string {
 	return all
 }
 
-// ours are the packages of the module among imports, by their folders.
+// ours returns the folders of this module's packages among imports.
 func ours(list []string) []string {
 	var own []string
 	for _, p := range list {
@@ -80,7 +80,8 @@ func ours(list []string) []string {
 
 func under(dir, parent string) bool { return dir == parent || strings.HasPrefix(dir, parent+"/") }
 
-// screens are the folders of tui that are screens, or are shown by several, and which of the others each may show.
+// screens has the folders of tui with screens or shared parts of screens, each with those that it may
+// import.
 var screens = map[string][]string{
 	"tui/backends": nil,
 	"tui/chain":    {"tui/lanes"},
@@ -94,11 +95,11 @@ var screens = map[string][]string{
 	"tui/timeline": {"tui/lanes"},
 }
 
-// rules list the imports from the module that a folder, and those below it, may have; the ground, internal, is open to
-// all.
+// rules list the packages of this module that a folder and those below it may import. All may import
+// internal.
 var rules = []struct {
 	of   string
-	only bool // the folder itself alone
+	only bool // not the folders below
 	may  []string
 }{
 	{of: "theme", may: nil},
@@ -124,13 +125,13 @@ func TestArrows(t *testing.T) {
 			}
 			for _, p := range ours(list) {
 				ok := under(p, "internal") || under(p, dir) || slices.ContainsFunc(r.may, func(m string) bool { return p == m || m != "inspect" && under(p, m) })
-				must.True(t, ok, dir, "imports", p, "which", r.of, "may not")
+				must.True(t, ok, dir, "imports", p, "which is not allowed in", r.of)
 			}
 		}
 	}
 }
 
-// The tree of znodes is pure: no client of ZooKeeper, no network, no goroutines.
+// The tree of znodes is pure: it imports no ZooKeeper client, network or context.
 func TestTheTreeIsPure(t *testing.T) {
 	for _, p := range imports(t)["inspect/zksource/tree"] {
 		if strings.Contains(p, "go-zookeeper") || p == module+"internal/connect" || p == "net" || p == "context" {
@@ -139,7 +140,7 @@ func TestTheTreeIsPure(t *testing.T) {
 	}
 }
 
-// A screen may show another one only where that is part of it.
+// A screen may import another only as a part of itself.
 func TestArrowsBetweenScreens(t *testing.T) {
 	all := imports(t)
 	for dir, list := range all {
@@ -147,7 +148,7 @@ func TestArrowsBetweenScreens(t *testing.T) {
 			continue
 		}
 		shows, known := screens[dir]
-		must.True(t, known, dir, "is a folder of tui that the list of screens does not have")
+		must.True(t, known, dir, "is a folder of tui missing in screens")
 		for _, p := range ours(list) {
 			if p == "tui" || path.Dir(p) == "tui" && p != "tui/widget" && p != "tui/screen" && !slices.Contains(shows, p) {
 				t.Errorf("%s imports %s", dir, p)
@@ -155,11 +156,11 @@ func TestArrowsBetweenScreens(t *testing.T) {
 		}
 	}
 	for dir := range screens {
-		must.True(t, all[dir] != nil, dir, "is in the list of screens, and not there")
+		must.True(t, all[dir] != nil, dir, "is in screens but does not exist")
 	}
 }
 
-// Commands use cli/app and cli/render, and do not import each other.
+// Commands do not import each other.
 func TestArrowsBetweenCommands(t *testing.T) {
 	for dir, list := range imports(t) {
 		if path.Dir(dir) != "cli" {
@@ -173,8 +174,8 @@ func TestArrowsBetweenCommands(t *testing.T) {
 	}
 }
 
-// What reads never writes: nothing under inspect imports the locks. The locks know of the readers what the
-// wire formats are, and their actions and runs what was seen.
+// Readers never write: nothing under inspect imports the locks, screens or commands. lockops itself
+// imports only inspect/recipe.
 func TestReadersDoNotWrite(t *testing.T) {
 	for dir, list := range imports(t) {
 		for _, p := range ours(list) {
@@ -188,7 +189,7 @@ func TestReadersDoNotWrite(t *testing.T) {
 	}
 }
 
-// The actions read a Redis key by the rules of one server, without the loop that watches many.
+// The actions use the reader of one Redis server, not the source that watches many.
 func TestActionsReadOneServer(t *testing.T) {
 	all := imports(t)
 	for _, p := range ours(all["lockops/act"]) {
@@ -201,7 +202,7 @@ func TestActionsReadOneServer(t *testing.T) {
 	}
 }
 
-// Package describe knows no colour: the command line and the screens both print its words.
+// Package describe has no colours, since the command line prints its words, too.
 func TestDescribeKnowsNoColour(t *testing.T) {
 	for _, p := range imports(t)["inspect/describe"] {
 		if strings.Contains(p, "lipgloss") || strings.Contains(p, "bubble") || p == module+"theme" {
@@ -210,7 +211,7 @@ func TestDescribeKnowsNoColour(t *testing.T) {
 	}
 }
 
-// Widgets and themes know no lock.
+// Widgets and themes know nothing about locks.
 func TestWidgetsKnowNoLock(t *testing.T) {
 	for dir, list := range imports(t) {
 		if !under(dir, "tui/widget") && !under(dir, "theme") {

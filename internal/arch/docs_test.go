@@ -13,10 +13,10 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// pathLike matches a folder (it ends in a slash) or a file below one between backquotes.
+// pathLike matches a folder, which ends in a slash, or a file below one, between backquotes.
 var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?:/|/[a-z0-9_]+\\.(?:go|md|json)))`")
 
-// The pages name only folders and files that exist.
+// The pages only name folders and files that exist.
 func TestThePapersNameWhatIsThere(t *testing.T) {
 	pages := must.Have(filepath.Glob("../../docs/*.md"))(t)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
@@ -25,7 +25,7 @@ func TestThePapersNameWhatIsThere(t *testing.T) {
 		text := must.Have(os.ReadFile(page))(t)
 		for _, m := range pathLike.FindAllStringSubmatch(string(text), -1) {
 			if strings.Contains(m[1], "NAME") {
-				continue // where something new goes
+				continue // a placeholder for something new
 			}
 			named++
 			if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
@@ -36,7 +36,7 @@ func TestThePapersNameWhatIsThere(t *testing.T) {
 	must.True(t, named >= 20, "the pages name", named, "folders and files: does the pattern still match?")
 }
 
-// inFile matches names that the page says are in a file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
+// inFile matches names and their file: `file.go` (`name`, `name`), or `name` and `name` in `file.go`.
 var inFile = []*regexp.Regexp{
 	regexp.MustCompile("(?P<file>`[\\w/]+\\.go`) \\((?P<names>`\\w+`(?:(?:, | and )`\\w+`)*)[);:,]"),
 	regexp.MustCompile("(?P<names>`\\w+`(?:(?:, | and )`\\w+`)*) in (?P<file>`[\\w/]+\\.go`)"),
@@ -44,10 +44,10 @@ var inFile = []*regexp.Regexp{
 
 var quotedName = regexp.MustCompile("`\\w+`")
 
-// A file declares the names that ARCHITECTURE.md says it has.
+// Files declare the names that ARCHITECTURE.md places in them.
 func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/ARCHITECTURE.md"))(t)
-	declarations := make(map[string][]map[string]bool) // by the end of a path: docs.go, internal/arch/docs.go
+	declarations := make(map[string][]map[string]bool) // by suffixes of the path: docs.go, internal/arch/docs.go
 	sources(t, func(name string, _ *token.FileSet, f *ast.File) {
 		names := make(map[string]bool)
 		declared(f, func(id *ast.Ident) { names[id.Name] = true })
@@ -68,12 +68,12 @@ func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
 				name := strings.Trim(quoted, "`")
 				looked++
 				if !slices.ContainsFunc(declarations[file], func(names map[string]bool) bool { return names[name] }) {
-					t.Errorf("ARCHITECTURE.md has %s in %s, which does not declare it", name, file)
+					t.Errorf("ARCHITECTURE.md places %s in %s, which does not declare it", name, file)
 				}
 			}
 		}
 	}
-	must.True(t, looked >= 12, looked, "names were looked for")
+	must.True(t, looked >= 12, "only", looked, "names were found in the page")
 }
 
 // declared calls see for each name declared in f.

@@ -67,7 +67,7 @@ func TestErrorsNameNoPackage(t *testing.T) {
 	})
 }
 
-// The most lines of a file and of a function. A table of cases is a variable, which has no bound.
+// The maximum lines of a file and of a function. A table of cases is a variable, which has no bound.
 const (
 	fileLines, functionLines = 450, 70
 	// The bounds for tests match the longest ones.
@@ -81,7 +81,7 @@ func TestFilesAndFunctionsAreOfAReadableSize(t *testing.T) {
 			mostOfFile, most = testFileLines, testLines
 		}
 		if n := fset.File(f.Pos()).LineCount() - 1; n > mostOfFile {
-			t.Errorf("%s has %d lines, at most %d: a file is about one thing", name, n, mostOfFile)
+			t.Errorf("%s has %d lines, at most %d are allowed: split it", name, n, mostOfFile)
 		}
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
@@ -89,7 +89,7 @@ func TestFilesAndFunctionsAreOfAReadableSize(t *testing.T) {
 				continue
 			}
 			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > most {
-				t.Errorf("%s: %s has %d lines, at most %d: give a step of it a name, or its cases a table", name, fn.Name.Name, n, most)
+				t.Errorf("%s: %s has %d lines, at most %d are allowed: extract a function, or move its cases into a table", name, fn.Name.Name, n, most)
 			}
 		}
 	})
@@ -110,7 +110,7 @@ func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
 			}
 		}
 		line := func(p token.Pos) int { return fset.Position(p).Line }
-		reasons := make(map[int]bool) // lines that end in a comment, or are one
+		reasons := make(map[int]bool) // lines with a comment
 		for _, c := range f.Comments {
 			for n := line(c.Pos()); n <= line(c.End()); n++ {
 				reasons[n] = true
@@ -124,7 +124,7 @@ func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
 				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" && isName(s.X, "time") {
 					looked++
 					if at := line(n.Pos()); !reasons[at] && !reasons[at-1] {
-						t.Errorf("%s:%d: wait for the event or poll, or say in a comment why the time has to go by", name, at)
+						t.Errorf("%s:%d: wait for the event or poll, or explain the sleep in a comment", name, at)
 					}
 				}
 			}

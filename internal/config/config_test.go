@@ -19,7 +19,7 @@ func TestLoad(t *testing.T) {
 	}
 	c, err := load(Example)
 	if e := c.Profiles["prod-eu"].Expect; len(e) != 2 || e[0].Hold != 2*time.Hour || e[1].Kind != "election" {
-		t.Errorf("what the example expects: %+v", e)
+		t.Errorf("expectations of the example: %+v", e)
 	}
 	if err != nil || c.Default != "dev" || !c.Profiles["prod-eu"].ReadOnly || c.Names() != "dev, prod-eu" {
 		t.Errorf("example: %+v, %v", c, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Any configuration either loads into a usable one or fails with a line that says why.
+// Any configuration either loads and is usable, or fails with a one-line reason.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(Example))
 	for _, text := range []string{"", "{", "default: a", "profiles: {a: {targets: [redis://x, {url: zk://y, username: u, password: p}]}}", "a: &a [*a]", "x: !!binary aGk=", "columns: !00000000000\n  0: 0\n080:"} {
@@ -28,7 +28,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		for name, p := range c.Profiles {
 			if targets, err := p.Parsed(); err != nil || len(targets) == 0 {
-				t.Errorf("profile %q was checked, and has %v, %v", name, targets, err)
+				t.Errorf("profile %q passed the check, but has %v, %v", name, targets, err)
 			}
 		}
 	})

@@ -74,11 +74,11 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 		{file{65532, 65532, 0o440}, true},
 	} {
 		if pod.othersRead(tt.file) != tt.others {
-			t.Errorf("%+v: others read is %t", tt.file, !tt.others)
+			t.Errorf("%+v: readable by others is %t", tt.file, !tt.others)
 		}
 	}
 	if root := (user{groups: []int{65532}}); !root.othersRead(file{0, 65532, 0o440}) {
-		t.Error("root takes a secret that a group may read")
+		t.Error("root accepted a secret that a group may read")
 	}
 }
 

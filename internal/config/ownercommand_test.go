@@ -14,12 +14,12 @@ func TestOwnerCommandIsWholeAndHarmlessOrNotThere(t *testing.T) {
 	}{
 		{"ssh {host} jstack {pid}", "4711", "ssh 10.0.0.7 jstack 4711"},
 		{"ss -tnp src {client}", "", "ss -tnp src 10.0.0.7:50112"},
-		{"ssh {host} jstack {pid}", "", ""},          // not known
-		{"ssh {host} jstack {pid}", "1; reboot", ""}, // acts in the second shell, quoted or not
+		{"ssh {host} jstack {pid}", "", ""},          // unknown pid
+		{"ssh {host} jstack {pid}", "1; reboot", ""}, // would run in the second shell even if quoted
 		{"ssh {host} jstack {pid}", "$(reboot)", ""},
 		{"ssh {host} jstack {pid}", "1\n2", ""},
 		{"ssh {host} jstack {pid}", "1\u202e2", ""},
-		{"ssh {thread}", "", ""}, // an option
+		{"ssh {thread}", "", ""}, // would be an option
 		{"grep {label}", "", ""},
 		{"", "4711", ""},
 	} {

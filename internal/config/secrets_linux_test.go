@@ -16,6 +16,6 @@ func TestAnUnattendedCommandHasNoTerminal(t *testing.T) {
 		targets := must.Have(p.Parsed())(t)
 		from := From{Getenv: none, Stderr: os.Stderr, Within: time.Minute, Unattended: unattended}
 		must.Succeed(t, p.Secrets(t.Context(), from, targets))
-		must.Equal(t, string(targets[0].Secrets.Login.Password), want, "unattended", unattended, "its session is")
+		must.Equal(t, string(targets[0].Secrets.Login.Password), want, "unattended", unattended, "password")
 	}
 }

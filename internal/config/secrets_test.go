@@ -23,7 +23,7 @@ func secretFile(t *testing.T, text string, mode os.FileMode) string {
 	return path
 }
 
-// profile reads the profile p of a configuration that only its owner may read.
+// profile reads profile p of a configuration that only its owner may read.
 func profile(t *testing.T, text string) (Profile, error) {
 	t.Helper()
 	path := secretFile(t, text, 0o600)
@@ -55,7 +55,7 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 		{Login: login("u3", "of the command"), Sentinel: login("", "ps")},
 		{Login: login("all", "of the profile")},
 	} {
-		must.Equal(t, targets[i].Secrets, want, targets[i].URL(), "not its own secrets")
+		must.Equal(t, targets[i].Secrets, want, targets[i].URL(), "secrets")
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		if text := fmt.Sprintf(verb, targets) + fmt.Sprintf(verb, p); strings.Contains(text, "of the file") || strings.Contains(text, "of the profile") || strings.Contains(text, "pa2") {
@@ -64,19 +64,19 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 	}
 }
 
-// The environment has one password for Redis: it is for the servers without their own.
+// The password for Redis in the environment is for all servers without their own.
 func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
 	p := must.Have(profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`))(t)
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
 	targets := must.Have(secretsOf(t, p, func(name string) string { return env[name] }))(t)
 	for i, want := range []connect.Secret{"environment", "own", "a:b"} {
 		if targets[i].Secrets.Login.Password != want {
-			t.Errorf("%s: another secret than that of the %s", targets[i].URL(), string(want))
+			t.Errorf("%s: not the secret of the %s", targets[i].URL(), string(want))
 		}
 	}
 	env["LOCKSCOPE_ZK_AUTH"] = "sasl:u"
 	if _, err := secretsOf(t, p, func(name string) string { return env[name] }); err == nil || !strings.Contains(err.Error(), "digest:USER:PASSWORD") {
-		t.Errorf("a scheme that is not supported: %v", err)
+		t.Errorf("an unsupported scheme: %v", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestNoSecretIsTakenFromWhereOthersCanBeOrNothingIs(t *testing.T) {
 	}
 }
 
-// A command that hangs, with a child that keeps its output open, ends with the time limit.
+// The time limit ends a hanging command whose child keeps the output open.
 func TestACommandForAPasswordIsStopped(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	p := Profile{Targets: []Target{{URL: "redis://r1"}}, Account: Account{PasswordCommand: []string{"sh", "-c", "sleep 1000 2>/dev/null & echo $! >" + pids + "; wait"}}}
@@ -111,7 +111,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 			_, _ = fmt.Sscan(string(text), &pid)
 		}
 		if child, err := os.FindProcess(pid); pid > 0 && err == nil {
-			_ = child.Kill() // it may not have come so far
+			_ = child.Kill() // if the command has started it
 		}
 	})
 	targets, err := p.Parsed()
@@ -122,7 +122,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 	}
 }
 
-// Programs that give passwords do not get those that we have, and one that several targets name is run once.
+// Programs that print passwords do not get our secrets, and run once even if several targets use them.
 func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
 	runs := filepath.Join(t.TempDir(), "runs")
@@ -132,11 +132,11 @@ func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 		t.Errorf("%v: %s secrets of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
 	}
 	if text, err := os.ReadFile(runs); err != nil || string(text) != "x\n" {
-		t.Errorf("it was run %d times, want once (%v)", strings.Count(string(text), "x"), err)
+		t.Errorf("the program ran %d times, want once (%v)", strings.Count(string(text), "x"), err)
 	}
 }
 
-// Unused and ambiguous secrets are refused instead of ignored.
+// Unused and ambiguous secrets are errors.
 func TestCredentialsThatWouldBeIgnoredAreRefused(t *testing.T) {
 	for _, tt := range []struct{ profile, says string }{
 		{"{targets: [zk://z1], username: u, password: s}", "are for Redis"},

@@ -22,7 +22,7 @@ func TestNoYAMLExhaustsTheMachine(t *testing.T) {
 	} {
 		var into map[string]any
 		if err := Decode([]byte(text), &into); err == nil {
-			t.Errorf("%s are read", name)
+			t.Errorf("%s are accepted", name)
 		}
 	}
 	var into map[string]map[string]string

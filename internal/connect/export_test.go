@@ -8,7 +8,7 @@ import (
 // Exports for the external tests, which may use zkwire.
 var Listen = listen
 
-// PlainDialer dials without secrets that may change.
+// PlainDialer dials without renewable secrets.
 func PlainDialer(
 	dial func(ctx context.Context, network, addr string) (net.Conn, error),
 ) func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -17,5 +17,5 @@ func PlainDialer(
 
 const RedisPassword = redisPassword
 
-// Waited reports whether the process behind a connection was waited for.
+// Waited reports whether the process behind a connection was awaited.
 func Waited(c net.Conn) bool { return c.(*viaConn).cmd.ProcessState != nil }

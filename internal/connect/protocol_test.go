@@ -38,7 +38,7 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-// sessionBy dials until the server creates a session, or the tap knows why it does not.
+// sessionBy dials until the server creates a session or the tap has an error.
 func sessionBy(t *testing.T, target connect.Target) error {
 	t.Helper()
 	config := must.Have(target.TLS.Config())(t)
@@ -60,14 +60,13 @@ func sessionBy(t *testing.T, target connect.Target) error {
 		case <-limit:
 			t.Fatalf("neither a session nor a reason in a minute: %v", tap.DialError())
 		}
-		if err := tap.DialError(); err != nil && !connect.TimedOut(err) { // try again: the machine is busy
+		if err := tap.DialError(); err != nil && !connect.TimedOut(err) { // retry timeouts: the machine may be busy
 			return err
 		}
 	}
 }
 
-// The error about another kind of server names it, if it identifies itself, and says what to use
-// instead.
+// The error about a server of another kind says what it is, if it tells, and what to use instead.
 func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)
@@ -139,7 +138,7 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 	}
 }
 
-// secureBefore terminates TLS in front of a server without it.
+// secureBefore terminates TLS in front of a plain server.
 func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 	t.Helper()
 	return connect.Listen(t, func(c net.Conn) {
@@ -164,7 +163,7 @@ func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 	})
 }
 
-// A full server with TLS closes the connection before TLS begins.
+// A full server with TLS closes connections before TLS begins.
 func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)

@@ -19,7 +19,7 @@ func TestReason(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err == nil {
 			conn.Close()
-			t.Fatal("somebody listens on port 1")
+			t.Fatal("a server listens on port 1")
 		}
 		return err
 	}
@@ -48,15 +48,15 @@ func TestReason(t *testing.T) {
 		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, &net.DNSError{IsTimeout: true},
 	} {
 		if !Ours(fmt.Errorf("master a: %w", err)) {
-			t.Errorf("%T is not taken for ours", err)
+			t.Errorf("%T is not recognized as ours", err)
 		}
 	}
 	for _, err := range []error{refused, io.EOF, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}} {
 		if Ours(err) {
-			t.Errorf("%v is taken for ours", err)
+			t.Errorf("%v is mistaken for ours", err)
 		}
 	}
 	if Plain(nil) != nil || !errors.Is(Plain(refused), refused) || Unreachable(errors.New("x")) {
-		t.Error("errors are not kept")
+		t.Error("the cause is lost")
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ping asks the server at addr as all commands do, by the options of a target.
+// ping pings the server at addr by the options of a target, as all commands connect.
 func ping(t *testing.T, addr string) error {
 	t.Helper()
 	return pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{addr}})
 }
 
-// fillClients connects until the server takes no more.
+// fillClients connects until the server is full.
 func fillClients(t *testing.T, addr string) {
 	t.Helper()
 	for {
@@ -34,7 +34,7 @@ func fillClients(t *testing.T, addr string) {
 	}
 }
 
-// A server that has all the clients that it takes says so to the next and closes.
+// The error of a full server, which answers once and closes, is recognized.
 func TestAServerThatIsFullIsNamed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t, "--maxclients", "3")
@@ -46,8 +46,8 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 	}
 }
 
-// The error contains the first sentence of a server that refuses a client. A server that expects
-// TLS is recognized.
+// The error has the first sentence of a server that refuses a client. A server that expects TLS is
+// recognized.
 func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
@@ -64,12 +64,12 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 	}
 	var refused *connect.RefusedError
 	if err := ping(t, silent); err == nil || errors.As(err, &refused) || !strings.Contains(connect.Reason(err), "before the server's first answer") {
-		t.Errorf("a server that closes without a word: %v", err)
+		t.Errorf("a server that closes without an answer: %v", err)
 	}
 }
 
-// A connection that was answered once is not checked: the server that ends such a connection has other reasons,
-// and a reply that reads like a refusal is one.
+// After the first reply nothing is checked: a later reply that looks like a refusal is passed on, and
+// so is the end of the connection.
 func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
 	t.Parallel()
 	addr := connect.Listen(t, func(c net.Conn) {

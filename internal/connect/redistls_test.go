@@ -38,7 +38,7 @@ func listen(t *testing.T, f func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// A Redis without TLS may take the greeting for the beginning of a command and say nothing, or call it an error.
+// A Redis without TLS may take the greeting for a partial command and stay silent, or reply an error.
 func TestAPortWithoutTLSIsNamed(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]string{"": silentTLS, "-ERR unknown command\r\n": noTLS} {
@@ -61,10 +61,10 @@ func TestAPortWithoutTLSIsNamed(t *testing.T) {
 	}
 }
 
-// TestTLSWithACertificateBelowHome: ~ is the user's home directory, as in a shell.
+// ~ in a path is the user's home directory, as in a shell.
 func TestTLSWithACertificateBelowHome(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that end after the handshake
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // about connections that end after the handshake
 	server.StartTLS()
 	defer server.Close()
 	home := t.TempDir()

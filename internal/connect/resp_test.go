@@ -84,7 +84,7 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 	}
 }
 
-// The end stays, without another read that may wait: go-redis reads on.
+// After nonsense every read fails at once, since go-redis continues to read.
 func TestNonsenseIsTheEnd(t *testing.T) {
 	t.Parallel()
 	c := BoundReplies(&script{input: strings.NewReader("+OK\r\n$-7\r\n+OK\r\n"), piece: 5})
@@ -98,7 +98,7 @@ func TestNonsenseIsTheEnd(t *testing.T) {
 		}
 		c.(*bounded).Conn = nil
 	}
-	must.Equal(t, BoundReplies(c), c, "a connection is checked twice")
+	must.Equal(t, BoundReplies(c), c, "a bounded connection is bounded again")
 }
 
 func FuzzRespBounds(f *testing.F) {
@@ -111,7 +111,7 @@ func FuzzRespBounds(f *testing.F) {
 	})
 }
 
-// script is a connection that reads what a server is to send, in pieces of a size.
+// script is a connection that delivers the input in pieces of a size.
 type script struct {
 	net.Conn
 	input io.Reader

@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// aSentinel names one master, a host, to every client; "" knows none, and "silent" never answers.
+// aSentinel names one host as the master to every client. With "" it knows none; with "silent" it
+// never answers.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -32,7 +33,7 @@ func aSentinel(t *testing.T, master string) string {
 	return l.Addr().String()
 }
 
-// answer speaks RESP 2 as far as go-redis needs it: every command is an array of bulk strings.
+// answer speaks as much RESP 2 as go-redis needs. Each command is an array of bulk strings.
 func answer(c net.Conn, master string) {
 	defer c.Close()
 	in := bufio.NewScanner(c)
@@ -43,7 +44,7 @@ func answer(c net.Conn, master string) {
 		}
 		var words []string
 		for range parts {
-			in.Scan() // its length
+			in.Scan() // skip the length
 			in.Scan()
 			words = append(words, strings.ToLower(in.Text()))
 		}
@@ -61,7 +62,7 @@ func answer(c net.Conn, master string) {
 func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		named []string // by each sentinel; "dead" is none
+		named []string // by each sentinel; "dead" is a port without one
 		want  string
 		err   error
 	}{
@@ -81,13 +82,13 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := redis.UniversalOptions{MasterName: "m", ContextTimeoutEnabled: true, MaxRetries: -1}
-			limit := time.Minute // a silent one takes half of it
+			limit := time.Minute // a silent sentinel takes half of it
 			for _, master := range tt.named {
 				if master == "dead" {
 					o.Addrs = append(o.Addrs, "127.0.0.1:1")
 					continue
 				}
-				if name == "one alone answers" { // which has to be waited for
+				if name == "one alone answers" { // after the silent ones
 					limit = 30 * time.Second
 				}
 				o.Addrs = append(o.Addrs, aSentinel(t, master))
@@ -99,7 +100,7 @@ func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
 				t.Errorf("%q, %v; want %q, %v", at, err, tt.want, tt.err)
 			}
 			if errors.Is(err, ErrSentinelsDisagree) && strings.Count(err.Error(), " names ") < 2 {
-				t.Errorf("it does not say who names whom: %v", err)
+				t.Errorf("the error does not list the named masters: %v", err)
 			}
 			if err != nil && strings.ContainsRune(err.Error(), '\n') {
 				t.Errorf("not on one line: %q", err)

@@ -84,14 +84,14 @@ func TestTargetsThatCannotBeUsed(t *testing.T) {
 		_, err := ParseTargets([]string{url})
 		must.Be(t, err, ErrTarget, url)
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error tells the password: %v", url, err)
+			t.Errorf("%q: the error contains the password: %v", url, err)
 		}
 	}
 	if _, err := ParseTargets([]string{"zk://a?name=x", "zk://b?name=x"}); !errors.Is(err, ErrTarget) {
-		t.Errorf("two backends of one name: %v", err)
+		t.Errorf("two backends with one name: %v", err)
 	}
 	if _, err := ParseTargets([]string{"zk://a/1?name=x", "zk://a/2?name=y"}); !errors.Is(err, ErrTarget) {
-		t.Errorf("one backend of two names: %v", err)
+		t.Errorf("one backend with two names: %v", err)
 	}
 }
 
@@ -106,7 +106,7 @@ func FuzzParseTarget(f *testing.F) {
 	})
 }
 
-// The URL of a target alone reaches the same backend under the same name.
+// A target's URL parses to the same backend with the same name.
 func TestURLIsATargetAgain(t *testing.T) {
 	t.Parallel()
 	targets, err := ParseTargets([]string{
@@ -135,7 +135,7 @@ func TestURLIsATargetAgain(t *testing.T) {
 	}
 }
 
-// Child processes get none of our secrets, even if Windows has their names in another case.
+// Child processes get none of our secrets, even if the names are in another case, as on Windows.
 func TestWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PATH=/bin", "LOCKSCOPE_LOCK=zk:/a"}

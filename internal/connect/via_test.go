@@ -18,8 +18,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// fakeSSH puts a program ssh on the PATH: this test's own, which relays to the address behind -W, and notes
-// how it was called. It refuses to go to some hosts, as ssh does.
+// fakeSSH puts this test's binary on the PATH as ssh. It relays to the address after -W, records its
+// calls, and refuses some hosts as ssh does.
 func fakeSSH(t *testing.T) (calls func() []string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -47,7 +47,7 @@ func init() {
 	}
 }
 
-// relaySSH is the fake's work; it returns the exit code.
+// relaySSH runs the fake ssh, and returns its exit code.
 func relaySSH(notes string, args []string) int {
 	f, err := os.OpenFile(notes, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -81,8 +81,8 @@ func relaySSH(notes string, args []string) int {
 	return 0
 }
 
-// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is asked for no more than a
-// connection, and has none of our secrets.
+// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is only asked for a
+// connection and gets none of our secrets.
 func TestServersAreReachedThroughSSH(t *testing.T) {
 	calls := fakeSSH(t)
 	t.Setenv(connect.RedisPassword, "hidden")
@@ -95,7 +95,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 		"zk://" + zk + "?via=ssh://ops@bastion:2222",
 	} {
 		targets := must.Have(connect.ParseTargets([]string{url}))(t)
-		must.Equal(t, targets[0].URL(), url, "written again")
+		must.Equal(t, targets[0].URL(), url)
 		ask := pingBy
 		if targets[0].Service == connect.ZooKeeper {
 			ask = sessionBy
@@ -108,12 +108,12 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 	}
 	for _, addr := range []string{redis, zk, secure} {
 		if want := "-o BatchMode=yes -o ClearAllForwardings=yes -W " + addr + " -p 2222 -l ops -- bastion SECRET="; !seen[want] {
-			t.Errorf("%s was not asked for by %q, but %v", addr, want, seen)
+			t.Errorf("%s was not requested by %q, but %v", addr, want, seen)
 		}
 	}
 }
 
-// The error has ssh's own words when it cannot go there, with what to do.
+// If ssh fails, the error quotes it and says what to do.
 func TestWhySSHFailedIsSaid(t *testing.T) {
 	fakeSSH(t)
 	nobody := "127.0.0.1:1"
@@ -131,7 +131,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 			}
 			err = ask(t, targets[0])
 			for end := time.Now().Add(2 * time.Minute); err != nil && !strings.HasPrefix(connect.Reason(err), tt.want) && time.Now().Before(end); {
-				err = ask(t, targets[0]) // a busy machine starts ssh late
+				err = ask(t, targets[0]) // ssh may start late on a busy machine
 			}
 			if err == nil || !strings.HasPrefix(connect.Reason(err), tt.want) || !connect.Unreachable(err) {
 				t.Errorf("%s through %s: %v", scheme, tt.host, err)
@@ -145,7 +145,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 	}
 }
 
-// A connection that is closed has ended its ssh, also one that hangs.
+// Closing a connection ends its ssh, even if that hangs.
 func TestSSHEndsWithItsConnection(t *testing.T) {
 	fakeSSH(t)
 	met := make(chan struct{})
@@ -161,10 +161,10 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 		t.Errorf("a deadline: %v", err)
 	}
 	conn.Close()
-	must.True(t, connect.Waited(conn), "its process was not waited for")
+	must.True(t, connect.Waited(conn), "its process was not awaited")
 }
 
-// Nothing that a shell or ssh could take for more than a name gets into its arguments.
+// Nothing that a shell or ssh could take for more than a name gets into ssh's arguments.
 func TestAViaIsANameAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
@@ -181,14 +181,14 @@ func TestAViaIsANameAndNothingElse(t *testing.T) {
 		}
 	}
 	via := bastion(t)
-	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // as a node of a Cluster may name itself
+	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // names that a node of a Cluster could announce
 		if _, err := via.DialContext(t.Context(), "tcp", addr); err == nil {
 			t.Errorf("%s was dialled", addr)
 		}
 	}
 }
 
-// A host that refuses us is asked once, and one that fails is asked less and less often.
+// A host that refuses us is tried once, and a failing host at growing intervals.
 func TestABastionThatFailsIsSpared(t *testing.T) {
 	calls := fakeSSH(t)
 	for _, tt := range []struct {
@@ -218,7 +218,7 @@ func TestABastionThatFailsIsSpared(t *testing.T) {
 		}
 		cancel()
 		if n := len(calls()) - before; n > tt.most {
-			t.Errorf("%s was asked %d times", tt.host, n)
+			t.Errorf("%s was tried %d times", tt.host, n)
 		}
 		if last == nil || !strings.Contains(last.Error(), tt.says) {
 			t.Errorf("%s: %v, want %q", tt.host, last, tt.says)

@@ -32,7 +32,7 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 	} {
 		r := &recorder{}
 		if check(r); !slices.Equal(r.said, []string{want}) {
-			t.Errorf("said %q, want %q", r.said, want)
+			t.Errorf("reported %q, want %q", r.said, want)
 		}
 	}
 	r := &recorder{}
@@ -44,6 +44,6 @@ func TestChecksSayWhatIsWrong(t *testing.T) {
 	True(r, true, "wrong")
 	Succeed(r, nil)
 	if len(r.said) > 0 {
-		t.Errorf("said %q of what is right", r.said)
+		t.Errorf("reported %q about correct values", r.said)
 	}
 }

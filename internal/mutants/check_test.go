@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// TestEveryMutantBuilds: a change that does not compile tests nothing. Each changed file is
-// type-checked against the packages that go list has compiled, which takes a fiftieth of a build.
+// Every mutant compiles; otherwise it would test nothing. Each changed file is type-checked against
+// the packages compiled by go list, which takes a fiftieth of a build.
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
 	all := must.Have(readTable("table"))(t)
@@ -38,7 +38,7 @@ func TestEveryMutantBuilds(t *testing.T) {
 		case ".lua":
 			_, err = luaparse.Parse(bytes.NewReader(text), m.file)
 		default:
-			t.Errorf("%s: nobody checks whether %s can be run", m.where, m.file)
+			t.Errorf("%s: no check that %s runs", m.where, m.file)
 		}
 		must.Be(t, err, nil, m.where, m.name, "does not build")
 	}

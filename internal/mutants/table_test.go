@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// TestTheTableIsOfThisTree: every change can still be made, and the tests that are to notice it are there.
+// Every change still applies, and the tests that should detect it exist.
 func TestTheTableIsOfThisTree(t *testing.T) {
 	all := must.Have(readTable("table"))(t)
 	known := make(map[string]map[string]bool)
@@ -26,7 +26,7 @@ func TestTheTableIsOfThisTree(t *testing.T) {
 		}
 		for _, test := range strings.FieldsFunc(m.tests, func(r rune) bool { return r == ' ' || r == '|' }) {
 			if name, _, _ := strings.Cut(test, "/"); !known[m.pkg][name] {
-				t.Errorf("%s: there is no %s in %s", m.where, name, m.pkg)
+				t.Errorf("%s: no %s in %s", m.where, name, m.pkg)
 			}
 		}
 	}

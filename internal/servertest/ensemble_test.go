@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// TestWireStopsAndHeals: what is held back arrives late, in each direction on its own; a reset ends connections.
+// A stopped direction delivers its data after healing, and a reset ends connections.
 func TestWireStopsAndHeals(t *testing.T) {
 	echo := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer echo.Close()

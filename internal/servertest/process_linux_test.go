@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// parentEnv names the environment variable that has the test binary start a program, and be killed.
+// parentEnv names the environment variable that makes the test binary start a program and wait for
+// its own death.
 const parentEnv = "LOCKSCOPE_SERVERTEST_PARENT"
 
-// A program that is stopped when the process that started it is killed ends with it: it would not see anything else.
+// A stopped program, which would notice nothing else, ends when its parent is killed.
 func TestAProgramDiesWithItsParent(t *testing.T) {
 	if fifo := os.Getenv(parentEnv); fifo != "" {
 		startStopped(t, fifo)
@@ -33,16 +34,17 @@ func TestAProgramDiesWithItsParent(t *testing.T) {
 	_, err = io.ReadFull(out, make([]byte, len(stoppedWord)))
 	check(t, err)
 	check(t, parent.Process.Kill())
-	_ = parent.Wait() // it was killed
+	_ = parent.Wait() // fails: it was killed
 	check(t, r.SetReadDeadline(time.Now().Add(time.Minute)))
-	if _, err := io.Copy(io.Discard, r); err != nil { // ends when the last writer is gone: the program has ended
-		t.Errorf("the program is still there: %v", err)
+	if _, err := io.Copy(io.Discard, r); err != nil { // ends once the program, the last writer, is gone
+		t.Errorf("the program still runs: %v", err)
 	}
 }
 
 const stoppedWord = "stopped"
 
-// startStopped starts a program that holds the pipe open, stops it, says so and waits to be killed.
+// startStopped starts a program that keeps the pipe open, stops it, reports that, and waits to be
+// killed.
 func startStopped(t *testing.T, fifo string) {
 	w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
 	check(t, err)

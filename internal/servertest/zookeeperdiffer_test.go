@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// canned is a server that answers four-letter words with fixed texts, in turn where there are several; "" as
-// a word: nothing.
+// canned is a server that answers four-letter words with fixed texts, one after the other if there are
+// several.
 func canned(t *testing.T, answers map[string][]string) *ZooKeeper {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -79,19 +79,19 @@ func TestMembersThatDifferAreFound(t *testing.T) {
 		canned(t, map[string][]string{"srvr": {srvr("follower", "0x100000006")[0], srvr("follower", "0x100000007")[0]}}),
 	}}
 	if !e.follow(0x100000007, time.Minute) {
-		t.Error("a member that catches up does not follow")
+		t.Error("a member that has caught up does not count as following")
 	}
 	if e.follow(0x100000008, time.Millisecond) {
-		t.Error("a member that lags follows")
+		t.Error("a lagging member counts as following")
 	}
 }
 
-// TestAMemberIsRebuilt: it has its leader's data, and none of its own.
+// A rebuilt member has its leader's data, and none of its own.
 func TestAMemberIsRebuilt(t *testing.T) {
 	e := StartEnsemble(t, EnsembleConfig{Tick: 100 * time.Millisecond})
 	member := (e.Leader(t) + 1) % len(e.Members)
 	e.Rebuild(t, member)
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(pollEvery) { // there may be elections
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(pollEvery) { // elections may delay it
 		apart, whole := e.Differing()
 		if len(apart) > 0 || time.Now().After(deadline) {
 			t.Fatalf("%+v, %v", apart, whole)

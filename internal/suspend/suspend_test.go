@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The system is also asked if the clocks move apart little by little, or the wall clock is set
-// back.
+// The system is also asked if the clocks drift apart slowly, or the wall clock is set back.
 func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 	var ahead, slept time.Duration
 	asked := 0
@@ -45,7 +44,7 @@ func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	if got := c.total(); got != time.Minute {
-		t.Errorf("%v, want the minute that came while the system was asked", got)
+		t.Errorf("%v, want the minute added during the question", got)
 	}
 }
 
@@ -53,11 +52,11 @@ func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
 func TestTheMachinesClocksStayTogether(t *testing.T) {
 	ahead := aheadSince(time.Now())
 	least := ahead().Abs()
-	for range 100 { // a thread that is preempted between the two readings makes one of them large
+	for range 100 { // a thread preempted between the two readings makes the difference large
 		least = min(least, ahead().Abs())
 	}
 	if least >= apart {
-		t.Errorf("%v apart at least, with no suspension", least)
+		t.Errorf("at least %v apart without a suspension", least)
 	}
 }
 

@@ -35,7 +35,7 @@ func makeBusy(t *testing.T, zk *servertest.ZooKeeper) busy {
 	b.get("/lock/n-0000000000", true)
 	b.exists("/gone", true)
 	a.exists("/gone", true)
-	a.children("/lock", true) // child watches are in no report
+	a.children("/lock", true) // no report has child watches
 	b.do("persistent", 106, req().str("/p").int(0), nil)
 	b.do("recursive", 106, req().str("/r").int(1), nil)
 	return busy{zk, w}
@@ -65,7 +65,8 @@ var uncounted = map[string]bool{
 	"max_latency": true,
 }
 
-// plain replaces what differs between any two servers: sessions by names, other numbers and addresses by words.
+// plain replaces values that differ between any two servers: sessions by names, other numbers and
+// addresses by words.
 func (b busy) plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -78,7 +79,7 @@ func (b busy) plain(v any) any {
 				key = b.number(id)
 			}
 			value = b.plain(value)
-			if list, ok := out[key].([]any); ok { // of another number: the real server keeps empty lists for a while
+			if list, ok := out[key].([]any); ok { // for another number; the real server keeps empty lists for a while
 				value = sorted(append(list, value.([]any)...))
 			}
 			out[key] = value
@@ -117,10 +118,10 @@ func (b busy) number(id int64) string {
 	return "number"
 }
 
-// TestAdminCommandsAreAsReal compares fields, sessions and paths. Both servers must be in the same state.
+// The fields, sessions and paths of both servers are compared. They must be in the same state.
 func TestAdminCommandsAreAsReal(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartZooKeeper(t) // it takes longer to start than a session without pings lasts
+	server := servertest.StartZooKeeper(t) // first, since its start takes longer than a session without pings lasts
 	real := makeBusy(t, server)
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	for _, name := range []string{
@@ -131,7 +132,7 @@ func TestAdminCommandsAreAsReal(t *testing.T) {
 			t.Errorf("%s: - real, + embedded:\n%s", name, diff)
 		}
 	}
-	// The embedded server has fewer numbers, none of its own, and some that must be the same.
+	// The embedded server has some of the real server's fields and no others. A few must be the same.
 	for name, same := range map[string][]string{
 		"server_stats": {"read_only", "node_count"},
 	} {
@@ -181,7 +182,7 @@ var (
 	versions   = regexp.MustCompile(`(?m)version(:|=|\t).*$`)
 )
 
-// plainText is plain for four-letter words. Lines are sorted: neither server has an order.
+// plainText is plain for four-letter words. It sorts the lines, since neither server orders them.
 func (b busy) plainText(text string) []string {
 	text = sessionHex.ReplaceAllStringFunc(text, func(s string) string {
 		id, _ := strconv.ParseInt(s[2:], 16, 64)

@@ -38,7 +38,7 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	return e, conns
 }
 
-// Writes through a follower are seen by all, in order; a follower that is cut off answers from its
+// All members see writes through a follower, in order. A follower that is cut off answers from its
 // own data, and the leader expires its sessions.
 func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 	e.Heal()
 }
 
-// A follower that lags answers from the past, and sync waits for the present.
+// A lagging follower answers with old data until a sync.
 func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
@@ -72,7 +72,7 @@ func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
 	e.Lag(2, lag)
 	must.Have(conns[0].Set("/a", []byte("new"), -1))(t)
 	if data, _, err := conns[2].Get("/a"); err != nil || len(data) > 0 {
-		t.Errorf("a follower that lags has %q, %v", data, err)
+		t.Errorf("the lagging follower has %q, %v", data, err)
 	}
 	must.Have(conns[2].Sync("/a"))(t)
 	if data, _, err := conns[2].Get("/a"); err != nil || string(data) != "new" {
@@ -87,13 +87,12 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 	e.Cut(1, true, true)
 	e.Cut(2, true, true)
 	if _, err := conns[0].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)); err == nil {
-		t.Error("committed by the leader alone")
+		t.Error("the leader committed alone")
 	}
 	e.Heal()
 }
 
-// An access list applies on every member, whichever one handles a change; the end of a session
-// needs no right.
+// An access list applies on every member. The end of a session needs no right.
 func TestAccessListsInAnEnsemble(t *testing.T) {
 	t.Parallel()
 	_, conns := startEnsemble(t)
@@ -148,7 +147,7 @@ func TestACutHoldsPingsBack(t *testing.T) {
 		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 		listeners = append(listeners, l)
 	}
-	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // it pings only in beat
+	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // pings only in beat
 	must.Succeed(t, err)
 	defer e.Close()
 	const id = 7
@@ -163,7 +162,7 @@ func TestACutHoldsPingsBack(t *testing.T) {
 		name                 string
 		toLeader, fromLeader bool
 		do                   []func()
-		healed, later        bool // the leader has heard of it
+		healed, later        bool // whether the leader has heard of it
 	}{
 		{"not cut, before its ping", false, false, []func(){touch}, false, true},
 		{"not cut", false, false, []func(){touch, beat}, true, true},

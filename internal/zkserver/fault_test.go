@@ -55,8 +55,7 @@ func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 
 var open = zk.WorldACL(zk.PermAll)
 
-// TestSilentSessionExpires: a client that vanishes without a word keeps its node for the whole timeout, and no longer
-// than that and two beats.
+// A client that vanishes keeps its node for the whole timeout, and for at most two ticks longer.
 func TestSilentSessionExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -65,7 +64,7 @@ func TestSilentSessionExpires(t *testing.T) {
 		w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 		c := w.dial("silent")
 		c.hello(1000)
-		lastWord := time.Now() // not after the reply: its reader may be late
+		lastWord := time.Now() // before the reply, since its reader may be late
 		c.create(path, "", 1)
 		c.conn.Close()
 		_, _, events, err := other.ExistsW(path)
@@ -98,18 +97,18 @@ func TestContainersAreReaped(t *testing.T) {
 		}
 		if ok {
 			if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
-				t.Errorf("%s: got %v, want it deleted", path, ev)
+				t.Errorf("%s: got %v, want it to be deleted", path, ev)
 			}
 		}
 	}
 	for _, path := range []string{"/unused"} {
 		if ok, _, err := c.Exists(path); !ok || err != nil {
-			t.Errorf("%s: %v, %v; want it there", path, ok, err)
+			t.Errorf("%s: %v, %v; want it to exist", path, ok, err)
 		}
 	}
 }
 
-// TestNoiseHarmsNobodyElse: whatever a client sends, the server continues to serve others.
+// The server continues to serve others, whatever a client sends.
 func TestNoiseHarmsNobodyElse(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -134,7 +133,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestClientThatDoesNotReadIsCutOff: answers do not pile up without end, and others are served meanwhile.
+// Answers to a client that does not read are bounded, and others are served meanwhile.
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -146,13 +145,13 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 		c.post(i, 4, req().str("/big").bool(false))
 	}
 	reports := busy{server, w}
-	must.Become(t, "the connection is forgotten", func() bool { return len(reports.command(t, "connections")["connections"].([]any)) <= 1 })
+	must.Become(t, "the connection is dropped", func() bool { return len(reports.command(t, "connections")["connections"].([]any)) <= 1 })
 	if ok, _, err := good.Exists("/big"); !ok || err != nil {
 		t.Errorf("another client: %v, %v", ok, err)
 	}
 }
 
-// TestCloseEndsEverything: Close returns although clients are connected, and can be called twice.
+// Close returns even with connected clients, and can be called twice.
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)

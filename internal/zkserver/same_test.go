@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// TestSameAsReal runs every scenario against a fresh embedded and a fresh real server and demands the same transcript,
-// packet by packet: reply order, zxids, error codes, all of Stat but the times, watch events.
+// TestSameAsReal runs every scenario against a new embedded and a new real server, and requires the
+// same transcript: reply order, zxids, error codes, watch events, and Stat without times.
 func TestSameAsReal(t *testing.T) {
 	t.Parallel()
 	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -361,7 +361,7 @@ var scenarios = []scenario{
 		wrong.session, wrong.password = a.session, []byte("0123456789abcdef")
 		wrong.hello(4000)
 		wrong.eof()
-		a.eof() // the real server cuts it for that
+		a.eof() // the real server closes it because of that
 		a = a.again(4000)
 		a.exists("/mv", false)
 		a.bye()
@@ -417,7 +417,7 @@ var scenarios = []scenario{
 			c = c.again(4000)
 		}
 		c.create("/broken/big", strings.Repeat("x", 0xfffff-200), 0)
-		c.send(req().int(1)) // no whole header
+		c.send(req().int(1)) // an incomplete header
 		c.eof()
 		c = c.again(4000)
 		c.exists("/broken/big", false)

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// TestTheLastSequenceNumberComesAgain, as DataTree takes no smaller one after it.
+// The last sequence number is used repeatedly, since DataTree never uses a smaller one.
 func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 	t.Parallel()
 	tree := newTree()
@@ -27,7 +27,7 @@ func TestTheLastSequenceNumberComesAgain(t *testing.T) {
 	}
 }
 
-// TestRollbackLeavesNoTrace: a rollback undoes all changes of a transaction, in any order.
+// A rollback undoes all changes of a transaction, whatever their order.
 func TestRollbackLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	tree := newTree()

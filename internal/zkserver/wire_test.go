@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A client that shows every packet, for scenarios. It writes down the packets in words that are the same for
-// two servers when they behave the same: session ids become names, times are left out.
+// This is a client for scenarios that logs every packet, in words that are the same for two servers if
+// they behave the same: session ids become names, and times are omitted.
 
 // world is one run of a scenario against one server.
 type world struct {
@@ -128,7 +128,7 @@ func (r *result) strs() []string {
 	return list
 }
 
-// event reads what follows the head of an event.
+// event reads an event after its header.
 func (r *result) event(xid int32, zxid int64, code int32) string {
 	return fmt.Sprintf("event type %d state %d %s (xid %d zxid %d code %d)", r.int(), r.int(), r.str(), xid, zxid, code)
 }
@@ -142,7 +142,7 @@ func (r *result) stat(w *world) string {
 	return fmt.Sprintf("{c%d m%d p%d v%d cv%d av%d owner=%s len=%d children=%d}", c, m, p, v, cv, av, w.owner(owner), dataLength, children)
 }
 
-// dial connects without saying anything.
+// dial connects without sending anything.
 func (w *world) dial(name string) *wire {
 	w.t.Helper()
 	conn := must.Have(net.Dial("tcp", w.addr))(w.t)
@@ -157,7 +157,7 @@ func (w *world) client(name string) *wire {
 	return c
 }
 
-// again opens a new connection for the session.
+// again reconnects the session.
 func (c *wire) again(timeout int32) *wire {
 	next := c.w.dial(c.name)
 	next.session, next.password, next.lastZxid, next.xid = c.session, c.password, c.lastZxid, c.xid
@@ -207,7 +207,7 @@ func (c *wire) receive() ([]byte, error) {
 	return b, closedOr(err)
 }
 
-// closedOr maps all ways in which a connection ends to one word.
+// closedOr maps all errors of an ended connection to one.
 func closedOr(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -215,12 +215,12 @@ func closedOr(err error) error {
 	return errors.New("closed")
 }
 
-// post sends a request and does not wait.
+// post sends a request without waiting for its reply.
 func (c *wire) post(xid, op int32, p *packet) {
 	c.send(&packet{append(req().int(xid).int(op).b, p.b...)})
 }
 
-// do sends a request and writes down all that comes up to its reply, the reply formatted by show.
+// do sends a request, and logs everything up to its reply, which show formats.
 func (c *wire) do(what string, op int32, p *packet, show func(*result) string) {
 	c.xid++
 	xid := c.xid
@@ -261,7 +261,7 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 	}
 }
 
-// eof writes down how the connection ends.
+// eof logs the end of the connection.
 func (c *wire) eof() {
 	for {
 		b, err := c.receive()
@@ -310,7 +310,7 @@ func (c *wire) children(path string, watch bool) {
 	})
 }
 
-// multi runs the parts, each written with part, and shows the results.
+// multi runs the parts, each made by part, and logs the results.
 func (c *wire) multi(op int32, parts *packet) {
 	parts.int(-1).bool(true).int(-1)
 	c.do("multi", op, parts, func(r *result) string {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A certificate authenticates this client only to a server that asks for it.
+// A certificate only authenticates the client to a server that asks for it.
 func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
@@ -41,22 +41,22 @@ func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
 			conn := must.Have(tap.secure(t.Context(), "tcp", l.Addr().String()))(t)
 			defer conn.Close()
 			if n := <-seen; (n > 0) != tt.want || tap.Authenticated() != tt.want {
-				t.Errorf("the server has %d certificates, we are somebody: %v", n, tap.Authenticated())
+				t.Errorf("the server has %d certificates, authenticated: %v", n, tap.Authenticated())
 			}
 		})
 	}
 	if got := connect.WithShown(&tls.Config{MinVersion: tls.VersionTLS12}, nil); got.GetClientCertificate != nil {
-		t.Error("without a certificate there is nothing to show")
+		t.Error("WithShown offers a certificate although there is none")
 	}
 }
 
-// A TLS server and a client that do not trust each other say whose certificate is at fault, and which option
-// is about it.
+// If a TLS server and client do not trust each other, the error says whose certificate is wrong, and
+// which option to use.
 func TestReasonOfTLS(t *testing.T) {
 	t.Parallel()
 	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
 	config := certs.Server(t)
-	config.MaxVersion = tls.VersionTLS12 // refuses the client within the handshake
+	config.MaxVersion = tls.VersionTLS12 // the server refuses the client within the handshake
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
 	listener := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
 	defer listener.Close()

@@ -11,11 +11,11 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// anyRequest has any reply.
+// anyRequest accepts any reply.
 var anyRequest = Request{Op: 107}
 
-// TestTapKeepsOurOwnRepliesFromTheClient: go-zookeeper reads the stream as if it alone had asked for
-// anything, however it is cut, and the other caller gets the whole reply.
+// go-zookeeper sees only its own replies, however the stream is cut, and the other caller gets its
+// whole reply.
 func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)
@@ -50,8 +50,7 @@ func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 	}
 }
 
-// TestTapCountsOurOwnRepliesAsSignsOfLife: go-zookeeper, which does not see them, does not leave the server
-// for silence.
+// Our own replies, which go-zookeeper does not see, extend its read deadline.
 func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	t.Parallel()
 	tap, c := tapped(nil, 1000)
@@ -64,5 +63,5 @@ func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
-	must.True(t, s.deadline.After(asked), "the deadline is still", asked, "which was asked for before the reply came")
+	must.True(t, s.deadline.After(asked), "the reply did not extend the deadline", asked)
 }

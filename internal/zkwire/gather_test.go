@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Fast events are read in batches, slow ones at once. A caller waiting for an answer, or for one
+// Fast events are read in batches, slow ones at once. A caller that waits for an answer, or for one
 // event, does not wait for others.
 func TestEventsGather(t *testing.T) {
 	t.Parallel()
 	const events = 4 * manyFast
 	for name, tt := range map[string]struct {
-		apart, want time.Duration // want: how long it takes to read all
+		apart, want time.Duration // want is the time to read all
 		pending     bool
 	}{
 		"fast":                           {apart: gathered / 10, want: manyFast*gathered/10 + (events-manyFast-2)*gathered},
@@ -27,7 +27,7 @@ func TestEventsGather(t *testing.T) {
 					w.request()
 				}
 				start := time.Now()
-				for range events { // each is read before the next can be written
+				for range events { // each event is read before the next can be written
 					time.Sleep(tt.apart)
 					w.answer(xidEvent)
 				}

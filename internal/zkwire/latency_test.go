@@ -20,7 +20,7 @@ import (
 // errNotReadOnly is KeeperException.Code.NOTREADONLY.
 const errNotReadOnly = -119
 
-// wired is a connection whose server is the test, by a clock that advances when all goroutines are idle.
+// wired is a connection whose server is the test, on synctest's clock.
 type wired struct {
 	t      *testing.T
 	tap    *Tap
@@ -53,7 +53,7 @@ func framed(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// sent returns the next frame that the server gets.
+// sent returns the next frame sent to the server.
 func (w *wired) sent() []byte {
 	var size [4]byte
 	if _, err := io.ReadFull(w.server, size[:]); err != nil {
@@ -66,7 +66,7 @@ func (w *wired) sent() []byte {
 	return body
 }
 
-// say makes the server send a frame, and waits until it has been read.
+// say sends a frame from the server, and waits until it has been read.
 func (w *wired) say(body []byte) {
 	if _, err := w.server.Write(framed(body)); err != nil {
 		w.t.Error(err)
@@ -195,24 +195,25 @@ func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
 		defer w.server.Close()
 		defer w.conn.Close()
 		begun := time.Now()
-		must.Equal(t, w.sync(), 0, "just after the greeting")
+		must.Equal(t, w.sync(), 0, "a sync right after the greeting")
 		time.Sleep(time.Second)
 		xid := w.sync()
-		must.True(t, xid != 0, "not sent after a second")
-		must.Equal(t, w.sync(), 0, "twice at once")
+		must.True(t, xid != 0, "no sync after a second")
+		must.Equal(t, w.sync(), 0, "a second sync at once")
 		time.Sleep(time.Second)
 		if w.sync() == 0 {
-			t.Error("not sent while the one before has no answer: the newest answer is to be as young as can be")
+			t.Error("no sync while the previous one is unanswered")
 		}
 		w.answer(xid)
-		must.Equal(t, w.tap.Ordered().Sub(begun), time.Second, "all is known that happened within")
+		must.Equal(t, w.tap.Ordered().Sub(begun), time.Second, "Ordered after the start")
 		must.Equal(t, w.tap.Requests(), 0, "counted as … requests")
 		w.conn.Close()
-		w.tap.Sync(0) // has nowhere to go
+		w.tap.Sync(0) // without a connection
 	})
 }
 
-// What a server says at once is heard in its order: the event of a change before an answer that shows it.
+// Events and answers are delivered in the server's order: the event of a change before an answer that
+// shows it.
 func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

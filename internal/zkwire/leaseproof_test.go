@@ -8,8 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/jute"
 )
 
-// TestReadsAloneLeaveFewMarks: a connection that never commits anything keeps no more of what was answered
-// than a lease can be counted from.
+// A connection that never commits keeps only the marks from which a lease can be computed.
 func TestReadsAloneLeaveFewMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +31,7 @@ func TestReadsAloneLeaveFewMarks(t *testing.T) {
 	})
 }
 
-// TestOnlyRequestsOfTheSessionAreMarks: a server that was told who the client is has not heard of its session by that.
+// Only requests of the session are marks: an authentication does not keep the session alive.
 func TestOnlyRequestsOfTheSessionAreMarks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// tapped is a client whose connection is tapped. Its events are those that go-zookeeper hears.
+// tapped is a client with a tapped connection. Its events are those of go-zookeeper.
 type tapped struct {
 	*zk.Conn
 	tap    *zkwire.Tap
@@ -74,7 +74,8 @@ func (c tapped) make(t testing.TB, path string, data []byte, acl []zk.ACL) {
 	}
 }
 
-// A multiRead says of each node what single reads say, and of one that is not there or may not be read its error alone.
+// A multiRead returns the same as single reads, with an error only for nodes that are missing or
+// unreadable.
 func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -87,7 +88,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 		for i := range 40 {
 			reads = append(reads, zkwire.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
 		}
-		if zks.Real { // the embedded server knows no rights
+		if zks.Real { // the embedded server has no rights
 			c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
 			reads = append(reads, zkwire.Read{Path: root + "/shut", Children: true}, zkwire.Read{Path: root + "/shut"})
 		}
@@ -117,7 +118,7 @@ func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
 	})
 }
 
-// One recursive watch reports all that happens below a node, also while that does not exist, repeatedly.
+// One recursive watch reports all changes below a node, repeatedly, even while the node does not exist.
 func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
@@ -142,7 +143,7 @@ func TestWatchBelowTellsOfAllChanges(t *testing.T) {
 	})
 }
 
-// A server before 3.6 answers that it does not know these, and ends the session.
+// A server before 3.6 answers that these are unimplemented, and ends the session.
 func TestAnOldServerSaysSo(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
@@ -153,7 +154,7 @@ func TestAnOldServerSaysSo(t *testing.T) {
 	}
 }
 
-// An answer that is too long is an error of its request alone, and a smaller request is answered.
+// An answer that is too long fails only its request, and a smaller request is answered.
 func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
@@ -181,7 +182,7 @@ func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
 		}
 	}
 	if asked[0] != 8 || slices.Max(asked[1:]) > 4 {
-		t.Errorf("asked for %d", asked)
+		t.Errorf("requested %d", asked)
 	}
 }
 
@@ -201,14 +202,14 @@ func TestReadSizeLearns(t *testing.T) {
 	for range 10 {
 		s.Answered(s.Items(), s.Items())
 	}
-	must.Equal(t, s.Items(), 5, "after 10 were too much")
+	must.Equal(t, s.Items(), 5, "after 10 were too many")
 	for range 10 {
 		s.Broke(s.Items())
 	}
 	must.Equal(t, s.Items(), 1, "after everything was too much")
 }
 
-// Names and a Stat that counts another number of children do not belong together.
+// Names with a Stat that counts another number of children were torn by a change.
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {
@@ -227,7 +228,7 @@ func TestTornReadsAreReported(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, nothing panics and each read has one result.
+// Whatever a server sends, parsing does not panic, and each read has one result.
 func FuzzMultiReadReply(f *testing.F) {
 	reads := []zkwire.Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
 	f.Add([]byte{})

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// words are numbers as a server writes them.
+// words encodes numbers as a server does.
 func words(numbers ...int32) (b []byte) {
 	for _, n := range numbers {
 		b = jute.AppendInt(b, n)
@@ -21,7 +21,7 @@ func words(numbers ...int32) (b []byte) {
 	return b
 }
 
-// join is one reply of several parts.
+// join concatenates the parts of a reply.
 func join(parts ...[]byte) (b []byte) {
 	for _, p := range parts {
 		b = append(b, p...)
@@ -116,7 +116,7 @@ func TestGreetingsThatLieAreFound(t *testing.T) {
 	}
 }
 
-// A frame that trickles has its time, by its size, from its first byte on.
+// A trickling frame has a deadline by its size, counted from its first byte.
 func TestTricklingFrameHasItsTime(t *testing.T) {
 	t.Parallel()
 	_, c := tapped(nil, 100)
@@ -129,7 +129,7 @@ func TestTricklingFrameHasItsTime(t *testing.T) {
 		s.input = strings.NewReader("x")
 		c.fill()
 		if most := c.in.begun.Add(3 * c.patient); s.deadline.After(most) {
-			t.Fatalf("the deadline is %v after what the whole frame may take", s.deadline.Sub(most))
+			t.Fatalf("the deadline is %v later than allowed for the whole frame", s.deadline.Sub(most))
 		}
 	}
 }

@@ -41,7 +41,8 @@ func listRequest(path string) Request {
 	return Request{Op: opGetChildren, Body: jute.AppendBool(jute.AppendString(nil, path), false)}
 }
 
-// Requests of our own are executed in order in one flight, next to go-zookeeper's, and their replies are whole.
+// Our own requests are executed in order, in one flight and next to go-zookeeper's, with complete
+// replies.
 func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -72,7 +73,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				if !seen || d.Err != nil {
 					t.Errorf("%s is not listed, %v", path, d.Err)
 				}
-				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's own go on next to them
+				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's requests still work
 					t.Error(err)
 				}
 			}
@@ -85,7 +86,8 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	}
 }
 
-// A caller that waits for a reply learns that the connection broke; a request for another session is not sent.
+// A caller that waits for a reply gets the end of the connection as an error. A request for another
+// session is not sent.
 func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -104,21 +106,21 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	p.hang()
 	answer := make(chan Reply, 1)
 	tap.Send(session, func(_ int, r Reply) { answer <- r }, listRequest("/"))
-	<-changes // of the end of the connection, which is heard of behind what ends with it
+	<-changes // the end of the connection, reported after its requests have ended
 	select {
 	case r := <-answer:
 		if !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
 			t.Errorf("on a server that hangs: %+v", r)
 		}
 	default:
-		t.Error("on a server that hangs: the connection ended before what was sent over it")
+		t.Error("on a server that hangs: the connection's end was reported before the request's")
 	}
 	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
 		t.Errorf("without a connection: %+v", r)
 	}
 }
 
-// A watch set by one of our own requests is reported with its path.
+// The event of a watch set by our own request has its path.
 func TestTapHearsEvents(t *testing.T) {
 	t.Parallel()
 	s := server(t)
@@ -138,13 +140,13 @@ func TestTapHearsEvents(t *testing.T) {
 	must.Equal(t, <-paths, "/watched", "event of")
 }
 
-// Only what a quorum commits moves Committed: reads, syncs, pings, failures and the resumption of a session do not.
+// Only commits by a quorum move Committed, not reads, syncs, pings, failures or a resumed session.
 func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}
 	if id, timeout, sent := tap.Committed(); id != 0 || timeout != 0 || !sent.IsZero() {
-		t.Error("something is known before the first dial")
+		t.Error("values before the first dial")
 	}
 	conn, states := through(t, tap, 6*time.Second, p.addr())
 	await(t, states, zk.StateHasSession)
@@ -176,7 +178,7 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 		}
 		last = now
 	}
-	must.True(t, !lastAck(tap).Before(last), "what was committed was not acknowledged")
+	must.True(t, !lastAck(tap).Before(last), "a commit was not acknowledged")
 	p.cut()
 	await(t, states, zk.StateHasSession)
 	if id, _, now := tap.Committed(); id != session || !now.Equal(last) {
@@ -184,8 +186,8 @@ func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
 	}
 }
 
-// On a new connection our own requests come behind the authentications of the one before, and on a server that has seen
-// what the one before had seen.
+// A new connection first repeats the authentications, and asks for a server with at least the zxid
+// seen so far.
 func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
 	t.Parallel()
 	s := server(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// clientLog is go-zookeeper's: it must not speak of replies that it did not ask for.
+// clientLog is go-zookeeper's log, which must not mention unexpected replies.
 type clientLog struct{ testing.TB }
 
 func (l clientLog) Printf(format string, args ...any) {
@@ -58,7 +58,7 @@ func await(t testing.TB, states <-chan zk.State, want zk.State) {
 				return
 			}
 		case <-limit:
-			t.Fatalf("not yet %v", want)
+			t.Fatalf("%v did not come", want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestTapLearnsWhatTheClientHides(t *testing.T) {
 	s := server(t)
 	tap := &Tap{}
 	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !lastAck(tap).IsZero() {
-		t.Error("something is known before the first dial")
+		t.Error("values before the first dial")
 	}
 	conn, states := through(t, tap, time.Minute, s.Addr())
 	await(t, states, zk.StateHasSession)
@@ -117,8 +117,8 @@ func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
 	must.Equal(t, tap.Server(), "", "still connected to")
 }
 
-// TestTapLeavesAHungServer: a server that accepts and then hangs, in the greeting or later, is left for another one
-// while the session still lives.
+// The client leaves a server that accepts and then hangs, in the greeting or later, while its session
+// is still alive.
 func TestTapLeavesAHungServer(t *testing.T) {
 	s := server(t)
 	hung := newHang(t, s.Addr())
@@ -137,20 +137,20 @@ func TestTapLeavesAHungServer(t *testing.T) {
 	}
 	await(t, states, zk.StateConnecting)
 	await(t, states, zk.StateConnected)
-	await(t, states, zk.StateDisconnected) // the greeting hangs, too: a sixth
+	await(t, states, zk.StateDisconnected) // the greeting hangs, too, which is noticed after a sixth
 	must.True(t, tap.DialError() != nil, "no error although the server never answered")
 	hung.resume()
 	await(t, states, zk.StateHasSession)
 	must.Equal(t, conn.SessionID(), id, "the session was lost")
 }
 
-// hang passes everything on, or nothing.
+// hang is a proxy that passes on everything or nothing.
 type hang struct {
 	listener net.Listener
 	mu       sync.Mutex
-	passing  chan struct{} // closed while it passes on
+	passing  chan struct{} // closed while it passes data
 	conns    []net.Conn
-	heard    []*bytes.Buffer // what the client of each connection has sent
+	heard    []*bytes.Buffer // data sent by the client of each connection
 	work     sync.WaitGroup
 	end      chan struct{}
 }
@@ -229,7 +229,7 @@ func (h *hang) cut() {
 	}
 }
 
-// newest returns the bytes that the client of the newest connection has sent.
+// newest returns the bytes sent by the client of the newest connection.
 func (h *hang) newest() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -245,7 +245,7 @@ func (h *hang) resume() {
 func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
 	t.Parallel()
 	l := new(ServerList)
-	must.True(t, l.Init([]string{"nocolon"}) != nil, "took a server without a port")
+	must.True(t, l.Init([]string{"nocolon"}) != nil, "a server without a port was accepted")
 	if err := l.Init([]string{"a:1", "b:1"}); err != nil || l.Len() != 2 {
 		t.Fatal(err)
 	}
@@ -259,17 +259,17 @@ func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
 	}
 	l.Connected()
 	if _, pause := l.Next(); pause {
-		t.Error("waits after a healthy connection broke")
+		t.Error("a pause after a healthy connection broke")
 	}
 	for range 2 * maxBrief {
 		l.Connected()
 	}
 	if _, pause := l.Next(); !pause {
-		t.Error("does not wait although connections break at once")
+		t.Error("no pause although connections break at once")
 	}
 }
 
-// script is a connection that reads what a server is to send, in pieces of a size, and takes whatever is written.
+// script is a connection that delivers the input in pieces of a size, and accepts all writes.
 type script struct {
 	net.Conn
 	input    io.Reader
@@ -340,10 +340,10 @@ func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
 	}
 	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
 	_, _ = io.ReadAll(c)
-	must.True(t, lastAck(tap).Equal(c.hello), "a ping that the server refused counts as acknowledged")
+	must.True(t, lastAck(tap).Equal(c.hello), "a refused ping counts as acknowledged")
 }
 
-// forClient models the tap: of a server's bytes go-zookeeper sees whole frames of its own only.
+// forClient models the tap: go-zookeeper sees only complete frames of its own.
 func forClient(in []byte) (seen []byte) {
 	for first := true; len(in) >= 4; first = false {
 		size := int(binary.BigEndian.Uint32(in))
