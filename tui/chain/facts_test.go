@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A contact is as of the last reading: when that is old it does not look as if the client were gone.
+// A last contact dates from the last reading. If that is old, the client does not look gone.
 func TestOldContactSaysNothing(t *testing.T) {
 	for _, test := range []struct {
 		since time.Duration

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// A client that is twice in a queue blocks those behind it once.
+// A client with two entries in a queue blocks those behind it once.
 func TestBlockedAreCountedOnce(t *testing.T) {
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/a", time.Minute, fixture.Ann, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Dan)}})
 	r := ListClients(s).rows[0]
@@ -28,7 +28,7 @@ func TestBlockedAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A client's holds and waits stay in the order of the locks, whichever it holds.
+// A client's holds and waits are in the order of the locks.
 func TestEntriesKeepTheirOrder(t *testing.T) {
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
 		fixture.QueueOf("/b", time.Minute, fixture.Ann, fixture.Bob), fixture.QueueOf("/a", time.Minute, fixture.Bob, fixture.Ann),
@@ -38,7 +38,7 @@ func TestEntriesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Names of locks have the room of columns that say nothing of them.
+// Names of locks take the room of empty columns.
 func TestNamesOfEntriesHaveRoomFirst(t *testing.T) {
 	long := fixture.QueueOf("/"+strings.Repeat("r", 50), time.Minute, fixture.Ann)
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{long}})
@@ -62,11 +62,11 @@ func TestCycleThatIsGone(t *testing.T) {
 	s := fixture.BlockedClients(t)
 	gone := inspect.Cycle{Locks: []inspect.ID{fixture.Id("zk:/x"), fixture.Id("zk:/y")}, Owners: []string{"a", "b"}}
 	if _, ok := closeCycle(s, gone); ok {
-		t.Error("a ring of locks that are gone")
+		t.Error("a cycle of deleted locks")
 	}
 	gone.Locks = []inspect.ID{fixture.Id("zk:/dl/a"), fixture.Id("zk:/dl/b")}
 	if _, ok := closeCycle(s, gone); ok {
-		t.Error("a ring of people who are gone")
+		t.Error("a cycle of clients that have left")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestWaitGraph(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})
 			g := buildWaitGraph(s)
 			must.Equal(t, cmp.Diff(test.want, sketch(g)), "")
-			for _, x := range g.trees { // the culprit of every lock in it is the first one's holder
+			for _, x := range g.trees { // the holder of its first lock is the culprit of every lock
 				for _, r := range x.rows {
 					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
 						t.Errorf("culprit of %s is on %v", r.lock.ID, e.Lock.ID)

@@ -33,7 +33,7 @@ func TestFindingIndexUpdatesAsItResets(t *testing.T) {
 			rule := rules[random.IntN(3)]
 			list = append(list, fixture.Trouble(rule, []inspect.Severity{inspect.Info, inspect.Critical}[random.IntN(2)], fmt.Sprintf("%c-%d", 'v'+rune(random.IntN(2)), random.IntN(2))))
 		}
-		if step%200 > 100 && random.IntN(3) == 0 { // without any, changes are applied one by one
+		if step%200 > 100 && random.IntN(3) == 0 { // without deadlocks, changes are applied one by one
 			f := fixture.Deadlocked("zk:/l1", "zk:/l2")
 			f.Message = "w-"
 			list = append(list, f)
@@ -115,7 +115,7 @@ func TestFindingSearchWhileTheyChange(t *testing.T) {
 	}
 }
 
-// undated knows no finding's first appearance.
+// undated has no time for any finding.
 func undated(inspect.ID, *inspect.Finding) (time.Time, bool) { return time.Time{}, false }
 
 // rowsOf returns all findings that an index shows, with the count of each group.

@@ -66,8 +66,8 @@ func TestAttemptsAreForgotten(t *testing.T) {
 		events = append(events, fixture.Event(contend.Queued, i%7, float64(i)), fixture.Event(contend.Left, i%7, float64(i)+0.5))
 	}
 	attempts := recordAttempts(nil, events)
-	must.Equal(t, len(attempts), attemptsKept, "are kept")
-	must.Equal(t, len(forgetAttempts(attempts, attempts[len(attempts)-10].ended)), 10, "are left")
+	must.Equal(t, len(attempts), attemptsKept, "kept")
+	must.Equal(t, len(forgetAttempts(attempts, attempts[len(attempts)-10].ended)), 10, "left")
 }
 
 // stub is a context with only a theme.
@@ -84,7 +84,7 @@ func overtaking(contender int, second float64) contend.Event {
 	return e
 }
 
-// drawnAttempts are the rows of a window of ten seconds from noon on, a cell a second.
+// drawnAttempts are the rows of a window of ten seconds from noon, with one cell per second.
 func drawnAttempts(t *testing.T, attempts []attempt, n int) []string {
 	t.Helper()
 	view := lanes.View{Context: stub{theme: theme.New(theme.Options{ASCII: true, NoColor: true})}}
@@ -117,7 +117,7 @@ func TestAttemptsAreDrawn(t *testing.T) {
 	} {
 		rows := drawnAttempts(t, recordAttempts(nil, tt.events), len(tt.want))
 		for i, want := range tt.want {
-			must.Equal(t, rows[i], want, tt.name, "lane", i, "is")
+			must.Equal(t, rows[i], want, tt.name, "lane", i)
 		}
 	}
 }

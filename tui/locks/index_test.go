@@ -57,7 +57,7 @@ func TestIndexUpdatesAsItIsMade(t *testing.T) {
 func TestNewIndexEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Equal(t, len(NewIndex(ctx, fixture.Everything(), arrangement{}, fixture.Noon).Rows), 0, "it went on")
+	must.Equal(t, len(NewIndex(ctx, fixture.Everything(), arrangement{}, fixture.Noon).Rows), 0, "rows of a cancelled arrangement")
 }
 
 func TestPrefixes(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSortedIsALargeSortedList(t *testing.T) {
 		must.Same(t, s.slice(from, 300), want[min(from, len(want)):end], "slice from", from)
 	}
 	if s.place(-1) != -1 || s.remove(99_999) {
-		t.Error("found what is not there")
+		t.Error("a missing row was found")
 	}
 	for _, n := range slices.Clone(want) {
 		s.remove(n)

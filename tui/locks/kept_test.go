@@ -33,7 +33,7 @@ func kept(t *testing.T, name, got string) {
 	must.Equal(t, cmp.Diff(string(must.Have(os.ReadFile(path))(t)), got), "", path, "(-update accepts it)")
 }
 
-// troubled are locks of two backends; one has just been lost.
+// troubled are locks of two backends, one of which has just been lost.
 func troubled() *inspect.Snapshot {
 	b := fixture.Backends()
 	b[1].State, b[1].HeardAt = inspect.Down, fixture.Noon
@@ -47,7 +47,7 @@ func troubled() *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, b, locks)
 }
 
-// Signs, cells and summaries have their colours, and rows of a backend that is lost look old.
+// Signs, cells and summaries have their colours, and rows of a lost backend look old.
 func TestColoursAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		s             *inspect.Snapshot
@@ -75,7 +75,7 @@ func TestColoursAreKept(t *testing.T) {
 	}
 }
 
-// The columns have their widths in a table of any width, with names that are short and long.
+// The columns have their widths in tables of all widths, with short and long names.
 func TestWidthsAreKept(t *testing.T) {
 	var lines []string
 	chosen, _ := newTable([]string{"client", "session", "backend", "holder", "lock", "finding"})
@@ -94,7 +94,8 @@ func TestWidthsAreKept(t *testing.T) {
 	kept(t, "widths", strings.Join(lines, "\n")+"\n")
 }
 
-// Each key says what it does, or why it does nothing: without a lock, on one, on a group and in the chain.
+// Each key has a help text, or the reason why it is disabled: without a lock, on one, on a group and
+// in the chain.
 func TestKeysAreKept(t *testing.T) {
 	var lines []string
 	for _, test := range []struct {

@@ -197,7 +197,7 @@ func TestLocksAreMarked(t *testing.T) {
    LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
 >!+zk:/locks/orders     worker-3           13m58s  13m40s  3      stuck-holder`)
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
-	must.Equal(t, len(p.Marked()), 0, "gone, and still marked", p.Marked())
+	must.Equal(t, len(p.Marked()), 0, "deleted, but still marked", p.Marked())
 	many := open(t, inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(101)), 80, 12)
 	if many.press("V"); many.said != screen.TooMany() || len(many.marks) > 0 {
 		t.Errorf("%q, %d marked", many.said, len(many.marks))
@@ -227,7 +227,7 @@ func TestColumnsAreChosen(t *testing.T) {
 			t.Errorf("{%q, %q, %q},", step.press, got, p.said)
 		}
 	}
-	must.True(t, p.dialog == nil, "esc leaves it open")
+	must.True(t, p.dialog == nil, "esc did not close it")
 }
 
 func TestEmptyListsSayWhy(t *testing.T) {
@@ -291,10 +291,10 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 func TestTabGoesToTheChain(t *testing.T) {
 	p := open(t, some(), 190, 36).press("tab", "down", "down")
 	if p.names() != "«invoices» orders left billing dark 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
-		t.Errorf("the keys move in the table:\n%s", p.drawn(400))
+		t.Errorf("the keys moved in the table:\n%s", p.drawn(400))
 	}
 	p.press("tab", "down")
-	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stay in the chain", p.names())
+	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stayed in the chain", p.names())
 	if p = open(t, some(), 80, 12).press("tab", "down"); p.said == "" || !strings.HasPrefix(p.names(), "invoices «orders»") {
 		t.Errorf("without a chain: %q, %s", p.said, p.names())
 	}
@@ -354,7 +354,7 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	p.Open(screen.Place{Subject: screen.Subject{Lock: fixture.Id("zk:/locks/nightly")}}, screen.SnapshotMsg{})
 	must.Equal(t, p.Selected().Lock.Path, "/locks/nightly", "opened", p.Selected())
 	p.Screen.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
-	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel moves nothing")
+	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel did not move the cursor")
 }
 
 // Once no row has a finding, the room of the FINDING column goes to the names.

@@ -17,9 +17,9 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// page is the screen of locks on its own terminal. The test presses keys and reads the drawing.
+// page is the screen of locks alone. The test presses keys and reads the drawing.
 type page struct {
-	screen.Context // nil: what the screen asks for is below
+	screen.Context // nil; page has the methods that the screen uses
 	*Screen
 	t        *testing.T
 	snapshot *inspect.Snapshot

@@ -73,8 +73,8 @@ func (a *arranged) expect(what string, want ...string) {
 	}
 }
 
-// Rows that changed stay where they are until they are settled, and the row that is pinned stays at its line
-// for as long as it is, also when its lock goes and comes back.
+// Changed rows stay in place until they are settled. A pinned row stays at its line, even if its lock
+// goes and comes back.
 func TestRowsStayUntilSettled(t *testing.T) {
 	a := newArranged(t)
 	a.expect("at first", "a", "b", "c", "d")
@@ -184,7 +184,7 @@ func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a.expect("settled", "c", "d", "b", "a")
 }
 
-// What the rules find a moment after the first order is not kept for as long as later changes are.
+// The second order comes sooner than later ones, since rules find something just after the first.
 func TestTheSecondOrderComesSooner(t *testing.T) {
 	a := &arranger{}
 	must.Equal(t, a.patience(), settleStart, "after no order")
