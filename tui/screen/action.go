@@ -13,7 +13,7 @@ import (
 
 // Action is what a key does. The footer and the help are made from lists of actions.
 type Action struct {
-	// Keys as tea.KeyPressMsg.String spells them.
+	// Keys are spelled as in tea.KeyPressMsg.String.
 	Keys []string
 	// Shown has the keys as help and footer show them. Hint is a word or two for the footer;
 	// empty hides it there. Help is a line.

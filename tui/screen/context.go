@@ -11,15 +11,17 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Context shows the program to a screen or a dialog, and takes its requests. Only the root changes it.
+// Context is what a screen or a dialog sees of the program, and its way to make requests. Only the
+// root changes it.
 type Context interface {
-	// Snapshot is the drawn snapshot; never nil, and empty before the first one has come.
+	// Snapshot is the drawn snapshot; never nil, and empty before the first one.
 	Snapshot() *inspect.Snapshot
-	// Arrived reports whether a snapshot has come; FeedError has ended the feed; nil while they may come.
+	// Arrived reports whether there is a snapshot. FeedError is the error that ended the feed; nil
+	// while it runs.
 	Arrived() bool
 	FeedError() error
 	Theme() *theme.Theme
-	// Now is the time that is drawn, by our clock; it stops while Paused. Clock continues.
+	// Now is the drawn time, by our clock, which stops while Paused. Clock continues.
 	Now() time.Time
 	Paused() bool
 	// Past reports whether the drawn moment is earlier than the newest known one.
@@ -37,30 +39,28 @@ type Context interface {
 	// BackendTrend samples a number of a backend over the same time. A sample is -1 if the
 	// backend's state or the number is unknown.
 	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
-	// FoundAt is a finding's first appearance. If the finding already existed when its backend
-	// was first watched, exact is false and at is the time of that. at is zero while that is
-	// unknown.
+	// FoundAt is a finding's first appearance. If the finding already existed when watching its
+	// backend began, exact is false and at is the time of that. at is zero if unknown.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
 	// Log has the events that were seen.
 	Log() *EventLog
-	// ReadOnly is the reason why no lock may be taken by hand; empty if one may be.
+	// ReadOnly is the reason why the user may acquire no lock; empty if allowed.
 	ReadOnly() string
-	// MayAct is the reason why no action on other clients' locks is allowed; empty if it is.
-	// Previews only read. Production reports whether an action needs a reason.
+	// MayAct is the reason why no action on other clients' locks is allowed; empty if allowed.
+	// Previews are always allowed. Production reports whether an action needs a reason.
 	MayAct() string
 	Production() bool
-	// Arm is the command that allows writing; nil if it is already allowed or cannot be. The
+	// Arm is the command that allows writing; nil if that is already allowed or impossible. The
 	// dialogs then receive an ArmedMsg.
 	Arm() tea.Cmd
 	// Commands are shell lines to copy about a lock and a contender, which may be nil.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
-	// NoClipboard is the reason why the terminal has no clipboard for programs; empty if it may have one.
-	// Save writes text to a new file that is named after what it is about, and returns the file's path; it
-	// may block.
+	// NoClipboard is the reason why the terminal has no clipboard for programs; empty if it may have
+	// one. Save writes text to a new file named after its subject, and returns the path; it may block.
 	NoClipboard() string
 	Save(ctx context.Context, about, extension, text string) (path string, err error)
-	// WantPossible lists the connections that may belong to a lock's contenders, if their clients
-	// are unknown and there is no recent list. Possible are those of a contender at that time;
+	// WantPossible requests the list of connections that may belong to a lock's contenders, if their
+	// clients are unknown and there is no recent list. Possible returns those of one contender;
 	// false if there is no list.
 	WantPossible(l *inspect.Lock)
 	Possible(l *inspect.Lock, c *inspect.Contender) (Possible, bool)
@@ -88,7 +88,7 @@ type Context interface {
 	// none) or with the program.
 	Request(to Name, limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
 	Command(limit time.Duration, f func(context.Context) tea.Msg) tea.Cmd
-	// Number is different each time, so that a late answer is recognised.
+	// Number returns a new number each time, to recognise late answers.
 	Number() int
 	// Lifetime ends with the program.
 	Lifetime() context.Context

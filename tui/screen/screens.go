@@ -11,10 +11,10 @@ import (
 // SplitWidth is the width from which the selected lock's chain is next to the table.
 const SplitWidth = 160
 
-// AtOnce limits the locks arranged while the user waits. More are arranged in a command.
+// AtOnce limits the locks arranged inside Update. More are arranged in a command.
 const AtOnce = 1000
 
-// The beat of the clock: fast while something shows tenths, slow otherwise.
+// The intervals of the clock: fast while something shows tenths, slow otherwise.
 const (
 	FastBeat = 250 * time.Millisecond
 	SlowBeat = time.Second

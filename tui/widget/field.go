@@ -36,7 +36,7 @@ func (f *Field) start() {
 // SelectAll selects the text, as for a search that starts fresh.
 func (f *Field) SelectAll() { f.selected = f.Value() != "" }
 
-// replace drops the selected text if new text or a deletion replaces it; false if nothing was dropped.
+// replace drops the selected text for new text or a deletion; false if nothing was dropped.
 func (f *Field) replace(gone bool) bool {
 	gone = gone && f.selected
 	if f.selected = false; gone {
@@ -62,7 +62,7 @@ func (f *Field) Press(msg tea.KeyPressMsg) bool {
 	if f.replace(msg.Text != "" || deletes) && deletes {
 		return true
 	}
-	f.input, _ = f.input.Update(msg) // its command makes the cursor blink, which ours does not
+	f.input, _ = f.input.Update(msg) // drop its command, which blinks the cursor
 	return f.input.Value() != value || f.input.Position() != at
 }
 
@@ -104,7 +104,7 @@ func TailOf(s string, width int, ellipsis string) string {
 		return s
 	}
 	tail := ansi.Cut(s, w-width+1, w)
-	if ansi.StringWidth(tail) >= width { // it begins with a wide character, half of which should go
+	if ansi.StringWidth(tail) >= width { // it begins with a wide character that would be cut in half
 		tail = ansi.Cut(s, w-width+2, w)
 	}
 	return ellipsis + tail

@@ -13,7 +13,7 @@ type FormRow struct {
 	Typed   *Field // nil: chosen
 	Choices []string
 	At      int
-	Off     string // the reason why there is nothing to choose, shown in its place
+	Off     string // the reason why there is no choice, shown instead
 	chosen  bool   // by the user
 }
 
