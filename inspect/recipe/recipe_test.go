@@ -56,7 +56,7 @@ func TestOtherChildrenAreNoContenders(t *testing.T) {
 	}
 }
 
-func TestSplitSequenceReadsOnlyTheServersNumber(t *testing.T) {
+func TestSplitSequenceReadsOnlyServerNumbers(t *testing.T) {
 	for _, tt := range []struct {
 		name, prefix string
 		seq          int32
@@ -168,7 +168,7 @@ func TestDecodeTokens(t *testing.T) {
 	}
 }
 
-func TestRandomBytesAreALockOnlyUnderALocksName(t *testing.T) {
+func TestRandomBytesNeedALockName(t *testing.T) {
 	for key, want := range map[string]Confidence{
 		"lock:orders": Likely, "orders:lock": Likely, "my-mutex-1": Likely, "{redlock}x": Likely, "Lock/a": Likely, "orderLock:7": Likely,
 		"userlocks": Likely, "unlock:token:alice": Possible, "wallclock": Possible, "codeblocks:1": Possible, "deadlock": Possible, "blocks:tip": Possible, "sess:lockable": Possible, "orders": Possible, "": Possible,
@@ -179,7 +179,7 @@ func TestRandomBytesAreALockOnlyUnderALocksName(t *testing.T) {
 	}
 }
 
-func TestRedisPyTokenTellsWhenItWasMade(t *testing.T) {
+func TestRedisPyTokenTellsCreationTime(t *testing.T) {
 	// python3 -c "import uuid; print(uuid.UUID('5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc').time)"
 	got := DecodeToken("k", "5f0c1d4ec6f511f0a1b23c5200aabbcc").Since
 	ticks := int64(0x1f0c6f55f0c1d4e) - 122192928000000000
@@ -227,7 +227,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 }
 
 // Labels taken from JSON fit on a line.
-func TestLabelsOfJSONAreShort(t *testing.T) {
+func TestStructuredDataGetsShortLabels(t *testing.T) {
 	const vitess = `{"Action":"PlannedReparentShard(ks/-80)","HostName":"vtctld-1","UserName":"vitess","Time":"2026-11-21T03:14:15Z","Options":{},"Status":""}`
 	for data, want := range map[string][2]string{
 		vitess:                     {"vtctld-1", "PlannedReparentShard(ks/-80)"},

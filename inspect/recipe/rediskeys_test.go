@@ -129,7 +129,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 }
 
 // ioredis-lock writes version 1 UUIDs with dashes.
-func TestTimeUUIDTellsTimeAndMAC(t *testing.T) {
+func TestTimeBasedTokenIsDecoded(t *testing.T) {
 	got := DecodeToken("lock:a", uuidV1)
 	if got.Recipe != "token" || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2025 {
 		t.Errorf("%+v", got)
@@ -190,7 +190,7 @@ func TestRedissonOwners(t *testing.T) {
 }
 
 // Keys that were not requested, or were denied, do not prove that a reader is dead.
-func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
+func TestReaderDeathNeedsAllKeysRead(t *testing.T) {
 	now := time.Now()
 	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
 	hold := func(n string) string { return "{a}:" + uuid + ":1:rwlock_timeout:" + n }
@@ -213,7 +213,7 @@ func TestAReaderIsDeadOnlyWhenAllItsKeysWereLookedAt(t *testing.T) {
 }
 
 // Redisson's subscriptionMode may be SLAVE.
-func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
+func TestWaiterMaySubscribeOnReplica(t *testing.T) {
 	channel := func(owner string, n int, elsewhere bool) (string, Value) {
 		return "redisson_lock__channel:{a}:" + owner, Value{Type: TypeChannel, Subscribers: n, Elsewhere: elsewhere}
 	}
@@ -240,7 +240,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 }
 
 // PUBSUB may be denied.
-func TestAWaiterWithoutKnownSubscribersIsNotDead(t *testing.T) {
+func TestUnknownSubscribersLeaveWaiterAlive(t *testing.T) {
 	own := "redisson_lock__channel:{a}:" + uuid + ":1"
 	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
 		"redisson_lock_queue:{a}":    {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: "\x1b[31mnobody"}}},
@@ -314,7 +314,7 @@ func FuzzDecodeKeys(f *testing.F) {
 }
 
 // The waiters for x and {x} would share a queue key. Only one of the two is shown as the lock.
-func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
+func TestOurWaitersBelongToOneLock(t *testing.T) {
 	value := LockscopeToken([16]byte{1}, "a")
 	queue := Value{Type: TypeZSet, Items: []Item{{Name: LockscopeToken([16]byte{2}, "b"), Score: 1}}}
 	key := Value{Type: TypeString, Text: value}
@@ -349,7 +349,7 @@ func TestWaitersOfOurOwnLockStandOnOneLock(t *testing.T) {
 }
 
 // A waiter of a fair mutex that missed two heartbeats stays in the queue until it is passed over.
-func TestASilentWaiterOfAFairMutexIsDead(t *testing.T) {
+func TestSilentFairWaiterIsDead(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) float64 { return float64(now.Add(time.Hour - d).UnixMicro()) } // by the server's clock
 	waiter := LockscopeToken([16]byte{2}, "b")

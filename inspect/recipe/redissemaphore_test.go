@@ -14,7 +14,7 @@ func semaphoreOf(key string, left time.Duration, items ...Item) Keys {
 	return Keys{Key: key, Now: semaphoreAt, Main: Value{Type: TypeZSet, Items: items, ExpiresAt: semaphoreAt.Add(left)}}
 }
 
-func TestRedisSemaphoreAsTheLibraryWritesIt(t *testing.T) {
+func TestRedisSemaphoreMatchesItsLibrary(t *testing.T) {
 	const first, second, multi = "7dd7f252-09fb-457b-b7fc-e3cec8cc06f3", "09e0e374-abc9-4731-a8d3-df4b2fdc7104", "e4382e21-77b5-40f6-8ea6-c1846d551044"
 	for _, tt := range []struct {
 		name       string

@@ -137,7 +137,7 @@ const (
 )
 
 // Every recognised format has a row, is read as its row says, and its look-alikes are not.
-func TestEveryRecipeWasHeldAgainstItsLibrary(t *testing.T) {
+func TestEveryRecipeMatchesItsLibrary(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range sources() {
 		seen[w.recipe] = true

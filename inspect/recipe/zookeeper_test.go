@@ -58,7 +58,7 @@ func TestReadEachRecipesNames(t *testing.T) {
 	}
 }
 
-func TestReadingAndWritingIsGuessedFromTheUsualWords(t *testing.T) {
+func TestUsualWordsRevealReadWriteMode(t *testing.T) {
 	for _, tt := range []struct {
 		names  []string
 		shared []string
@@ -182,7 +182,7 @@ func TestPrefixesOfReadersAndWriters(t *testing.T) {
 	}
 }
 
-func TestReadOrWriteAsTheRecipesPageHasIt(t *testing.T) {
+func TestReadOrWriteFollowsRecipesPage(t *testing.T) {
 	for name, want := range map[string]struct {
 		mode Mode
 		ok   bool

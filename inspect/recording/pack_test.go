@@ -30,7 +30,7 @@ func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
 
 // A packed recording is flushed after each line, so a recording that a crash cuts off plays up to its
 // last line.
-func TestAPackedRecordingIsReadToItsLastLine(t *testing.T) {
+func TestCrashedPackedRecordingStillPlays(t *testing.T) {
 	text := record(t, runs()...)
 	all := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	all[len(all)-1] = append(all[len(all)-1], '\n')

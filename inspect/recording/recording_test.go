@@ -128,7 +128,7 @@ func sortedBackends(t *testing.T, text string) map[string]any {
 	return m
 }
 
-func TestTheTeePassesOnWhatItWrites(t *testing.T) {
+func TestTeePassesUpdatesUnchanged(t *testing.T) {
 	var file bytes.Buffer
 	if live, teed := final(t, fixed, runs()[0]), final(t, fixed, New(time.Now, &file, runs()[0])); live != teed {
 		t.Error(cmp.Diff(live, teed))
@@ -152,7 +152,7 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	}
 }
 
-func TestACrashLosesOnlyTheLastUpdate(t *testing.T) {
+func TestCrashLosesOnlyLastUpdate(t *testing.T) {
 	file := record(t, runs()[0])
 	whole := bytes.Count(file, []byte("\n")) - 1
 	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
@@ -191,7 +191,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 }
 
 // Words that only our sources write are printed unescaped, so a file must not have escapes in them.
-func TestWordsThatSteerATerminalAreRefused(t *testing.T) {
+func TestTerminalControlSequencesAreRefused(t *testing.T) {
 	const evil = "zk\x1b]52;c;AAAA\a"
 	lock := func(change func(l *inspect.Lock)) inspect.Update {
 		l := directory("/l", node(0, 10, "a"))
@@ -291,7 +291,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // Every replay to a moment gives the same snapshot, with the clock at that moment.
-func TestAMomentIsTheSameEveryTime(t *testing.T) {
+func TestMomentIsReproducible(t *testing.T) {
 	var kept bytes.Buffer
 	fmt.Fprintf(&kept, "{\"recording\":2,\"at\":%q}\n", now.Format(time.RFC3339Nano))
 	for i := range 5 {

@@ -130,7 +130,7 @@ func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 	return m
 }
 
-func TestMomentsAreAsPlayedFromTheBeginning(t *testing.T) {
+func TestMomentMatchesFullReplay(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{asText, asZstd, asGzip} {
 		f := finderOf(t, keep(t, form, handovers(3000))) // five minutes

@@ -94,7 +94,7 @@ func TestServersThatAreNoRedlock(t *testing.T) {
 	}
 }
 
-func TestARedlockShortOfAMasterIsNotSuspect(t *testing.T) {
+func TestRedlockMissingMasterIsNotSuspect(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 9 {

@@ -214,7 +214,7 @@ func lockLies(was, now *inspect.Lock) []string {
 }
 
 // Without the right to a helper key, the waiters are unknown and the right's pattern is reported.
-func TestHelperKeysThatMayNotBeRead(t *testing.T) {
+func TestUnreadableHelperKeysHideWaiters(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := client(t, m)
@@ -242,7 +242,7 @@ func TestHelperKeysThatMayNotBeRead(t *testing.T) {
 }
 
 // A helper key may belong to x or to {x}. The right to read {x} is needed only if {x} exists too.
-func TestAKeyThatIsOnlyGuessedIsNotMissed(t *testing.T) {
+func TestGuessedKeyNeedsNoRight(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := client(t, m)

@@ -18,7 +18,7 @@ import (
 
 // The server's clock is an hour behind. A waiter of a fair lock with a recent heartbeat by that clock
 // is alive, whether TIME or INFO reports the clock. If neither may be read, TIME is named as missing.
-func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
+func TestServersClockDatesFairWaiters(t *testing.T) {
 	m, clock := servertest.StartRedisWithClock(t)
 	clock.Step(t, -time.Hour)
 	c, ctx := client(t, m), t.Context()
@@ -51,7 +51,7 @@ func TestAKeyIsReadByTheServersClockWhateverTellsIt(t *testing.T) {
 
 // The user may read all helper keys of a fair lock except the heartbeats. The waiters are unknown,
 // and granting the reported right is enough.
-func TestTheRightToWhoWasHeardOfIsNamed(t *testing.T) {
+func TestMissingHeartbeatRightIsNamed(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
 	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")

@@ -37,7 +37,7 @@ func clusterClient(t *testing.T, nodes []*servertest.Redis) *redis.ClusterClient
 	return c
 }
 
-func TestAClusterIsSeenNodeByNode(t *testing.T) {
+func TestClusterIsReadPerNode(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.StartRedisCluster(t, 3)
 	c, ctx := clusterClient(t, nodes), context.Background()
@@ -93,7 +93,7 @@ func TestAClusterIsSeenNodeByNode(t *testing.T) {
 }
 
 // A replica has no vote: only its status is requested, and nothing else depends on it.
-func TestTheReplicasOfAClusterAreAsked(t *testing.T) {
+func TestClusterReplicasReportOnlyStatus(t *testing.T) {
 	t.Parallel()
 	masters, replicas := servertest.StartRedisClusterWithReplicas(t, 1)
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{masters[0].Addr}, IsClusterMode: true})

@@ -14,7 +14,7 @@ import (
 )
 
 // Only a custom recipe knows these keys. Keys that merely look similar are not listed.
-func TestKeysOfACustomRecipeAreFound(t *testing.T) {
+func TestCustomRecipeKeysAreFound(t *testing.T) {
 	acme := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `acme:[a-z]+:leader`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`}))(t)
 	elsewhere := must.Have(recipe.NewCustom("other", "zookeeper", "", recipe.Patterns{Lock: `.*`}))(t)
 	custom := []recipe.Custom{elsewhere, acme}

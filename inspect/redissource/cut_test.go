@@ -45,7 +45,7 @@ func cutting(t *testing.T, m *servertest.Redis, bytes int64) *servertest.Redis {
 	return &servertest.Redis{Addr: l.Addr().String(), Real: true}
 }
 
-func TestAnAnswerThatIsCutInTheMiddleMakesNothingUp(t *testing.T) {
+func TestTruncatedReplyInventsNothing(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	writeAll(t, client(t, m))

@@ -24,7 +24,7 @@ func oneMaster(o redis.UniversalOptions) redissource.Config {
 
 // A replaced master keeps answering for a while. The source leaves it once it asks the sentinels
 // again, and reports a gap.
-func TestAMasterThatWasReplacedIsLeft(t *testing.T) {
+func TestReplacedMasterIsAbandoned(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
@@ -52,7 +52,7 @@ func TestASocketIsReadByPush(t *testing.T) {
 	v.Await("its name", func() bool { return v.Backend.Servers[0].Addr == path })
 }
 
-func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
+func TestWaiterMaySubscribeOnReplica(t *testing.T) {
 	t.Parallel()
 	const waiter = "0c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c:1"
 	m := servertest.StartRedis(t)
@@ -75,7 +75,7 @@ func TestAWaiterMaySubscribeOnAReplica(t *testing.T) {
 }
 
 // A killed waiter's heartbeats stop, but it stays in the queue until the next handoff.
-func TestAWaiterOfAFairLockThatWasKilledIsDead(t *testing.T) {
+func TestKilledFairWaiterIsDead(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()

@@ -10,7 +10,7 @@ import (
 
 // Masters that disagree are asked again up to three times. If they still disagree, that is reported
 // as of the new read.
-func TestMastersThatDoNotAgreeAreAskedAgain(t *testing.T) {
+func TestDisagreeingMastersAreAskedAgain(t *testing.T) {
 	const beat = inspect.SettleFor + afterExpiry
 	b := testTable(3)
 	b.add("k", noon)

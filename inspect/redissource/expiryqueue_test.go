@@ -28,7 +28,7 @@ func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 	}
 }
 
-func TestLimitLetsABurstThroughAndThenTheRate(t *testing.T) {
+func TestLimitAllowsBurstThenRate(t *testing.T) {
 	l := node.Limit{Every: 50 * time.Millisecond, Burst: 3}
 	var spent time.Time
 	passed := 0
@@ -52,7 +52,7 @@ func TestLimitLetsABurstThroughAndThenTheRate(t *testing.T) {
 }
 
 // Many keys with a TTL of a year disappear. One stays, and its expiry keeps moving closer.
-func TestDeadlinesOfKeysThatAreGoneAreForgotten(t *testing.T) {
+func TestGoneKeysDeadlinesAreForgotten(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var q expiryQueue
 	known := map[string]*entry{"stays": {}}

@@ -18,7 +18,7 @@ import (
 )
 
 // A master votes for the owner in the hash field.
-func TestARedissonLockOfThreeMastersNeedsAQuorum(t *testing.T) {
+func TestRedissonOnThreeMastersNeedsQuorum(t *testing.T) {
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
 		cfg := config(masters)
@@ -157,7 +157,7 @@ func TestAStructureIsWatched(t *testing.T) {
 }
 
 // Without PUBSUB it is unknown whether the waiter is alive. The lock itself is still shown.
-func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
+func TestDeniedHelpersLeaveLockVisible(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
 	c.HSet(ctx, "lock:a", uuidA+":1", 1)
@@ -177,7 +177,7 @@ func TestDeniedHelpersBlindOnlyWhatTheyTell(t *testing.T) {
 }
 
 // A waiter without a subscription here is dead, or subscribes on a replica that only INFO would show.
-func TestWithoutInfoWaitersMayBeOnReplicas(t *testing.T) {
+func TestWithoutInfoReplicasMayHideWaiters(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()
 	c.HSet(ctx, "lock:a", uuidA+":1", 1)

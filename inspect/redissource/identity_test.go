@@ -37,7 +37,7 @@ func clientOf(t *testing.T, l *inspect.Lock) string {
 	return l.Holders[0].Owner.Client
 }
 
-func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
+func TestConnectionNameIdentifiesTheHolder(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		m, key := masters[0], "lock:"+servertest.UniqueName(t)
 		cfg := config(masters)
@@ -58,7 +58,7 @@ func TestAConnectionOfTheHoldersNameIsItsClient(t *testing.T) {
 	})
 }
 
-func TestConnectionsOfTwoHostsAreNobodysForCertain(t *testing.T) {
+func TestNameOnTwoHostsIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	socket, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestConnectionsOfTwoHostsAreNobodysForCertain(t *testing.T) {
 	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), "", "two hosts")
 }
 
-func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
+func TestRedisPyConnectionNameIdentifiesHolder(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := client(t, m)
@@ -88,7 +88,7 @@ func TestARedisPyHolderThatNamesItsConnection(t *testing.T) {
 	v.Await("the client's address", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr && addr != "" })
 }
 
-func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
+func TestDeniedClientListShowsNoClients(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	set(t, m, "lock:a", "worker-17", 0)
@@ -108,7 +108,7 @@ func TestAUserWithoutTheListOfClientsKnowsNone(t *testing.T) {
 }
 
 // The server blocks while it builds the list.
-func TestTheListOfManyClientsIsNotAskedFor(t *testing.T) {
+func TestLongClientListIsNotRequested(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	set(t, m, "lock:a", "worker-17", 0)

@@ -29,7 +29,7 @@ func held(master int, value inspect.Untrusted, left time.Duration, now time.Time
 
 func absent(master int) inspect.Vote { return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true} }
 
-func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
+func TestJudgingWaitsForEveryMaster(t *testing.T) {
 	b := testTable(3)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
@@ -44,7 +44,7 @@ func TestAKeyIsJudgedWhenEveryMasterWasAsked(t *testing.T) {
 	}
 }
 
-func TestARunningDownTTLIsNoChange(t *testing.T) {
+func TestExpiryCountdownIsNoChange(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon)
@@ -91,7 +91,7 @@ func TestAPolledLockIsReportedAgain(t *testing.T) {
 
 // A change that no push reported happened after the last read of the previous state, or after
 // pushes were lost.
-func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
+func TestUnreportedChangeHasLowerBound(t *testing.T) {
 	read := noon.Add(time.Second) // the last read before the change, unless a case reads again
 	for name, tt := range map[string]struct {
 		before func(b *keyTable)
@@ -132,7 +132,7 @@ func TestAChangeThatWasNotReportedHasABound(t *testing.T) {
 }
 
 // A key that a pass found first is newer than the previous pass.
-func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
+func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 	w := newWatchedRun(t)
 	found := func(key string, after time.Duration) *inspect.Lock {
 		w.clock = noon.Add(after)
@@ -162,7 +162,7 @@ func TestAKeyThatAPassCameUponCameAfterTheOneBefore(t *testing.T) {
 }
 
 // A verdict lasts until a quorum was last seen to agree, not until the last master was.
-func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
+func TestVerdictLastsWhileQuorumAgrees(t *testing.T) {
 	b := testTable(5)
 	b.polled = true
 	b.add("k", noon)
@@ -188,7 +188,7 @@ func TestAVerdictStoodWhileAQuorumWasSeenToAgree(t *testing.T) {
 	}
 }
 
-func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
+func TestLaterExpiryReplacesPassedOne(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", 100*time.Millisecond, noon), noon)
@@ -200,7 +200,7 @@ func TestAnExpiryThatPassedGivesWayToALaterOne(t *testing.T) {
 	}
 }
 
-func TestAFreeLockIsListedForAMinute(t *testing.T) {
+func TestFreeLockStaysListedOneMinute(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", time.Second, noon), noon)
@@ -217,7 +217,7 @@ func TestAFreeLockIsListedForAMinute(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
+func TestOtherKeysAreSkippedTemporarily(t *testing.T) {
 	b := testTable(1)
 	b.add("hash", noon)
 	b.vote(0, "hash", inspect.Vote{Addr: "m0", Up: true, Present: true, Foreign: true, Value: "hash"}, noon)
@@ -245,7 +245,7 @@ func TestKeysThatAreNoLocksAreLeftAloneForAWhile(t *testing.T) {
 
 func one(string) int { return 1 }
 
-func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
+func TestChoosePrefersFocusThenRotates(t *testing.T) {
 	b := testTable(1)
 	for i := range 10 {
 		key := fmt.Sprintf("k%d", i)
@@ -274,7 +274,7 @@ func TestChooseServesFocusFirstAndTheRestInTurn(t *testing.T) {
 	}
 }
 
-func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
+func TestShortLivedKeysAreForgotten(t *testing.T) {
 	b := testTable(1)
 	for i := range 10_000 {
 		key := fmt.Sprintf("short:%d", i)
@@ -294,7 +294,7 @@ func TestKeysThatCameAndWentAreForgotten(t *testing.T) {
 	must.Equal(t, len(b.foreign), 0, "remembered keys", b.foreign)
 }
 
-func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
+func TestChangedKeyIsReadWithinMinute(t *testing.T) {
 	b := testTable(1)
 	now := noon
 	for range 3 { // put off for longer each time
@@ -314,7 +314,7 @@ func TestAKeyThatChangedIsLookedAtWithinAMinute(t *testing.T) {
 }
 
 // A key that was not a lock is left alone for a while. It may have become a lock at any time since.
-func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
+func TestSkippedKeyMayHaveBecomeLock(t *testing.T) {
 	for name, pushed := range map[string]bool{"found by a pass": false, "pushed": true} {
 		w := newWatchedRun(t)
 		w.discover([]string{"lock:x"})
@@ -344,7 +344,7 @@ func TestAKeyThatWasNoLockMayHaveBecomeOneSinceItWasSeen(t *testing.T) {
 }
 
 // A master that is down or was never scanned does not change what the others' passes prove.
-func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *testing.T) {
+func TestUnscannedMasterDoesNotAffectDates(t *testing.T) {
 	w := newWatchedRun(t)
 	w.down(w.masters[1], errors.New("connection refused"))
 	w.pass(passed{master: 0, start: noon.Add(4 * time.Second)})
@@ -358,7 +358,7 @@ func TestAMasterThatWasNeverGoneOverDoesNotDateWhatThePassesOfOthersFind(t *test
 }
 
 // Before a master's first pass, its keys may have existed for any time.
-func TestAKeyOfAMasterThatNobodyHadLookedAtWasNeverSeen(t *testing.T) {
+func TestUnscannedMastersKeysWereNeverSeen(t *testing.T) {
 	w := newWatchedRun(t)
 	w.backend.Last = &inspect.Backend{FirstPass: true}
 	w.discover([]string{"lock:x"})

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
+func TestGraceStartsWithFirstAwaitedMaster(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	must.Succeed(t, err)
 	defer mute.Close()
@@ -48,7 +48,7 @@ func TestTheGraceStartsWithTheFirstMasterThatIsWaitedFor(t *testing.T) {
 	must.Equal(t, len(r.asked), 0, "updates wait for a master that was late before")
 }
 
-func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
+func TestWithheldKeyStillComesDue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}})
 	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
@@ -64,7 +64,7 @@ func TestAKeyIsDueAlthoughItsNewsAreHeldBack(t *testing.T) {
 	}
 }
 
-func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
+func TestLatestReadingSchedulesExpiry(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	clock := noon
@@ -103,7 +103,7 @@ func TestAnExpiryIsLookedForAtTheInstantThatWasReadLast(t *testing.T) {
 
 // A key gone at its expiry may have been renewed and released while the server or this process was
 // paused. Only a read shortly before rules that out.
-func TestAnExpiryThatNobodySawComeIsNone(t *testing.T) {
+func TestUnwatchedExpiryIsUncertain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		seen time.Duration // after noon; the key expires 10 s after noon
 		at   time.Duration

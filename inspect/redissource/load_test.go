@@ -21,7 +21,7 @@ func sum(t *testing.T, m *servertest.Redis) int {
 	return n
 }
 
-func TestAThousandIdleLocksArePolledWithinTheBudget(t *testing.T) {
+func TestIdleLocksArePolledWithinBudget(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()

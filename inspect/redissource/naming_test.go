@@ -37,7 +37,7 @@ func lockAt(s *inspect.Snapshot, key string) *inspect.Lock {
 	return s.Lock(inspect.ID{Backend: "redis", Path: key})
 }
 
-func TestOnlyALocksNameMakesAKeyALock(t *testing.T) {
+func TestOnlyLockNamesMakeLocks(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
 	named := []string{"celery:beat:task_lock", "lock:report", "orderLock:42", "scheduler:master_lock"}
@@ -63,7 +63,7 @@ func TestOnlyALocksNameMakesAKeyALock(t *testing.T) {
 }
 
 // A key that the operator names is a lock, whatever its value.
-func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
+func TestOperatorNamedKeyIsALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
 	set(t, m, "jobs:report", "worker-3", 0)
@@ -90,7 +90,7 @@ func TestTheOperatorsNameMakesAKeyALock(t *testing.T) {
 	}
 }
 
-func TestAskingForACounterMakesNoLock(t *testing.T) {
+func TestRequestedCounterIsNotALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
 	set(t, m, "permits", "3", 0)
@@ -101,7 +101,7 @@ func TestAskingForACounterMakesNoLock(t *testing.T) {
 	}
 }
 
-func TestLeftoversOfNamedKeysAreAsOnAnyLock(t *testing.T) {
+func TestMatchedKeysRaiseLeftoverSeverity(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 30 { // so that the masters look like one Redlock

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
+func TestMastersAgreeOnClientHost(t *testing.T) {
 	here := named("token", "10.0.0.2:1")
 	for what, c := range map[string]struct {
 		lists [3]node.Clients
@@ -45,7 +45,7 @@ func TestAClientOfSeveralMastersIsAHostThatAllSee(t *testing.T) {
 	}
 }
 
-func TestALockIsReportedAgainWhenItsClientIsAnother(t *testing.T) {
+func TestClientChangeReportsLockAgain(t *testing.T) {
 	b := testTable(1)
 	var first *inspect.Lock
 	for _, key := range []string{"k", "other"} {

@@ -16,7 +16,7 @@ import (
 )
 
 // If only PING fails, for a failed disk or a missing right, the master pushes over one connection.
-func TestAMasterThatRefusesOnlyPingPushes(t *testing.T) {
+func TestMasterRefusingOnlyPingPushes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		prepare, write [][]any

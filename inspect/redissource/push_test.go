@@ -80,7 +80,7 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	}, state(v, "lock:1", inspect.StateFree))
 }
 
-func TestPushOfEveryKeyWithoutAPrefix(t *testing.T) {
+func TestEveryKeyIsPushedWithoutPrefix(t *testing.T) {
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
 	cfg.Match = nil // the default patterns, which have no prefix
@@ -133,7 +133,7 @@ func hammer(t *testing.T, m *servertest.Redis, keys int, key func(int) string) (
 	})
 }
 
-func TestAHotKeyCostsABoundedNumberOfReads(t *testing.T) {
+func TestHotKeyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
@@ -172,7 +172,7 @@ func commandsSeen(t *testing.T, c *redis.Client) map[string]int {
 	return counts
 }
 
-func TestAtRestAMasterThatPushesIsHardlyAsked(t *testing.T) {
+func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()
@@ -325,7 +325,7 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 	v.Await("the master back", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected })
 }
 
-func TestAServerThatCannotPushIsPolled(t *testing.T) {
+func TestServerWithoutPushIsPolled(t *testing.T) {
 	t.Parallel()
 	embedded := servertest.StartEmbeddedRedis(t)
 	v, _ := watch(t, config([]*servertest.Redis{embedded}))
@@ -372,7 +372,7 @@ func TestAFlushIsReported(t *testing.T) {
 	}
 }
 
-func TestALostTrackingConnectionIsMadeAnew(t *testing.T) {
+func TestLostTrackingConnectionIsReestablished(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)

@@ -15,7 +15,7 @@ import (
 
 // No server reports a restored right. A key known only by name did not just appear once it is
 // readable. All refused keys become readable, although only a few are tried at a time.
-func TestARightThatIsGivenBackIsNoticed(t *testing.T) {
+func TestRestoredRightIsNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), t.Context()

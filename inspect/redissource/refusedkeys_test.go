@@ -23,7 +23,7 @@ func narrowed(master int) inspect.Vote {
 
 // A key that is gone does not mean that a right was granted, which would make us read all refused
 // keys again.
-func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
+func TestGoneKeyIsNoRestoredRight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, now inspect.Vote // of master 0
 		denied      bool         // known by name only
@@ -48,7 +48,7 @@ func TestAKeyThatIsGoneIsNoNewsOfARight(t *testing.T) {
 	}
 }
 
-func TestRefusedKeysAreTriedAFewAtATime(t *testing.T) {
+func TestRefusedKeysAreRetriedGradually(t *testing.T) {
 	b := testTable(2)
 	for i := range 10 {
 		key := fmt.Sprintf("k%d", i)
@@ -69,7 +69,7 @@ func TestRefusedKeysAreTriedAFewAtATime(t *testing.T) {
 }
 
 // A key stays marked as unreadable while no server answers, so that it is not new when readable.
-func TestADeniedKeyStaysDeniedWhileNobodyAnswers(t *testing.T) {
+func TestDeniedKeyStaysDeniedDuringSilence(t *testing.T) {
 	for name, tt := range map[string]struct {
 		then inspect.Vote
 		left bool

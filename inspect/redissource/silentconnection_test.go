@@ -76,7 +76,7 @@ func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 
 // A network can drop a connection silently while the server answers on others. The source reconnects
 // and finds the missed changes.
-func TestATrackingConnectionThatIsLostWithoutAWordIsMadeAnew(t *testing.T) {
+func TestSilentlyLostTrackingConnectionIsReestablished(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	d := newDeaf(t, m)

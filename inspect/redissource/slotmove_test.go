@@ -57,7 +57,7 @@ func (m *movingSlot) there(words ...any) {
 
 // The lock has moved to the new node but its queue has not, so the new holder also shows as a waiter.
 // It must count as the holder only, and must not acquire again when the queue has moved too.
-func TestAHolderIsNoWaiterWhileItsSlotMoves(t *testing.T) {
+func TestHolderNeverWaitsDuringSlotMigration(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.StartRedisCluster(t, 2)
 	c, ctx := clusterClient(t, nodes), context.Background()

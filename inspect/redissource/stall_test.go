@@ -50,7 +50,7 @@ func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted
 	w.report(report{master: master, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, asked: asked, answered: w.clock})
 }
 
-func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
+func TestVotesBeforeStallAreNotCurrent(t *testing.T) {
 	w := newWatchedRun(t)
 	w.clock = noon.Add(18 * time.Second) // paused while waiting for these answers
 	w.answer(0, noon, "y")
@@ -80,7 +80,7 @@ func TestVotesOfBeforeAStallAreNotTakenForThePresent(t *testing.T) {
 }
 
 // A vote dates from its answer, not from when it is applied.
-func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
+func TestVoteAgeFollowsItsAnswer(t *testing.T) {
 	w := newWatchedRun(t)
 	answered := noon.Add(time.Second)
 	w.clock = noon.Add(2 * time.Second)
@@ -91,7 +91,7 @@ func TestAVoteIsAsOldAsItsAnswer(t *testing.T) {
 }
 
 // A change during a lost tracking connection happened after the last sign of life of that connection.
-func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
+func TestChangeDuringPushLossIsBounded(t *testing.T) {
 	w := newWatchedRun(t)
 	armed := func(after time.Duration, yes bool) {
 		w.clock = noon.Add(after)
@@ -121,7 +121,7 @@ func TestWhatChangedWhileNothingWasPushedHasABound(t *testing.T) {
 }
 
 // A key first pushed after a tracking connection was lost may have appeared during the loss.
-func TestAKeyThatCameWhileNothingWasPushedHasABound(t *testing.T) {
+func TestFirstPushAfterLossIsBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rearmed, again time.Duration // after the start of the last pass; again is the start of a later pass
 		want           time.Time

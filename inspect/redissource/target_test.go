@@ -66,7 +66,7 @@ func TestAReplicaHasNoVote(t *testing.T) {
 	v.Await("two votes after the promotion", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
 }
 
-func TestOneNodeOfAClusterSaysSo(t *testing.T) {
+func TestSingleClusterNodeIsReported(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.StartRedisCluster(t, 2)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr}})
@@ -100,7 +100,7 @@ func TestOneNodeOfAClusterSaysSo(t *testing.T) {
 	}
 }
 
-func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
+func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
@@ -135,7 +135,7 @@ func TestASentinelsMasterIsShownByItsOwnAddress(t *testing.T) {
 }
 
 // LastPresent shows which master lost the key.
-func TestAMasterThatLostAKeyIsTellable(t *testing.T) {
+func TestMasterThatLostKeyIsIdentified(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, m := range masters[:2] {

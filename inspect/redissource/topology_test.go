@@ -13,7 +13,7 @@ import (
 )
 
 // If a node does not answer, the next one is asked.
-func TestATopologyIsNotReadFromANodeThatIsBusy(t *testing.T) {
+func TestTopologyReadSkipsBusyNode(t *testing.T) {
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	must.Succeed(t, err)
 	defer mute.Close()

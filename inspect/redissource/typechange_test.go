@@ -33,7 +33,7 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 
 // While a lock is read, a lock of another type replaces it, once or at each round trip. The key is
 // never free or foreign, and its holder is one of the two.
-func TestAKeyThatChangesItsTypeWhileItIsReadIsHeldOrUnknown(t *testing.T) {
+func TestTypeChangeNeverLooksFree(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin := client(t, server)

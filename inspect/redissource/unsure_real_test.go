@@ -57,7 +57,7 @@ func evicting(t *testing.T, denied string) (c *redis.Client, run func(words ...a
 }
 
 // How a key ended is unknown on a master that may have evicted it.
-func TestAnEndOnAnEvictingMasterIsUnsure(t *testing.T) {
+func TestEndOnEvictingMasterIsUncertain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		denied string

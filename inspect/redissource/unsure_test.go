@@ -87,7 +87,7 @@ func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 }
 
 // A key missing from a count without a push is read again, and how it ended is unknown.
-func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
+func TestUnpushedEndIsUncertain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		pushed, read, polled bool
 		want                 bool
@@ -123,7 +123,7 @@ func TestAnEndThatWasNotPushedIsUnsure(t *testing.T) {
 }
 
 // After an eviction, one of several holders may be back. The others did not release the lock.
-func TestAKeyIsReplacedWhereAHolderIsGone(t *testing.T) {
+func TestMissingHolderMeansKeyWasReplaced(t *testing.T) {
 	claims := func(words string) *inspect.Vote {
 		v := &inspect.Vote{Up: true, Present: true, Held: &recipe.Record{}}
 		for _, name := range strings.Fields(words) {

@@ -13,7 +13,7 @@ import (
 
 // If an ephemeral node replaces a deleted directory before it is listed, the parent's list looks
 // unchanged.
-func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
+func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)
@@ -37,7 +37,7 @@ func TestAnEphemeralNodeInPlaceOfADirectoryEndsItsLock(t *testing.T) {
 	})
 }
 
-func TestADirectoryInPlaceOfAnEphemeralNodeIsFound(t *testing.T) {
+func TestDirectoryReplacingEphemeralIsFound(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		for name, members := range map[string][]string{"a lone node": {"member"}, "one of two nodes": {"member", "other"}} {

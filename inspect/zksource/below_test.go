@@ -24,7 +24,7 @@ var generations = map[string]zkserver.Config{
 }
 
 // Every generation shows the same locks.
-func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
+func TestServerGenerationsGiveSameResult(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWhatAServerLacksIsDoneWithout(t *testing.T) {
 	}
 }
 
-func TestANodeMadeAnewIsReadAnew(t *testing.T) {
+func TestRecreatedNodeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -115,7 +115,7 @@ func TestANodeMadeAnewIsReadAnew(t *testing.T) {
 }
 
 // Newer servers report nothing about unreadable nodes, so their directory is polled.
-func TestWhatMayNotBeReadComesAndGoesToo(t *testing.T) {
+func TestUnreadableWaitersArePolled(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)

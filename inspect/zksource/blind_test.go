@@ -20,7 +20,7 @@ func hidden(l *inspect.Lock, right string) bool {
 		l.Unknown(inspect.AspectWaiters) && l.Unseen[0].Reason != "" && l.Unseen[0].Where != "" && l.Unseen[0].Right == right
 }
 
-func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
+func TestLockOverBudgetIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
@@ -49,7 +49,7 @@ func TestALockThatGrowsOverTheBudgetIsUnknown(t *testing.T) {
 	v.Await("known again", func() bool { return v.Locks["/big"].Contention() == 3 && len(v.Locks["/big"].Unseen) == 0 })
 }
 
-func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
+func TestUnreadableLockIsUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
@@ -89,7 +89,7 @@ func TestALockThatMayNotBeReadIsUnknown(t *testing.T) {
 
 // No watch reports a changed ACL. Without our right, even an idle lock out of focus is soon unknown.
 // It is known again once the right is restored.
-func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
+func TestIdleLockNoticesRevokedRight(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) *servertest.ZooKeeper{"real": func(t *testing.T) *servertest.ZooKeeper { return servertest.StartZooKeeper(t) }}
 	for name, cfg := range generations {
@@ -129,7 +129,7 @@ func TestARightThatIsTakenIsNoticedWhereNothingChanges(t *testing.T) {
 }
 
 // ZooKeeper accepts any digest. Only a refused read shows that the password has changed.
-func TestNewCredentialsAreUsedAfterARefusal(t *testing.T) {
+func TestRefusalLoadsNewCredentials(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c := client(t, zks)

@@ -11,7 +11,7 @@ import (
 
 // A connection that breaks during the last requests does not complete the pass. Their failures arrive
 // before the loss of the connection.
-func TestAnEndOfTheConnectionIsNoEndOfThePass(t *testing.T) {
+func TestConnectionLossDoesNotEndPass(t *testing.T) {
 	t.Parallel()
 	for name, unanswered := range map[string]func(w *watched){
 		"none": func(*watched) {},

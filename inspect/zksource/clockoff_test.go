@@ -24,7 +24,7 @@ func rulesOf(found []inspect.Finding) (rules []string) {
 
 // The server's clock is hours off, and a waiter has just queued behind a new holder. Our own
 // connection or the AdminServer's date shows the offset, and no lock is stuck.
-func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
+func TestSingleLookDetectsWrongClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOneLookKnowsAClockThatIsOff(t *testing.T) {
 }
 
 // No release is advised if the server's clock is unknown.
-func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
+func TestUnknownClockAdvisesNoRelease(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
 	zks.Embedded.SetClock(-2 * time.Hour)
@@ -69,7 +69,7 @@ func TestOneLookThatCannotKnowAClockSaysSo(t *testing.T) {
 	}
 }
 
-func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
+func TestFutureNodeRevealsFastClock(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Words: []string{"srvr"}})
 	zks.Embedded.SetClock(2 * time.Hour)
@@ -81,7 +81,7 @@ func TestANodeOfOurFutureShowsAClockThatIsAhead(t *testing.T) {
 }
 
 // The clock is the leader's, whichever member we are connected to.
-func TestOneLookAtAnEnsembleKnowsTheLeadersClock(t *testing.T) {
+func TestSingleLookUsesLeadersClock(t *testing.T) {
 	t.Parallel()
 	e, _, cfg := ensembleLock(t, servertest.EnsembleConfig{})
 	cfg.Admin = nil

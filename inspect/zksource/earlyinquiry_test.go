@@ -21,7 +21,7 @@ import (
 
 // An inquiry starts before we are connected and ends after the first pass. It has no watch tables of
 // the locks found by then, so the source must inquire again before it ends.
-func TestAnInquiryFromBeforeTheFirstPassDoesNotEndTheLook(t *testing.T) {
+func TestEarlyInquiryDoesNotEndLook(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestHostileNamesAndDataAreShownEscaped(t *testing.T) {
+func TestHostileNamesAndDataAreEscaped(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

@@ -36,7 +36,7 @@ func hungServer(t *testing.T) string {
 
 // A hung server delays the session table, but its age is that of the other server's answer. A release
 // meanwhile is not taken for the expiry of a silent session.
-func TestAReleaseWhileAServerHangsIsARelease(t *testing.T) {
+func TestReleaseDuringServerHangIsSeen(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := servertest.ConnectZooKeeper(t, zks.Addr, 8*time.Second)

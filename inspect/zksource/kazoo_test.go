@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestKazooWaitersInOrderWithTheirClients(t *testing.T) {
+func TestKazooWaitersKeepOrderAndClients(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

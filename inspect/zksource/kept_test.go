@@ -63,7 +63,7 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 	}
 }
 
-func TestAKnownLockIsFreeBesideOtherNodes(t *testing.T) {
+func TestFreeLockToleratesOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	c := w.client()

@@ -15,7 +15,7 @@ import (
 )
 
 // A network cut that does not end the connection delays events. When they happened is unknown.
-func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
+func TestEventsHeldByNetworkFollowGap(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestNewsThatAWireHeldBackComeAfterAGap(t *testing.T) {
 
 // A follower that is cut off from its leader still answers pings and reads. Once reconnected, it
 // reports the changes, which happened at unknown times.
-func TestNewsOfAFollowerThatWasCutOffComeAfterAGap(t *testing.T) {
+func TestPartitionedFollowersEventsFollowGap(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {

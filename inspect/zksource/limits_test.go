@@ -8,7 +8,7 @@ import (
 )
 
 // A one-shot read waits for a slow server, but a hung one leaves time for the others.
-func TestOneServerThatHangsDoesNotTakeAllTheTime(t *testing.T) {
+func TestHungServerLeavesTimeForOthers(t *testing.T) {
 	t.Parallel()
 	three := []string{"a:1", "b:1", "c:1"}
 	for _, tt := range []struct {

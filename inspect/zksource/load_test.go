@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-func TestTheLoadOnEachServerIsReported(t *testing.T) {
+func TestServerLoadIsReported(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)

@@ -27,7 +27,7 @@ func (o *following) nothingEndedFor(path string) {
 
 // A new Curator semaphore looks like a mutex until its first client, at the head of the queue,
 // creates the directory of permits.
-func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
+func TestCuratorSemaphoreIsNeverCertainMutex(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -60,7 +60,7 @@ func TestTheQueueOfANewCuratorSemaphoreWasNeverAMutexForSure(t *testing.T) {
 }
 
 // The client still waits when the queue turns out to be part of a semaphore.
-func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T) {
+func TestNewCuratorSemaphoreReportsNoRelease(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -81,7 +81,7 @@ func TestWhoStandsInTheQueueOfANewCuratorSemaphoreHasNotReleasedIt(t *testing.T)
 }
 
 // Recreated directories may be another lock, unless the semaphore's permits or queue remained.
-func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T) {
+func TestSemaphoreRecreatedAsMutexIsMutex(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -115,7 +115,7 @@ func TestADirectoryThatWasASemaphoreIsAMutexWhenItIsMadeAgainAsOne(t *testing.T)
 }
 
 // The only member of a registry looks like a lock of one node until the second member appears.
-func TestTheFirstMemberOfARegistryReleasesNothingWhenTheSecondComes(t *testing.T) {
+func TestSecondRegistryMemberCausesNoRelease(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

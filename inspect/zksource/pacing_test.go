@@ -74,7 +74,7 @@ func TestALookIsGentle(t *testing.T) {
 }
 
 // A read with a very long path gets its own request.
-func TestAReadOfALongPathSharesNoRequest(t *testing.T) {
+func TestLongPathIsReadAlone(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/locks"}})
 	r.conn.link = &link{}
@@ -100,7 +100,7 @@ func TestASmallBudgetIsNotNone(t *testing.T) {
 
 // A pass starts with two requests in flight, and sends more only while that does not delay answers.
 // A distant server soon gets as many as the budget allows, a slow one does not.
-func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
+func TestLookDistinguishesFarFromSlow(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		took              func(flying int) time.Duration
@@ -143,7 +143,7 @@ func TestALookFindsOutWhetherAServerIsFarOrSlow(t *testing.T) {
 	must.True(t, d.spare <= 5, "a server that has become slow has", d.spare, "spare requests")
 }
 
-func TestBudgetsAreHalvedWhileTheServersAnswerSlowly(t *testing.T) {
+func TestSlowAnswersHalveTheBudgets(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Discovering: 100, Steady: 10}})
 	wait := func() time.Duration {

@@ -33,7 +33,7 @@ func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 	must.Equal(t, len(v.Locks), 3+more, "locks", v.Describe())
 }
 
-func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
+func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, other, root := client(t, zks), client(t, zks), servertest.UniquePath(t)
@@ -93,7 +93,7 @@ func TestASemaphoreIsOneLockHoweverItIsKept(t *testing.T) {
 
 // A new kazoo Semaphore creates its directory, a queue next to it, an entry in the queue, and a
 // permit. The queue is never a separate lock.
-func TestTheQueueOfANewSemaphoreIsNoLock(t *testing.T) {
+func TestNewSemaphoresQueueIsNoLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

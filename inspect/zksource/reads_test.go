@@ -90,7 +90,7 @@ var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID
 
 // Each node of a lock is made unreadable, alone and in pairs. No lock disappears or becomes free, no
 // waiter disappears, and the missing right is named.
-func TestWhatMayNotBeReadIsUnknown(t *testing.T) {
+func TestUnreadableNodesAreUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
@@ -222,7 +222,7 @@ func compareContenders(t *testing.T, was, is []inspect.Contender, unknown, unlab
 	}
 }
 
-func TestASymfonyLockThatMayNotBeReadIsNotDenied(t *testing.T) {
+func TestUnreadableSymfonyLockIsNotHidden(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
@@ -239,7 +239,7 @@ func TestASymfonyLockThatMayNotBeReadIsNotDenied(t *testing.T) {
 	}
 }
 
-func TestARootThatDoesNotExistIsUnseen(t *testing.T) {
+func TestMissingRootIsReportedUnseen(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

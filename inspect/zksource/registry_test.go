@@ -53,7 +53,7 @@ func TestRegistriesAreNoQueues(t *testing.T) {
 
 // A sequence number assigned by the server is below the parent's count of creations, and in their
 // order. Other numbers in names do not queue a node, not even next to a queue.
-func TestNumbersThatNoServerGaveAreNone(t *testing.T) {
+func TestForeignSequenceNumbersAreIgnored(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

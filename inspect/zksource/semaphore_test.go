@@ -53,7 +53,7 @@ func TestSemaphoresNobodyWaitsFor(t *testing.T) {
 }
 
 // Clients queue for the only permit. Each is granted once, and only the one that gives up is gone.
-func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
+func TestSemaphoreWaiterIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		for _, library := range []string{"kazoo", "curator"} {
@@ -115,7 +115,7 @@ func TestAWaiterOfASemaphoreIsGrantedOnce(t *testing.T) {
 
 // The server removes the directory of permits, a container, while it is empty. The waiters in the
 // other directory keep waiting.
-func TestWhoWaitsForASemaphoreStaysWhenItsEmptyPermitsAreRemoved(t *testing.T) {
+func TestRemovedPermitsDirectoryKeepsWaiters(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

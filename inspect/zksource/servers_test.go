@@ -46,7 +46,7 @@ var adminReads = map[string]inspect.Aspect{
 
 // Each AdminServer command fails, alone and in pairs, with the four-letter words closed. The failure
 // and the missing right are reported, and no client or watch counts as missing.
-func TestWhatServersDoNotTellIsUnknown(t *testing.T) {
+func TestMissingServerAnswersAreUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
 	l := contended(t, zks, "/l")
@@ -164,7 +164,7 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 }
 
 // A silent AdminServer is reported, even if the four-letter words answer the same.
-func TestAnAdminServerThatDoesNotAnswerIsUnseen(t *testing.T) {
+func TestSilentAdminServerIsReported(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		root := servertest.UniquePath(t)

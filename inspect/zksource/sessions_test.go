@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestAllSessionsAreKnownWhenEveryServerReported(t *testing.T) {
+func TestCompleteSessionsNeedEveryServer(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		dead := "http://127.0.0.1:1"

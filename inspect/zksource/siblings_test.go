@@ -33,7 +33,7 @@ func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { ret
 
 // A node is the same lock, or no lock, whether it is listed, requested by name, used as a root or
 // acted on.
-func TestAnEphemeralNodeIsALockWhoeverLooks(t *testing.T) {
+func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)

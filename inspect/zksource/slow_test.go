@@ -37,7 +37,7 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 }
 
 // A one-shot read of a silent server ends at its timeout, despite repeated inquiries.
-func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
+func TestSilentServerIsDownAfterTimeout(t *testing.T) {
 	t.Parallel()
 	s := zksource.NewHasty(zksource.Config{
 		Backend: "zk", Once: true, Servers: []string{"192.0.2.1:2181"}, Dial: slowDial(time.Hour), Timeout: 2 * time.Second,
@@ -50,7 +50,7 @@ func TestAServerThatNeverAnswersIsDownAfterTheTimeout(t *testing.T) {
 
 // A tunnel accepts at once but reaches the server later. That counts as connecting, not as a silent
 // server.
-func TestASlowServerBehindATunnelIsWaitedFor(t *testing.T) {
+func TestSlowTunnelledServerIsAwaited(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
@@ -101,7 +101,7 @@ func late(needs time.Duration) func(context.Context, string, string) (net.Conn, 
 }
 
 // The first attempt must last long enough for a server that answers after 8 of 13 seconds.
-func TestAnImpatientLookWaitsForASlowServer(t *testing.T) {
+func TestShortTimeoutAwaitsSlowServer(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)

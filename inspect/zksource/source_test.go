@@ -211,7 +211,7 @@ func TestOnlyOneDirectoryIsRead(t *testing.T) {
 	})
 }
 
-func TestHotLockCostsABoundedNumberOfReads(t *testing.T) {
+func TestHotLockReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)
@@ -269,7 +269,7 @@ func TestALostSessionLosesNothing(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsRestartedIsFoundAgain(t *testing.T) {
+func TestRestartedServerIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := clientFor(t, zks, 40*time.Second)
@@ -315,7 +315,7 @@ func TestNobodyThereIsDown(t *testing.T) {
 	w.Await("down", func() bool { return w.Backend != nil && w.Backend.State == inspect.Down })
 }
 
-func TestADirectoryThatMayNotBeReadIsSkipped(t *testing.T) {
+func TestUnreadableDirectoryIsSkipped(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
@@ -363,7 +363,7 @@ func TestDirectoriesOverABudget(t *testing.T) {
 	})
 }
 
-func TestLongQueuesAreReadInFullWhenLookedAt(t *testing.T) {
+func TestFocusReadsLongQueuesInFull(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true})
 	c := client(t, zks)

@@ -79,7 +79,7 @@ func (w *watched) list(at time.Time, names ...string) {
 	w.event(linkEvent{link: w.conn.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
 }
 
-func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
+func TestAnswerBeforeStallIsNotCurrent(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
 	first, lists := w.conn.link, w.request(noon, secondNode) // the holder has released; the answer reaches the socket
@@ -100,7 +100,7 @@ func TestAnAnswerOfBeforeAStallIsNotTakenForThePresent(t *testing.T) {
 }
 
 // Reads from before a stall are reported after it, with their old dates.
-func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
+func TestEventsHeldByStallFollowGap(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
 	w.set(noon.Add(time.Second))
@@ -115,7 +115,7 @@ func TestNewsThatAStallHeldUpComeAfterTheGap(t *testing.T) {
 	}
 }
 
-func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
+func TestStallRequestsTablesAgain(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
 	w.inquiries.asking, w.inquiries.askedAt = true, noon
@@ -133,7 +133,7 @@ func TestTablesOfBeforeAStallAreAskedForAgain(t *testing.T) {
 }
 
 // A stall lasts until the source has reconnected.
-func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
+func TestStallLastsUntilReconnection(t *testing.T) {
 	t.Parallel()
 	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
 		w := watchedRun(t)
@@ -152,7 +152,7 @@ func TestAStallLastsUntilThereIsAConnection(t *testing.T) {
 	}
 }
 
-func TestALostConnectionIsAReasonToConnectAnew(t *testing.T) {
+func TestLostConnectionCountsAsDisturbance(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t)
 	w.ensemble.Disturb(noon)

@@ -52,7 +52,7 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	}
 }
 
-func TestAServerThatThrottlesEverythingIsNamed(t *testing.T) {
+func TestThrottlingServerIsNamed(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
 	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: 4 * time.Second})

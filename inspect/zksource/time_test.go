@@ -17,7 +17,7 @@ import (
 
 // After a server restart, clients may reconnect until their sessions expire. Meanwhile, none of them
 // counts as gone, and no watch as missing.
-func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
+func TestReturningClientsAreNotGhosts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	wire := servertest.StartWire(t, zks.Addr)
@@ -65,7 +65,7 @@ func TestClientsOnTheirWayBackAreNoGhosts(t *testing.T) {
 	})
 }
 
-func TestALockOfAServerThatHangsIsOld(t *testing.T) {
+func TestHungServersLockAges(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)
@@ -93,7 +93,7 @@ func TestALockOfAServerThatHangsIsOld(t *testing.T) {
 	})
 }
 
-func TestAPolledLockGrowsOldUntilItIsReadAgain(t *testing.T) {
+func TestPolledLockAgesUntilReadAgain(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
 	c := client(t, zks)

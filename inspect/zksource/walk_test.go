@@ -61,7 +61,7 @@ func running(t *testing.T, s *Source) <-chan inspect.Update {
 	return updates
 }
 
-func TestLocksAreListedAgainAfterTheWatchTable(t *testing.T) {
+func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
@@ -122,7 +122,7 @@ func wholeQueue(l *inspect.Lock) bool {
 	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
 }
 
-func TestALoginThatEndsLateHoldsNobodyUp(t *testing.T) {
+func TestLateLoginBlocksNothing(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := New(Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}).newRun(ctx, func(inspect.Update) {})

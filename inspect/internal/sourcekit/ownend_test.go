@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestOwnEndComesWithTheOtherButHasNoDeadline(t *testing.T) {
+func TestOwnEndFollowsParentWithoutDeadline(t *testing.T) {
 	parent, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
 	own, cancel := OwnEnd(parent)

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestPaceNoticesASlowServerAndItsRecovery(t *testing.T) {
+func TestPaceNoticesSlowdownAndRecovery(t *testing.T) {
 	var p Pace
 	add := func(n int, took time.Duration) {
 		for range n {
@@ -56,7 +56,7 @@ func TestAPauseHasABound(t *testing.T) {
 	}
 }
 
-func TestBucketAllowsABurstAndThenItsRate(t *testing.T) {
+func TestBucketAllowsBurstThenRate(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	b := NewBucket(4, 4)

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
+func TestReporterDelaysFiguresButNotNews(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	backend := func(state inspect.BackendState, requests uint64, latency time.Duration) *inspect.Backend {
 		return &inspect.Backend{
@@ -43,7 +43,7 @@ func TestReporterReportsNewsAtOnceAndFiguresSlowly(t *testing.T) {
 	}
 }
 
-func TestFocusKeepsTheNewestOfItsBackend(t *testing.T) {
+func TestFocusKeepsNewestForBackend(t *testing.T) {
 	f := NewFocus()
 	f.Set("zk", []inspect.ID{{Backend: "zk", Path: "/old"}})
 	f.Set("zk", []inspect.ID{{Backend: "zk", Path: "/new"}, {Backend: "redis", Path: "key"}})

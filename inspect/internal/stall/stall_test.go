@@ -36,7 +36,7 @@ func started(t *testing.T, m *machine) (w *Watch, end func()) {
 	return w, func() { stop(); wait() }
 }
 
-func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
+func TestStallIsReportedOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stood   time.Duration
 		beats   bool // ours come before anybody asks
@@ -87,7 +87,7 @@ func TestAStallIsReportedOnceFromTheLastReportOn(t *testing.T) {
 }
 
 // While the machine sleeps the monotonic clock stops, as on Linux.
-func TestASleepingMachineIsNoticedByItsWallClock(t *testing.T) {
+func TestWallClockRevealsSleep(t *testing.T) {
 	awake := time.Now()
 	clock := awake.Add(-time.Minute).Round(0) // a minute ago by the wall clock alone
 	w := New(func() time.Time { return clock })

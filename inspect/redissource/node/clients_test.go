@@ -76,7 +76,7 @@ func FuzzParseClients(f *testing.F) {
 	})
 }
 
-func TestAnOwnerIsWhoBearsItsName(t *testing.T) {
+func TestConnectionNamesIdentifyOwners(t *testing.T) {
 	const uuid = "0c4f6a52-6d4c-4b3c-8f52-0c4f6a526d4c"
 	list := ParseClients(line("10.0.0.2:1", "token") + line("10.0.0.3:1", "label") + line("10.0.0.2:2", uuid) + line("10.0.0.2:3", "busy") + line("10.0.0.2:4", "busy"))
 	for what, c := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 
 // Servers log refused commands. If both TIME and INFO are refused, only the status asks for the clock
 // again, which also notices a granted right.
-func TestAClockThatNothingTellsIsNotAskedForAgainAndAgain(t *testing.T) {
+func TestUnavailableClockIsRarelyRequested(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ctx, admin := t.Context(), redis.NewClient(&redis.Options{Addr: server.Addr})
 	defer admin.Close()

@@ -69,7 +69,7 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 }
 
 // The server's clock is set back after we read it. Contenders with newer heartbeats are still alive.
-func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
+func TestSteppedBackClockKeepsContenders(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cluster bool
 	}{
@@ -107,7 +107,7 @@ func TestWhatALockHoldsIsReadByTheClockOfThatMoment(t *testing.T) {
 }
 
 // Servers log refused commands, so only the status asks for TIME.
-func TestARefusedClockIsAskedForNoMore(t *testing.T) {
+func TestRefusedTimeIsNotRetried(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, options := clockUser(t, server, "-time")
 	m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})

@@ -16,7 +16,7 @@ import (
 )
 
 // Another program may replace a collection by an empty string.
-func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
+func TestEmptyStringReplacingCollectionIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
 	const key = "lock:a"
@@ -49,7 +49,7 @@ func TestACollectionThatBecameAnEmptyStringIsRead(t *testing.T) {
 
 // Without EXISTS, TYPE or PTTL may still distinguish an empty string from a missing key. Otherwise
 // the vote is unknown and the missing right is named.
-func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
+func TestEmptyStringIsRecognisedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
 	const key = "lock:a"
@@ -86,7 +86,7 @@ func TestAnEmptyStringAndNoKeyAreDistinguishedWithoutExists(t *testing.T) {
 }
 
 // A key acquired between two commands of a read never gets an empty holder.
-func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
+func TestKeyTakenDuringReadHasHolder(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
 	const key = "lock:a"
@@ -113,7 +113,7 @@ func TestAKeyThatIsTakenWhileItIsReadIsNotHeldByNobody(t *testing.T) {
 }
 
 // A collection that expires or is released between its PTTL and its read is absent.
-func TestACollectionThatEndsWhileItIsReadIsAbsent(t *testing.T) {
+func TestCollectionEndingDuringReadIsAbsent(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
 	const key = "lock:a"

@@ -22,7 +22,7 @@ import (
 
 // A server that answers INFO but refuses every key is not up: it may be loading its data, or have
 // lost its master.
-func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
+func TestServerRefusingAllKeysIsDown(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
 	defer admin.Close()
@@ -40,7 +40,7 @@ func TestAServerThatRefusesEveryKeyIsNotUp(t *testing.T) {
 
 // Redis before 7 and some proxies answer PING while all keys are refused. The server must stay down
 // instead of flapping.
-func TestAServerThatAnswersOnlyPingIsNotUp(t *testing.T) {
+func TestServerAnsweringOnlyPingIsDown(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
 	defer admin.Close()
@@ -116,7 +116,7 @@ func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
 
 // The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report that it
 // pushes, and must wait before it tries again.
-func TestATrackingConnectionThatIsEndedAtOnceIsNotMadeAtOnce(t *testing.T) {
+func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
 	loseMaster(t, admin)
@@ -209,7 +209,7 @@ func TestARefusedConnectionHasNotAnswered(t *testing.T) {
 
 // The request that finds the shared client broken drops it. The others report that cause, not a
 // closed client.
-func TestARequestOnAClientThatWasThrownAwaySaysWhy(t *testing.T) {
+func TestDiscardedClientReportsTheCause(t *testing.T) {
 	m := New("a:1", redis.UniversalOptions{Addrs: []string{"a:1"}}, Settings{Timeout: time.Second, Now: time.Now})
 	client := func() *redis.Client { return newClient(m.options, readOnly{&m.sent}) }
 	first, second, other := client(), client(), client()

@@ -18,7 +18,7 @@ import (
 )
 
 // Real writes confirm the reported refusal.
-func TestAMasterThatRefusesWritesSaysSo(t *testing.T) {
+func TestRefusedWritesAreReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		does []string
 		want inspect.WriteRefusal
@@ -95,7 +95,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 }
 
 // Under full memory, a library's commands decide whether its locks can be renewed and released.
-func TestWhatAFullMasterRefusesOfLocks(t *testing.T) {
+func TestFullMasterRefusesSomeLockCommands(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
@@ -139,7 +139,7 @@ if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redi
 }
 
 // Without PING, it is unknown whether a failed snapshot stops writes.
-func TestAFailedSaveWithoutPingIsUnknown(t *testing.T) {
+func TestFailedSaveWithoutPingIsUnknown(t *testing.T) {
 	m := &Master{addr: "r1:6379"}
 	ping := redis.NewStatusCmd(t.Context(), "ping")
 	ping.SetErr(proto("NOPERM User ops has no permissions to run the 'ping' command"))

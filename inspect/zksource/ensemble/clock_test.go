@@ -29,7 +29,7 @@ func written(election int64, at time.Time) transaction { return transaction{elec
 
 // An election follows the inquiry. The former leader's uptime must not count for the new one, or a
 // node created just before would seem that old.
-func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
+func TestElectionVoidsEarlierLeaderAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
 	var c clock
@@ -51,7 +51,7 @@ func TestAnAnswerFromBeforeAnElectionMakesNothingOld(t *testing.T) {
 
 // The former leader's clock does not count for the new leader, whether a node of the new election
 // or the leader's answer arrives first.
-func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
+func TestElectionDiscardsFormerLeaderClock(t *testing.T) {
 	t.Parallel()
 	former, later := []answer{leads(4, 0, clockAhead(time.Hour)), follows()}, []answer{follows(), leads(5, 0, bounds{})}
 	for name, elected := range map[string]func(c *clock) []answer{
@@ -91,7 +91,7 @@ func TestANewLeadersClockIsNotTheFormerOnes(t *testing.T) {
 }
 
 // If two servers claim to lead, the one elected later does.
-func TestOfTwoLeadersTheOneElectedLaterDates(t *testing.T) {
+func TestClockComesFromLaterElectedLeader(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
 	var c clock
@@ -116,7 +116,7 @@ func TestWhoLostTheElectionLags(t *testing.T) {
 }
 
 // A late event of a former leader's creation says nothing about the new leader's clock.
-func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
+func TestCreationsBeforeElectionAreIgnored(t *testing.T) {
 	t.Parallel()
 	var c clock
 	c.dated(written(6, noon), noon)
@@ -128,7 +128,7 @@ func TestACreationOfBeforeTheElectionIsNoMeasure(t *testing.T) {
 
 // A paused leader claims to lead until its next answer. Its uptime does not count for the new
 // election.
-func TestALeaderThatLostBetweenTwoQuestions(t *testing.T) {
+func TestDeposedLeaderServiceTimeIsIgnored(t *testing.T) {
 	t.Parallel()
 	former, now := leads(5, 720*time.Hour, clockAhead(0)), leads(6, 0, clockAhead(0))
 	for name, answers := range map[string][]answer{
@@ -262,7 +262,7 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 }
 
 // After the leader's clock is set ahead, the new offset does not date earlier transactions.
-func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
+func TestClockStepDatesOnlyLaterTransactions(t *testing.T) {
 	t.Parallel()
 	leads := []answer{{asked: true, status: zkadmin.Status{Role: "standalone"}}}
 	var c clock
@@ -279,7 +279,7 @@ func TestALeadersClockThatStepsDatesOnlyWhatComesAfter(t *testing.T) {
 
 // A new leader has another clock. Transactions of the former leader can be dated only if all clocks
 // are known and agree.
-func TestANewLeadersClockDatesOnlyItsOwn(t *testing.T) {
+func TestNewLeaderDatesOnlyItsTransactions(t *testing.T) {
 	t.Parallel()
 	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
 	for name, former := range map[string]bounds{"the former's is an hour off": shown(time.Hour), "the former's is unknown": {}, "both are right": shown(0)} {

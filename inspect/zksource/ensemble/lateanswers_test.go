@@ -12,7 +12,7 @@ import (
 )
 
 // Lag is measured from the leader's answer to our request to the member, so a late answer adds none.
-func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
+func TestLateAnswerIsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	e := &Ensemble{}
@@ -36,7 +36,7 @@ func TestAnAnswerThatComesLateIsNoLag(t *testing.T) {
 }
 
 // The same applies to the second request: only the time until it was sent counts.
-func TestASecondAnswerThatComesLateIsNoLag(t *testing.T) {
+func TestLateSecondAnswerIsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second
 	var asked time.Time // the second request to the member

@@ -8,7 +8,7 @@ import (
 
 // A resumed former leader starts a new claim, however long it led before. The server elected
 // meanwhile has led since its first answer.
-func TestALeaderSaysSoFromAnAnswerOn(t *testing.T) {
+func TestLeadershipStartsAtFirstClaim(t *testing.T) {
 	t.Parallel()
 	e := &Ensemble{answers: make([]answer, 2)}
 	at := func(a answer, second int) answer {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestMembersWithOneVoteEachAreCounted(t *testing.T) {
+func TestCountsMembersWithEqualVotes(t *testing.T) {
 	t.Parallel()
 	const two = "server.1=a:2888:3888:participant;0.0.0.0:2181\nserver.2=b:2888:3888:participant;0.0.0.0:2181\n"
 	for configuration, want := range map[string][2]int{
@@ -23,7 +23,7 @@ func TestMembersWithOneVoteEachAreCounted(t *testing.T) {
 	}
 }
 
-func TestAdminServersArePairedWithTheirServers(t *testing.T) {
+func TestAdminServersMatchTheirServers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		servers, admins []string

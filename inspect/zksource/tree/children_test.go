@@ -68,7 +68,7 @@ func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
 	}
 }
 
-func TestChildrenAreWhatSetsOfNamesWouldBe(t *testing.T) {
+func TestChildrenMatchSetModel(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for seed := range uint64(50) {

@@ -8,7 +8,7 @@ import (
 )
 
 // An idle tree retries only refused reads, in turn. Watches report the rest.
-func TestRefusedNodesAreAskedForInTurn(t *testing.T) {
+func TestRefusedReadsAreRetriedInTurn(t *testing.T) {
 	t.Parallel()
 	const locks, shutOut = 40, 20
 	var names []string
@@ -77,7 +77,7 @@ func TestPollingTakesTurns(t *testing.T) {
 
 // A directory with children is listed before its many siblings are read, so that the first lock
 // appears quickly in any tree.
-func TestTheFirstLockShowsHoweverWideTheTreeIs(t *testing.T) {
+func TestWideTreeShowsFirstLockEarly(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range 1000 {

@@ -21,7 +21,7 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 
 // A one-shot read finishes the locks found so far before it looks for many more. A watching source
 // gets the lengths of all queues first.
-func TestWhoLooksOnceReadsEachLockToItsEnd(t *testing.T) {
+func TestOneShotFinishesLocksBeforeListing(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
 		q := Queue{whole: once}

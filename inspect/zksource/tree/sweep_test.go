@@ -47,7 +47,7 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 }
 
 // Each directory is compared once a minute, in as few requests as possible.
-func TestComparisonsTakeNoMoreRequestsThanTheyNeed(t *testing.T) {
+func TestSweepComparesEachDirectoryOnce(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/"}})
 	r.FirstPass, r.server.Watched = true, []string{"/"}

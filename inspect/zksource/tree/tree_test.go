@@ -70,7 +70,7 @@ func TestPathsUnderAChroot(t *testing.T) {
 	}
 }
 
-func TestAContenderIsShownWhenItWasRead(t *testing.T) {
+func TestContendersAppearOnceRead(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
 	list := func(names ...string) { r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil, names...) }

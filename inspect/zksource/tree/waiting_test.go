@@ -7,7 +7,7 @@ import (
 )
 
 // A lock is not reported until it is known whether a neighbour is a part of it.
-func TestALockIsReportedWhenWhatMightBeAPartIsNone(t *testing.T) {
+func TestRuledOutPartUnblocksLock(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{"named": {Only: "/l"}, "found": {Roots: []string{"/l", "/l-__lock__"}}} {
 		for _, what := range []string{"gone", "a node", "a node that is listed"} {

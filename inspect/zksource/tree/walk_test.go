@@ -35,7 +35,7 @@ func (t *Tree) answer(kind Kind, p, name string, at time.Time, stat *Stat, err e
 	t.Build(at)
 }
 
-func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
+func TestContenderGoneBeforeReadIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
 		r := grown(Config{Roots: []string{"/l"}, Once: once})
@@ -52,7 +52,7 @@ func TestAContenderThatLeavesBeforeItIsReadIsNone(t *testing.T) {
 }
 
 // An ephemeral node is a lock only without another one next to it, in either order of the answers.
-func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
+func TestLoneNodeDetectionIgnoresAnswerOrder(t *testing.T) {
 	t.Parallel()
 	const plain, numbered = "host-a", "host-1234567890"
 	member := &Stat{Czxid: 5, EphemeralOwner: 7}
@@ -88,7 +88,7 @@ func TestALoneNodeIsOneInEveryOrderOfAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
+func TestDeniedReadsAreRetried(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/"}})
 	first, second := guid+"__lock__0000000001", guid+"__lock__0000000002"
@@ -130,7 +130,7 @@ func TestWhatMayNotBeReadIsAskedForAgain(t *testing.T) {
 }
 
 // The event of a root's creation may arrive before an older answer that it does not exist.
-func TestARootMadeWhileItWasAskedFor(t *testing.T) {
+func TestRootCreatedDuringReadIsReread(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
 	r.server.Watched = []string{"/l"}
@@ -144,7 +144,7 @@ func TestARootMadeWhileItWasAskedFor(t *testing.T) {
 }
 
 // Servers since CVE-2024-23944 report nothing about a node that we may not read.
-func TestAnAbsentRootIsAskedForAgain(t *testing.T) {
+func TestAbsentRootIsPolled(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
 	r.server = Server{Watched: []string{"/l"}}
