@@ -146,6 +146,26 @@ func TestLocksAreGrouped(t *testing.T) {
 	}
 }
 
+// The cursor follows a group once the user has opened it.
+func TestAnOpenedGroupIsFollowed(t *testing.T) {
+	p := open(t, some(), 80, 8).press("p")
+	p.moveTo(0)
+	p.moved = false
+	p.press("enter")
+	must.True(t, p.moved, "the group is not followed")
+}
+
+// The longest waits are shown from one lock on, whatever the table is sorted by.
+func TestOverviewListsLongestWaits(t *testing.T) {
+	one := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
+	must.True(t, strings.Contains(open(t, one, 190, 36).drawn(110), "worker-7      waits for zk:/locks/orders"), "one lock")
+	p := open(t, some(), 190, 36)
+	p.sortBy(byName)
+	p.SetSize(190, 36)
+	first, second := strings.Index(p.drawn(110), "worker-7 "), strings.Index(p.drawn(110), "writer-1 ")
+	must.True(t, 0 < first && first < second, p.drawn(110))
+}
+
 // While the user types a filter, the cursor is on the first match, or stays on its lock.
 func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
@@ -304,6 +324,7 @@ func TestTabGoesToTheChain(t *testing.T) {
 func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 3)
 	p := open(t, inspect.NewSnapshot(fixture.Noon, nil, list), 100, 8)
+	must.True(t, strings.Contains(p.drawn(400), "Sorting 1003 locks~"), p.drawn(400))
 	p.Screen.Update(p.later[0])
 	p.press("s")
 	if got, _, _ := strings.Cut(p.drawn(400), "\n"); !strings.HasSuffix(got, "sorting~") || len(p.later) != 2 || !p.Busy {
