@@ -323,8 +323,10 @@ func TestTabGoesToTheChain(t *testing.T) {
 // A long list is arranged in the background, including changes in the meantime.
 func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 3)
+	empty := open(t, inspect.NewSnapshot(fixture.Noon, nil, nil), 100, 8)
+	empty.put(inspect.NewSnapshot(fixture.Noon, nil, list))
+	must.True(t, strings.Contains(empty.drawn(400), "Sorting 1003 locks~"), empty.drawn(400))
 	p := open(t, inspect.NewSnapshot(fixture.Noon, nil, list), 100, 8)
-	must.True(t, strings.Contains(p.drawn(400), "Sorting 1003 locks~"), p.drawn(400))
 	p.Screen.Update(p.later[0])
 	p.press("s")
 	if got, _, _ := strings.Cut(p.drawn(400), "\n"); !strings.HasSuffix(got, "sorting~") || len(p.later) != 2 || !p.Busy {
