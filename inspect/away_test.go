@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// A client whose connection broke is in no table, but its session lasts. If its entry goes before
-// the session can have expired, the client or an operator deleted it, however many tables lack it.
+// A client whose connection broke is in no session table, but its session lasts until its timeout.
+// If its entry disappears before that, it was released or deleted, however many tables lack the
+// session.
 func TestSessionGoneEarlyWasReleased(t *testing.T) {
 	with := map[int64]Session{11: {ID: 11, Timeout: time.Minute, LastContact: now.Add(9 * time.Second)}, 12: {ID: 12}}
 	without := map[int64]Session{12: {ID: 12}}
 	for _, tt := range []struct {
-		tables []int // in seconds, which lack it
+		tables []int // seconds of the tables that lack the session
 		gone   int
 		want   string
 	}{
@@ -31,12 +32,12 @@ func TestSessionGoneEarlyWasReleased(t *testing.T) {
 		expect(t, "gone", a.reports(t), tt.want)
 		a.send(200, Update{Sessions: without, AllSessions: true})
 		if n := len(a.byName["zk"].away); n != 0 {
-			t.Errorf("%d sessions that ran out are remembered", n)
+			t.Errorf("%d expired sessions are still remembered", n)
 		}
 	}
 }
 
-// A session missing from an older table has expired, however new the newest table is. One missing
+// A session missing from an older table has expired, whatever the newest table has. One missing
 // only from the newest may have been closed.
 func TestOlderTableProvesSessionExpiry(t *testing.T) {
 	with, without := map[int64]Session{11: {ID: 11, Timeout: 4 * time.Second, LastContact: now.Add(18 * time.Second)}, 12: {ID: 12}}, map[int64]Session{12: {ID: 12}}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// heap returns the live bytes.
+// heap returns the number of live bytes.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -16,8 +16,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// curatorLock is a lock of ten Curator clients as zksource reads it: every name is its own string,
-// and the data is an address. Clients have connected from 1000 processes.
+// curatorLock is a lock of ten Curator clients as zksource reads it. Each name is its own string,
+// and the data is an address. The clients run on 1000 processes.
 func curatorLock(i int, from int) *Lock {
 	var nodes []Znode
 	for j := from; j < from+10; j++ {
@@ -36,7 +36,7 @@ func clients() map[int64]Session {
 	return m
 }
 
-// manyLocks is an observer of that many locks with ten contenders each.
+// manyLocks returns an observer of n locks with ten contenders each.
 func manyLocks(b *testing.B, locks int) *Observer {
 	b.Helper()
 	o := NewObserver(func() time.Time { return now }, script{})
@@ -50,7 +50,7 @@ func manyLocks(b *testing.B, locks int) *Observer {
 	return o
 }
 
-// The memory of a contender in a snapshot, with names; the source's own copy is not counted.
+// The memory of a contender in a snapshot, including names but not the source's own copy.
 func BenchmarkContenderMemory(b *testing.B) {
 	const locks = 100_000
 	for b.Loop() {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// queueOf is a lock of these sessions in this order; "r10" is a reader.
+// queueOf returns a lock with these sessions in queue order; "r10" is a reader.
 func queueOf(t *testing.T, words string) *Lock {
 	t.Helper()
 	if words == "" {
@@ -32,8 +32,8 @@ func queueOf(t *testing.T, words string) *Lock {
 	return lockOf(t, nodes...)
 }
 
-// short formats events as "kind session", a handover as "handover from>to", and the lock's own as
-// the kind alone.
+// short formats events as "kind session", a handover as "handover from>to", and an event of the
+// lock as its kind.
 func short(events []Event) string {
 	var words []string
 	number := func(name Untrusted) string {
@@ -69,7 +69,7 @@ func TestCompareQueues(t *testing.T) {
 		{"first holder", "", "11", none, "acquired 11"},
 		{"joins", "11", "11 12 13", none, "waiting 12, waiting 13"},
 		{"hands over", "11 12", "12", none, "released 11, handover 11>12"},
-		{"to who was not there before", "11", "12", none, "released 11, handover 11>12"},
+		{"to an unseen client", "11", "12", none, "released 11, handover 11>12"},
 		{"released", "11", "", none, "released 11"},
 		{"session gone", "11 12", "12", gone, "expired 11, handover 11>12"},
 		{"session of the waiter gone", "10 11", "10", gone, "gone 11"},
@@ -105,7 +105,7 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 	}
 }
 
-// Reading a child that was only listed before does not make it another child.
+// A listed child stays the same contender once it is read.
 func TestReadingAChildIsNoEvent(t *testing.T) {
 	a, b := node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)
 	listed := Znode{Name: b.Name}
@@ -142,9 +142,9 @@ func TestCompareKeys(t *testing.T) {
 	}
 }
 
-// A holder whose keys the servers deleted has not released the lock, and works on as if it held
-// it. If even these keys would not give it a quorum, it has released it. A key that is gone early
-// may have been renamed.
+// A holder whose keys were deleted by the servers has not released the lock and still works as if
+// it held it. If those keys would not have given it a quorum, it has released the lock. A key that
+// disappeared early may have been renamed.
 func TestServerDeletionIsNotARelease(t *testing.T) {
 	id := ID{"redis", "k"}
 	for name, tt := range map[string]struct {
@@ -178,8 +178,8 @@ func TestServerDeletionIsNotARelease(t *testing.T) {
 	}
 }
 
-// A master's vote is compared with its own previous vote, whatever their places. A master that
-// became a replica has none. The only master may have a new address.
+// A master's vote is compared with its previous one, whatever their order. A master that became a
+// replica has no vote. A single master may have a new address.
 func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	id := ID{"redis", "k"}
 	without := func(addr string, votes []Vote) []Vote {
@@ -224,8 +224,8 @@ func TestWhatAServerEvicts(t *testing.T) {
 	}
 }
 
-// A key not read for a while before its end may have been released, so it is not reported as
-// expired.
+// A key that was not read for a while before its expiry may have been released, so it is not
+// reported as expired.
 func TestUnreadKeyIsNotReportedExpired(t *testing.T) {
 	id := ID{"redis", "k"} // it expires in 1 s
 	is := KeyLock(id, ballots("-"), now.Add(time.Second))
@@ -248,13 +248,13 @@ func TestUnreadKeyIsNotReportedExpired(t *testing.T) {
 	}
 }
 
-// Without pushed changes, an event between two distant readings is not dated.
+// Without push, a change between two distant reads is reported with an interval.
 func TestChangeBetweenDistantReadsIsUndated(t *testing.T) {
 	id := ID{"redis", "k"}
 	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }
 	for name, tt := range map[string]struct {
 		was, is *Lock
-		want    string // on a late look
+		want    string // on a late read
 		sure    recipe.Confidence
 	}{
 		"came":     {nil, key("x"), "appeared, acquired x", recipe.Certain},
@@ -298,10 +298,10 @@ func TestCompareFindings(t *testing.T) {
 		want    string
 	}{
 		"none":             {},
-		"came":             {nil, []Finding{f("stuck-holder", Warning, "")}, "finding stuck-holder"},
+		"new":              {nil, []Finding{f("stuck-holder", Warning, "")}, "finding stuck-holder"},
 		"cleared":          {[]Finding{f("stuck-holder", Warning, "")}, nil, "cleared stuck-holder"},
-		"of another":       {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "b")}, "finding starvation, cleared starvation"},
-		"of one more":      {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "a"), f("starvation", Warning, "b")}, "finding starvation"},
+		"another subject":  {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "b")}, "finding starvation, cleared starvation"},
+		"one more subject": {[]Finding{f("starvation", Warning, "a")}, []Finding{f("starvation", Warning, "a"), f("starvation", Warning, "b")}, "finding starvation"},
 		"more severe":      {[]Finding{f("self-wait", Info, "a")}, []Finding{f("self-wait", Warning, "a")}, "finding self-wait"},
 		"less severe":      {[]Finding{f("self-wait", Warning, "a")}, []Finding{f("self-wait", Info, "a")}, ""},
 		"one for another":  {[]Finding{f("herd", Warning, "")}, []Finding{f("no-ttl", Warning, "")}, "finding no-ttl, cleared herd"},
@@ -313,7 +313,7 @@ func TestCompareFindings(t *testing.T) {
 	}
 }
 
-// Each of several holders releases or loses its own permit; another holder's keys say nothing about it.
+// Each of several holders releases or loses its own permit. Keys of other holders do not matter.
 func TestPermitHoldersEndIndependently(t *testing.T) {
 	id := ID{"redis", "k"}
 	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": no key

@@ -10,6 +10,6 @@ func TestContenderStateIsItsWord(t *testing.T) {
 		}
 	}
 	if err := new(ContenderState).UnmarshalText([]byte("dreaming\x1b")); err == nil || err.Error() != `dreaming\u{1b} is not a state of a contender` {
-		t.Errorf("a word that is not a state: %v", err)
+		t.Errorf("an unknown state: %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestRecogniseRereadsModesOwnersAndQueue(t *testing.T) {
 		t.Errorf("reader behind the writer: %+v", w)
 	}
 	if got.Put[1] != other || l.Recipe == "acme" || l.Holders[0].Owner.Host == "a" {
-		t.Error("what is not of the recipe, or belongs to the source, was changed")
+		t.Error("a lock of another recipe, or the source's own lock, was changed")
 	}
 }
 
@@ -59,7 +59,7 @@ func TestRecogniseKeepsUnmatchedEntries(t *testing.T) {
 	recipes := []recipe.Custom{acme(t)}
 	foreign := directoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
 	if read := ReadBy(foreign, recipes); read.Recipe != "sequential" || read.Confidence != recipe.Possible {
-		t.Errorf("numbered nodes that are not of the recipe: %+v", read)
+		t.Errorf("numbered nodes of another recipe: %+v", read)
 	}
 	mixed := directoryLock(ID{"zk", "/acme/x"}, []Znode{
 		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
@@ -71,7 +71,7 @@ func TestRecogniseKeepsUnmatchedEntries(t *testing.T) {
 	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
 	must.Equal(t, ReadBy(key, recipes), key, "a recipe of another kind of backend")
 	if read := ReadBy(key, []recipe.Custom{keys}); read.Recipe != "token" || read.Confidence != recipe.Likely || key.Confidence != recipe.Possible {
-		t.Errorf("a key that the recipe names, with another value: %+v", read)
+		t.Errorf("a key of the recipe with another value: %+v", read)
 	}
 }
 

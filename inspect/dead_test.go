@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// queuedKey is a Redis lock with these processes, the first of which holds; "x:gone" is most likely
-// gone.
+// queuedKey returns a Redis lock with these processes in queue order, the holder first. "x:gone" is
+// a process that is most likely gone.
 func queuedKey(path string, subscribers int, words ...string) *Lock {
 	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
 	for i, w := range words {
@@ -35,7 +35,7 @@ func TestTheDeadDoNotWait(t *testing.T) {
 		{queuedKey("a", 0, "1", "2:gone", "3"), StateContended, 1, []int32{1, 1, 0}},
 		{queuedKey("a", 0, "1", "2", "3:gone"), StateContended, 1, []int32{1, 0, 0}},
 		{queuedKey("a", 0, "1", "2:gone", "3:gone"), StateHeld, 0, []int32{0, 0, 0}},
-		{queuedKey("a", 2, "1", "2:gone", "3"), StateContended, 2, []int32{1, 1, 0}}, // two listen, one of them listed
+		{queuedKey("a", 2, "1", "2:gone", "3"), StateContended, 2, []int32{1, 1, 0}}, // two subscribers, one of them in the queue
 	} {
 		l := tt.lock
 		got := []int32{l.Holders[0].BlockedBelow}
@@ -48,7 +48,7 @@ func TestTheDeadDoNotWait(t *testing.T) {
 	}
 }
 
-// A holder is dead if a quorum of masters is certain of it.
+// A holder is dead if a quorum of masters says so.
 func TestQuorumDecidesHolderIsDead(t *testing.T) {
 	for dead, want := range []bool{false, false, true, true} {
 		var votes []Vote
@@ -68,20 +68,20 @@ func TestTheDeadAreInNoDeadlock(t *testing.T) {
 		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})
 	}
 	if found := findCycles(ring("1").Locks()); len(found) != 1 {
-		t.Fatalf("a deadlock is %v", found)
+		t.Fatalf("deadlocks of live waiters: %v", found)
 	}
 	if found := findCycles(ring("1:gone").Locks()); len(found) != 0 {
-		t.Errorf("one who is gone is in a deadlock: %v", found)
+		t.Errorf("deadlocks with a dead waiter: %v", found)
 	}
 	s := ring("1:gone")
 	a := s.Lock(ID{"redis", "a"})
 	if _, waits, known := s.Elsewhere(a.ID, &a.Holders[0]); !known || len(waits) != 0 {
-		t.Errorf("one who is gone waits for %v", waits)
+		t.Errorf("a dead waiter waits for %v", waits)
 	}
 	if e, ok := s.Culprit(a); !ok || e.Lock != a {
-		t.Errorf("the culprit of a is found at %v", e.Lock.ID)
+		t.Errorf("the culprit of lock a is on %v", e.Lock.ID)
 	}
-	// Without 1, the next live waiter holds.
+	// Without process 1, the next live waiter holds the lock.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
 	if len(b.Holders) != 1 || b.Holders[0].Name != "2" || len(b.Waiters) != 0 {
 		t.Errorf("next hold %+v", b.Holders)

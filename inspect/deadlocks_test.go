@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// unlabelled are locks whose entries have no labels.
+// unlabelled removes the labels of all entries.
 func unlabelled(locks ...*Lock) []*Lock {
 	for _, l := range locks {
 		for c := range l.Contenders() {
@@ -22,7 +22,7 @@ func unlabelled(locks ...*Lock) []*Lock {
 	return locks
 }
 
-// withCzxids gives the entries of locks these czxids, in their order.
+// withCzxids sets the czxids of all entries, in order.
 func withCzxids(locks []*Lock, czxids ...int64) []*Lock {
 	for _, l := range locks {
 		for c := range l.Contenders() {
@@ -32,7 +32,7 @@ func withCzxids(locks []*Lock, czxids ...int64) []*Lock {
 	return locks
 }
 
-// judged describes each cycle by its locks and certainty.
+// judged formats each cycle as its locks and certainty.
 func judged(cycles []Cycle) string {
 	var words []string
 	for i := range cycles {
@@ -45,7 +45,7 @@ func judged(cycles []Cycle) string {
 	return strings.Join(words, ", ")
 }
 
-// The words of a chain are sessions by their first letter, and labels as a whole: "a1" and "a2" are
+// In a chain, a word's first letter is the session and the whole word the label. "a1" and "a2" are
 // two threads of session a.
 func TestThreadsThatShareASession(t *testing.T) {
 	upgrade := chain("1", "r:a", "r:b", "a", "b")
@@ -78,7 +78,7 @@ func TestThreadsThatShareASession(t *testing.T) {
 	}
 }
 
-// aged returns locks whose contenders have not changed for this long.
+// aged makes all contenders unchanged for a time.
 func aged(age time.Duration, locks ...*Lock) []*Lock {
 	for _, l := range locks {
 		for c := range l.Contenders() {
@@ -123,7 +123,7 @@ func TestMovingLockIsNotDeadlocked(t *testing.T) {
 	}
 }
 
-// A cycle is found and stays while others come and go through the same owners and locks.
+// A cycle is found and stays while others come and go on the same locks and for the same owners.
 func TestADeadlockStaysAmongOthers(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -132,7 +132,7 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 		for step := range 50 {
 			locks := slices.Clone(standing)
 			at := now.Add(time.Duration(step) * SettleFor)
-			for i := range random.IntN(6) { // others of the same two, and of more
+			for i := range random.IntN(6) { // entries of the two owners and of others
 				who := []string{"a", "b", "c", "d"}
 				random.Shuffle(len(who), func(i, j int) { who[i], who[j] = who[j], who[i] })
 				locks = append(locks, unlabelled(aged(time.Minute, chain(fmt.Sprint("other", step, i), who[:2+random.IntN(3)]...))...)...)
@@ -148,8 +148,8 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 	}
 }
 
-// A likely cycle is found and comes first, however many others have sessions that may be several
-// threads.
+// A likely cycle comes first, however many possible ones there are from sessions that may have
+// several threads.
 func TestLikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
 	for i := range 3 * maxCycles {
@@ -162,8 +162,7 @@ func TestLikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	}
 }
 
-// A search remembers that a session serves several threads, even while only one of them has
-// entries.
+// A search remembers that a session has several threads, even while only one of them has entries.
 func TestASearchRemembersThreads(t *testing.T) {
 	ring := func(labels bool) []*Lock {
 		locks := []*Lock{chain("1", "a1", "b"), chain("2", "b", "a1")}
@@ -187,7 +186,7 @@ func TestASearchRemembersThreads(t *testing.T) {
 	expect(t, "a thread without a label", judged(s.find(slices.Values(mixed), now)), "")
 }
 
-// A deadlock in a single look is at most possible; a second look confirms those of the first.
+// A deadlock in a single read is at most possible. A second read confirms it.
 func TestTwoLooksAtADeadlock(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce

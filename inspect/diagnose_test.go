@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// waitsLong is a rule that depends on time, and needsPast one that depends on history.
+// waitsLong depends on time, and needsPast on history.
 func testRules() []Rule {
 	finding := func(rule string) []Finding { return []Finding{{Rule: rule, Severity: Warning, Message: rule}} }
 	return []Rule{
@@ -57,10 +57,10 @@ func TestRulesRunAgainOverTime(t *testing.T) {
 	was := a.locks.get(blind.ID)
 	lap(12)
 	if a.locks.get(blind.ID) != was || a.pending() {
-		t.Error("a lock whose findings did not change was replaced")
+		t.Error("a lock with unchanged findings was replaced")
 	}
 	a.send(13, Update{Sessions: map[int64]Session{11: {ID: 11, Client: "10.0.0.1:99"}}})
-	expect(t, "known better, findings kept", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
+	expect(t, "read again, findings kept", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
 	a.reports(t)
 	a.send(14, Update{Put: []*Lock{at(queueOf(t, "12"), 14)}})
 	expect(t, "moved on", a.reports(t), "released 11, handover 11>12, finding past 1")
@@ -71,8 +71,7 @@ func TestRulesRunAgainOverTime(t *testing.T) {
 	}
 }
 
-// The last facts before a backend fell silent do not age until it answers again. A finding from
-// the time in between goes.
+// A backend's last facts do not age while it is silent. Findings from that time are cleared.
 func TestUnseenLockDoesNotAge(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(testRules()[:1], 10*time.Second)
@@ -106,7 +105,7 @@ func TestRulesRunOnceAfterSinglePass(t *testing.T) {
 	asked := 0
 	rules := append(testRules(), Rule{Name: "count", Lock: func(c *Case) []Finding {
 		asked++
-		must.True(t, c.History == nil, "one pass has a history")
+		must.True(t, c.History == nil, "a single pass has a history")
 		return nil
 	}})
 	o := NewObserver(func() time.Time { return now.Add(time.Hour) }, src)
@@ -118,8 +117,7 @@ func TestRulesRunOnceAfterSinglePass(t *testing.T) {
 	}
 }
 
-// Every waiting lock is checked within a lap of beats, wherever the cursor was when locks came and
-// went.
+// Each waiting lock is checked within a lap of beats, although locks come and go during it.
 func TestABeatMissesNoLock(t *testing.T) {
 	a := applying(t)
 	asked := map[ID]int{}
@@ -132,18 +130,18 @@ func TestABeatMissesNoLock(t *testing.T) {
 	}
 	a.send(0, Update{Put: put, Backend: zkUp})
 	clear(asked)
-	for i := range 20 * beats { // more than a lap: a slow machine's budget may not be enough for one
+	for i := range 20 * beats { // more than a lap, since a slow machine's budget may not suffice for one
 		a.onBeat(now)
 		a.send(1, Update{Gone: []ID{{"zk", fmt.Sprintf("/l%04d", 100*i)}}})
 	}
 	for l := range a.locks.all() {
 		if asked[l.ID] == 0 {
-			t.Fatalf("%v was never looked at", l.ID)
+			t.Fatalf("%v was never checked", l.ID)
 		}
 	}
 }
 
-// Many locks are checked one after the other rather than at once, each within a lap.
+// Each beat checks a share of the locks, so that a lap covers all.
 func TestEachBeatChecksSomeLocks(t *testing.T) {
 	a := applying(t)
 	const locks = 5 * beats * beatShare / 4
@@ -163,16 +161,16 @@ func TestEachBeatChecksSomeLocks(t *testing.T) {
 			t.Fatalf("%d of %d locks in one beat", len(asked)-before, locks)
 		}
 		if beat > 100*mostBeats {
-			t.Fatalf("%d of %d locks were looked at", len(asked), locks)
+			t.Fatalf("%d of %d locks were checked", len(asked), locks)
 		}
 	}
 }
 
-// The rules take 5 % of a core in a beat.
+// The rules use 5 % of a core per beat.
 func TestTheRulesHaveABudget(t *testing.T) {
 	const (
-		rule = 50 * time.Microsecond // for a lock
-		many = 20 * beatShare        // locks, of which a beat's share is then no limit
+		rule = 50 * time.Microsecond // time per lock
+		many = 20 * beatShare        // so many locks that only the budget limits a beat
 	)
 	a := applying(t)
 	work, asked := now, 0
@@ -192,20 +190,19 @@ func TestTheRulesHaveABudget(t *testing.T) {
 	asked = 0
 	a.onBeat(now)
 	if asked < 100 || asked > 116 {
-		t.Errorf("%d locks", asked)
+		t.Errorf("%d locks checked in a beat", asked)
 	}
 }
 
-// A split vote stays split as long as it lasts, and a rule may wait a moment before it reports it.
+// A lasting split vote does not change, but a rule may report it only after a moment.
 func TestSplitVoteIsCheckedAgain(t *testing.T) {
 	for _, state := range []State{StateSplit, StateMinority} {
-		must.True(t, ages(&Lock{State: state}), state, "is never looked at again")
+		must.True(t, ages(&Lock{State: state}), state, "is never checked again")
 	}
-	must.True(t, !ages(&Lock{State: StateFree}), "a free lock is looked at again and again")
+	must.True(t, !ages(&Lock{State: StateFree}), "a free lock is checked again and again")
 }
 
-// The advice about a deadlock follows the queues, on each of its locks, even if nothing else
-// changes.
+// The advice about a deadlock follows the queues of its locks, even if nothing else changes.
 func TestDeadlockAdviceFollowsTheQueues(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {

@@ -19,12 +19,12 @@ func at(l *Lock, seconds int) *Lock {
 	return l
 }
 
-// moving is a clock that a test sets.
+// moving is a clock set by the test.
 type moving struct{ at time.Time }
 
 func (m *moving) now() time.Time { return m.at }
 
-// applied is an observer that applies updates without running, and its events.
+// applied is an observer that applies updates without running, with its events.
 type applied struct {
 	*Observer
 	clock *moving
@@ -78,7 +78,7 @@ func TestEventsBeginAfterTheFirstPass(t *testing.T) {
 	expect(t, "still", a.reports(t), "")
 }
 
-// Reading contenders that were only listed before causes no event, and dates no grant.
+// Reading contenders that were only listed before causes no event and dates no grant.
 func TestReadingListedContendersCausesNoEvent(t *testing.T) {
 	listed := func(names ...string) (nodes []Znode) {
 		for _, n := range names {
@@ -97,7 +97,7 @@ func TestReadingListedContendersCausesNoEvent(t *testing.T) {
 			directoryLock(id, append(listed("item-1000000001"), item(2, 5), item(3, 6)), now),
 			directoryLock(id, []Znode{item(1, 0), item(2, 5), item(3, 6)}, now),
 		},
-		"a reader that holds beside its own write": {
+		"a reader that also waits to write": {
 			directoryLock(id, listed(write.Name, reads[0].Name, reads[1].Name), now),
 			directoryLock(id, append([]Znode{write}, reads...), now),
 		},
@@ -107,12 +107,12 @@ func TestReadingListedContendersCausesNoEvent(t *testing.T) {
 		a.send(1, Update{Put: []*Lock{at(versions[1], 1)}})
 		expect(t, name, a.reports(t), "")
 		for _, h := range a.locks.get(id).Holders {
-			must.True(t, h.HeldSince.IsZero(), name, h.Name, "is held since", h.HeldSince)
+			must.True(t, h.HeldSince.IsZero(), name, h.Name, "has a grant date:", h.HeldSince)
 		}
 	}
 }
 
-// When the backend's clock becomes known or is set, the grants that we saw keep their age.
+// Grants that we saw keep their age when the backend's clock becomes known or is set.
 func TestClockChangesKeepGrantAges(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -127,10 +127,10 @@ func TestClockChangesKeepGrantAges(t *testing.T) {
 		t.Errorf("held for %v, want 9s", age.Duration)
 	}
 	a.send(20, Update{Put: []*Lock{at(queueOf(t, "13"), 20)}})
-	must.Equal(t, a.history().Holds.Max, 19*time.Second, "held for … in its history")
+	must.Equal(t, a.history().Holds.Max, 19*time.Second, "longest hold in its history")
 }
 
-// The last facts before the connection was lost do not age: they may be outdated.
+// The last facts before a lost connection do not age, since they may be outdated.
 func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	a := applying(t)
 	asked := 0
@@ -143,14 +143,14 @@ func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	for i := range 2 * beats {
 		a.onBeat(now.Add(time.Hour + time.Duration(i)*beat))
 	}
-	must.True(t, asked == 0, "asked", asked, "times")
+	must.True(t, asked == 0, "checked", asked, "times while the backend was down")
 	a.send(7200, Update{Backend: zkUp})
 	a.send(7201, Update{Put: []*Lock{at(queueOf(t, "11 12"), 7201)}})
 	asked = 0
 	for i := range beats {
 		a.onBeat(now.Add(2*time.Hour + time.Second + time.Duration(i)*beat))
 	}
-	must.True(t, asked != 0, "not asked again")
+	must.True(t, asked != 0, "not checked again")
 }
 
 func TestOurOwnForcingIsKnown(t *testing.T) {
@@ -165,21 +165,20 @@ func TestOurOwnForcingIsKnown(t *testing.T) {
 	expect(t, "long after", a.reports(t), "released 12")
 }
 
-// A sandbox ends a session at once. Unless we announce it, nothing distinguishes that from a
-// release.
+// A sandbox ends sessions at once. Unless announced, that looks like a release.
 func TestAnnouncedSessionEndIsExpiry(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.Expired("zk", 11)
 	a.Expired("other", 12)
-	a.Expired("zk", 12)() // it could not be ended
+	a.Expired("zk", 12)() // the expiry failed and is withdrawn
 	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12"), 1)}})
 	expect(t, "ended", a.reports(t), "expired 11, handover 11>12")
 	a.send(2, Update{Put: []*Lock{at(queueOf(t, ""), 2)}})
-	expect(t, "of another backend, and taken back", a.reports(t), "released 12")
+	expect(t, "announced for another backend, and withdrawn", a.reports(t), "released 12")
 }
 
-// A temporary lock is gone once it is free, even if we see that late, and it may come back.
+// A forgotten lock is gone once it is free, even if we see that late, and it may come back.
 func TestTemporaryLockLeavesOnceFree(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")
@@ -200,10 +199,10 @@ func TestTemporaryLockLeavesOnceFree(t *testing.T) {
 	expect(t, "gone twice", a.reports(t), "")
 	a.send(200, Update{Put: []*Lock{at(queueOf(t, ""), 200)}})
 	beat(201)
-	must.True(t, a.locks.get(l.ID) != nil, "dropped long after it was needed no more")
+	must.True(t, a.locks.get(l.ID) != nil, "removed long after it was forgotten")
 }
 
-// Across a gap, a grant is the same if its entry is the same; otherwise its time is unknown.
+// A grant survives a gap if its entry is the same. Otherwise its time is unknown.
 func TestGrantsAcrossBlindness(t *testing.T) {
 	unknown := func() *Lock {
 		l := FreeDirectory(ID{"zk", "/l"}, nil, now)
@@ -237,12 +236,12 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 				a.send(6, Update{Put: []*Lock{at(queueOf(t, tt.after), 6)}})
 				expect(t, tt.after, a.reports(t), tt.reported)
 				if got := a.holder().HeldSince; !got.Equal(tt.held) {
-					t.Errorf("%s is held since %v, want %v", tt.after, got, tt.held)
+					t.Errorf("%s: held since %v, want %v", tt.after, got, tt.held)
 				}
 			}
 		})
 	}
-	// Long after the backend was found again, the lock has been read.
+	// The lock is read long after the backend came back.
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
 	a.send(1, Update{Backend: &down})
@@ -250,7 +249,7 @@ func TestGrantsAcrossBlindness(t *testing.T) {
 	a.reports(t)
 	a.send(60, Update{Put: []*Lock{at(queueOf(t, "12"), 60)}})
 	expect(t, "later", a.reports(t), "released 11, handover 11>12")
-	must.True(t, !a.holder().HeldSince.IsZero(), "later: granted, and not known when")
+	must.True(t, !a.holder().HeldSince.IsZero(), "later: the grant has no date")
 }
 
 func TestHolderWithoutSessionHasExpired(t *testing.T) {
@@ -300,7 +299,7 @@ func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {
 	must.Equal(t, a.reports(t), "", "reported again")
 }
 
-// A release is certain only if the session cannot have expired instead.
+// A release is certain only if the session cannot have expired.
 func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 	known := *zkUp
 	known.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true}}
@@ -316,9 +315,9 @@ func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 		unsure   bool
 		want     EventKind
 	}{
-		"nobody tells sessions":                              {zkUp, nil, 31, true, EventReleased},
-		"nobody tells, and it came a moment before":          {&known, nil, 0, false, EventReleased},
-		"nobody tells, and it came a while before":           {&known, nil, 5, true, EventReleased},
+		"no sessions":                                        {zkUp, nil, 31, true, EventReleased},
+		"no sessions, created a moment before":               {&known, nil, 0, false, EventReleased},
+		"no sessions, created a while before":                {&known, nil, 5, true, EventReleased},
 		"heard of less than its timeout before":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
 		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
 		"heard of when it was reported before":               {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
@@ -340,7 +339,7 @@ func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 	}
 }
 
-// Replaying the events of a lock that was empty yields its holders and waiters.
+// The events of a lock that was empty at first yield its holders and waiters.
 func TestEventsTellTheWholeStory(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a := applying(t)
@@ -381,8 +380,8 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 	}
 }
 
-// A finding that comes and goes with every change of hands is reported once, and its end only when
-// it stays away.
+// A finding that comes and goes with every handover is reported once, and cleared only if it stays
+// away.
 func TestFlappingFindingIsReportedOnce(t *testing.T) {
 	a := applying(t)
 	a.Diagnose([]Rule{{Name: "mixed", Lock: func(c *Case) []Finding {
@@ -414,6 +413,6 @@ func TestFlappingFindingIsReportedOnce(t *testing.T) {
 	must.Same(t, kinds, []EventKind{EventFinding}, "reported")
 	step(60, Update{})
 	if !slices.Equal(kinds, []EventKind{EventFinding, EventCleared}) || len(a.cleared) > 0 {
-		t.Errorf("at the end reported %v", kinds)
+		t.Errorf("reported at the end: %v", kinds)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource"
 )
 
-// One look at the locks of a Redis.
+// A single read of the locks on a Redis server.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {

@@ -31,7 +31,7 @@ func TestConfiguredExpectationsApplyToLocks(t *testing.T) {
 	}
 	readers := &Lock{ID: ID{"zk", "/app/leader-b"}, Kind: KindRW}
 	if o.expect(readers); readers.Kind != KindRW {
-		t.Error("readers elect nobody, whatever is said")
+		t.Error("a read-write lock became an election")
 	}
 }
 
@@ -42,6 +42,6 @@ func TestUsualHoldIsLearnt(t *testing.T) {
 	}
 	l.Observed.History = &History{Holds: Spans{Count: 19, P99: time.Second}}
 	if usual, _ := l.UsualHold(); usual != 0 {
-		t.Errorf("of 19 holds: %v", usual)
+		t.Errorf("learnt from 19 holds: %v", usual)
 	}
 }

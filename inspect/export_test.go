@@ -2,7 +2,7 @@ package inspect
 
 import "time"
 
-// Beat runs one beat of Run. lapped reports whether it came to the last of the locks.
+// Beat runs one beat of Run. lapped reports whether it reached the last lock.
 func (o *Observer) Beat(at time.Time) (lapped bool) {
 	o.onBeat(at)
 	return o.lapped == (ID{})
@@ -11,5 +11,5 @@ func (o *Observer) Beat(at time.Time) (lapped bool) {
 // Apply applies an update of the first source as Run does.
 func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
 
-// Publish makes a snapshot as of a time.
+// Publish makes a snapshot for a time.
 func (o *Observer) Publish(at time.Time) { o.publishAsOf(at) }

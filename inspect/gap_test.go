@@ -27,7 +27,7 @@ func TestUnobservedEndIsNotARelease(t *testing.T) {
 }
 
 // After a gap, the masters of a Redlock are read one after the other. Reading one of them does not
-// date the others' answers.
+// date the answers of the others.
 func TestEndInGapIgnoresReadOrder(t *testing.T) {
 	id := ID{"five", "k"}
 	key := func(values string, read ...int) *Lock {
@@ -47,7 +47,7 @@ func TestEndInGapIgnoresReadOrder(t *testing.T) {
 	must.Contain(t, a.reports(t), "ended x")
 	a.send(17, Update{Put: []*Lock{key("- - - - -", 17, 17, 17, 17, 17)}})
 	if got := a.reports(t); !strings.Contains(got, "released y") && !strings.Contains(got, "expired y") {
-		t.Errorf("all were read after the gap: %s", got)
+		t.Errorf("after all masters were read: %s", got)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestLockAgeFollowsBackendContact(t *testing.T) {
 	}
 }
 
-// Events in a gap are reported as such, with their interval, and the gap itself once.
+// Events in a gap have the gap's interval, and the gap is reported once.
 func TestGapsAreReported(t *testing.T) {
 	down, up := *zkUp, *zkUp
 	down.State, down.HeardAt = Down, now.Add(8*time.Second)
@@ -85,8 +85,8 @@ func TestGapsAreReported(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		steps []step
-		from  int // of all events about the gap
-		until int // of the blind event
+		from  int // From of all events about the gap
+		until int // To of the blind event
 	}{
 		"the process stood still":              {[]step{{41, gap(8, 41)}}, 8, 41},
 		"two tell of the same gap":             {[]step{{41, gap(8, 41)}, {41, gap(8, 41)}}, 8, 41},
@@ -116,7 +116,7 @@ func TestGapsAreReported(t *testing.T) {
 						t.Errorf("ended %+v", e)
 					}
 				case EventReleased, EventExpired, EventHandover:
-					t.Errorf("nobody saw %s", e.Kind)
+					t.Errorf("unseen event %s", e.Kind)
 				case EventAcquired:
 					if e.Contender.HeldSince.IsZero() && e.Between == (Interval{}) {
 						t.Errorf("acquired %+v", e)
@@ -128,7 +128,7 @@ func TestGapsAreReported(t *testing.T) {
 			}
 		})
 	}
-	// A contender that was never seen cannot be lost from sight.
+	// The first pass never ended, so no sight was lost.
 	down.FirstPass = false
 	a := applying(t)
 	a.send(0, Update{Backend: &down})
@@ -138,7 +138,7 @@ func TestGapsAreReported(t *testing.T) {
 	}
 }
 
-// A grant between two readings that are far apart is not dated.
+// A grant between two distant reads is not dated.
 func TestGrantBetweenDistantReadsIsUndated(t *testing.T) {
 	for _, unseen := range []time.Duration{time.Second, 20 * time.Second} {
 		for name, before := range map[string]string{"a key that was free": "-", "a new key": ""} {
@@ -154,13 +154,13 @@ func TestGrantBetweenDistantReadsIsUndated(t *testing.T) {
 			l.UnseenSince = l.ReadAt.Add(-unseen)
 			a.send(30, Update{Put: []*Lock{l}})
 			if dated := !a.locks.get(id).Holders[0].HeldSince.IsZero(); dated != (unseen == time.Second) {
-				t.Errorf("%s, not looked at for %v: dated %v", name, unseen, dated)
+				t.Errorf("%s, not read for %v: dated %v", name, unseen, dated)
 			}
 		}
 	}
 }
 
-// A second gap, before we read what changed in the first, does not make those changes any younger.
+// A second gap, before the changes of the first are read, does not make those changes younger.
 func TestSecondGapDoesNotRedateChanges(t *testing.T) {
 	up := *zkUp
 	gap := func(from, until int) Update {
@@ -187,7 +187,7 @@ func TestSecondGapDoesNotRedateChanges(t *testing.T) {
 			for _, s := range steps {
 				a.send(s.at, s.u)
 			}
-			a.send(9, Update{Put: []*Lock{at(queueOf(t, "12"), 9)}}) // 11 left at 2 s
+			a.send(9, Update{Put: []*Lock{at(queueOf(t, "12"), 9)}}) // 11 was released at 2 s
 			found := false
 			for _, e := range a.events {
 				if e.Kind == EventEnded {
@@ -204,7 +204,7 @@ func TestSecondGapDoesNotRedateChanges(t *testing.T) {
 	}
 }
 
-// A lock in a place not watched before may have been there all the time.
+// A lock in a place that was not watched before may be old.
 func TestNewlyWatchedLockIsNotNew(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Backend: &Backend{Name: "redis", Kind: Redis, State: Connected, Mode: ModePoll, FirstPass: true}})
@@ -220,9 +220,9 @@ func TestNewlyWatchedLockIsNotNew(t *testing.T) {
 	}
 }
 
-// A session that was not taken up again after its server was gone runs out when that has served for its
-// timeout: long after all locks were read again. It was not seen whether it did, or its client came back and
-// released.
+// After a server restart, a session that its client did not resume expires only after its full
+// timeout, long after all locks were read again. An entry that ends by then may have expired, or
+// been released by a returning client.
 func TestUnheardSessionEndIsNoRelease(t *testing.T) {
 	down := *zkUp
 	down.State, down.HeardAt = Down, now.Add(time.Second)
@@ -233,7 +233,7 @@ func TestUnheardSessionEndIsNoRelease(t *testing.T) {
 		before, after map[int64]Session
 		at            int
 		want          string
-		from          int // of an end
+		from          int // From of an end
 	}{
 		"sessions unknown":               {nil, nil, 30, "ended 11", 1},
 		"not heard of since":             {heard(-1), nil, 30, "ended 11", -1},
@@ -261,7 +261,7 @@ func TestUnheardSessionEndIsNoRelease(t *testing.T) {
 	}
 }
 
-// A restarted server has forgotten its connections, even if neither clock nor sessions are known.
+// A restarted server lost its connections, even if neither clock nor sessions are known.
 func TestEndAfterRestartIsNoRelease(t *testing.T) {
 	restarted := *zkUp
 	restarted.DisturbedAt = now.Add(5 * time.Second)
@@ -282,8 +282,8 @@ func TestEndAfterRestartIsNoRelease(t *testing.T) {
 	}
 }
 
-// What a former leader dated, or this one before its clock was set, is not when a client was heard of by the
-// leader's clock of now.
+// A time by a former leader's clock, or by this leader's before it was set, does not date a
+// client's last contact.
 func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 	const from = 5
 	seen := now.Add(-time.Minute)
@@ -296,11 +296,11 @@ func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 		}
 	}
 	if age := new(backendState).ageOf(&WatchTable{ReadAt: now}, now); age != TableOfNow {
-		t.Errorf("a table of a backend that was not reported yet: %v", age)
+		t.Errorf("a table of an unreported backend: %v", age)
 	}
 }
 
-// The read that the gap cut off failed, too: it does not date earlier unseen facts either.
+// The read that the gap interrupted failed too, so it dates no earlier facts.
 func TestFailedReadAfterGapDatesNothing(t *testing.T) {
 	a := applying(t)
 	key := func(word string, second int) *Lock {

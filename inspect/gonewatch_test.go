@@ -11,32 +11,32 @@ func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
 	const left = "_c_0123456789abcdef0123456789abcdef-lock-0000000007"
 	table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{
 		l.ID.Path + "/" + left:                {waiter.Owner.Session},
-		l.ID.Path + "/config":                 {other.Owner.Session}, // no contender's name
+		l.ID.Path + "/config":                 {other.Owner.Session}, // not a contender's name
 		"/elsewhere/" + left:                  {other.Owner.Session},
 		l.Node(waiter):                        {other.Owner.Session},
-		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // of no contender here
+		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // a session without a contender
 	}}
 	holder := &l.Holders[0]
 	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)
 	if !findGoneWatches(l, table) || holder.WatchesGone != "" {
-		t.Errorf("of a holder by a table that is not settled: %q", holder.WatchesGone)
+		t.Errorf("holder, before the table has settled: %q", holder.WatchesGone)
 	}
 	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone != left {
-		t.Errorf("of a holder: %q", holder.WatchesGone)
+		t.Errorf("holder: %q", holder.WatchesGone)
 	}
 	if waiter.WatchesGone != left || other.WatchesGone != "" {
 		t.Errorf("%q, %q", waiter.WatchesGone, other.WatchesGone)
 	}
 	if findGoneWatches(l, table) {
-		t.Error("it is news again")
+		t.Error("the same watches are reported as a change")
 	}
 	if !findGoneWatches(l, &WatchTable{Backend: "zk"}) || waiter.WatchesGone != "" {
 		t.Errorf("%q", waiter.WatchesGone)
 	}
 }
 
-// Comparing a lock with a table of all watches costs only the lock's own watches. 5,000 locks with
-// four watches each took 8 s when each was compared with all 20,000.
+// Comparing a lock with the table of all watches costs only the lock's own watches. Comparing with
+// all took 8 s for 5,000 locks with four watches each.
 func TestWatchComparisonReadsOnlyOwnWatches(t *testing.T) {
 	const some, many = 20, 5000
 	tableOf := func(locks int) *WatchTable {
@@ -69,6 +69,6 @@ func TestWatchComparisonReadsOnlyOwnWatches(t *testing.T) {
 		return least
 	}
 	if small, large := quickest(tableOf(some)), quickest(tableOf(many)); large > 20*small {
-		t.Errorf("by a table of %d watches it takes %v, by one of %d %v", 4*some, small, 4*many, large)
+		t.Errorf("a table of %d watches takes %v, one of %d takes %v", 4*some, small, 4*many, large)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// chain is a lock of these contenders in queue order; the first holds. "a" is a session with that
-// label, "?" one without a known client, "r:a" a reader. A ! before the name marks a Redis lock,
-// with a process.
+// chain returns a lock with these contenders in queue order, the holder first. "a" is a session
+// with that label, "?" one without a known client, "r:a" a reader. A leading ! makes it a Redis
+// lock of that process.
 func chain(name string, words ...string) *Lock {
 	l := &Lock{ID: ID{"zk", "/" + name}, Kind: KindMutex}
 	reading := true
@@ -84,8 +84,7 @@ func TestFindCycles(t *testing.T) {
 	}
 }
 
-// However many owners there are, those in several locks are found, before and after the many in
-// only one.
+// A cycle is found among many other owners, before, after or between them.
 func TestFindCyclesAmongManyOwners(t *testing.T) {
 	deadlock := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	var others []*Lock
@@ -105,7 +104,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 	}
 }
 
-// The owners of a cycle can be found again in its locks.
+// Each owner of a cycle has the identity of its contender.
 func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))
@@ -119,7 +118,7 @@ func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
 	}
 }
 
-// The cheapest hold of a cycle has the fewest waiters and, among equals, is the youngest.
+// The cheapest hold of a cycle has the fewest waiters; among equals, it is the youngest.
 func TestTheCheapestHoldOfACycle(t *testing.T) {
 	counted := func(l *Lock, since time.Time) *Lock {
 		for i := range l.Holders {
@@ -133,7 +132,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}{
 		"fewest wait":     {[]*Lock{counted(chain("1", "a", "b", "x"), now), counted(chain("2", "b", "a"), now)}, "20 of /2 by b"},
 		"the younger one": {[]*Lock{counted(chain("1", "a", "b"), now), counted(chain("2", "b", "a"), now.Add(-time.Hour))}, "10 of /1 by a"},
-		"nobody holds":    {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "none"},
+		"no owner holds":  {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "none"},
 	} {
 		cycles := findCycles(slices.Values(tt.locks))
 		if len(cycles) != 1 {
@@ -147,7 +146,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}
 }
 
-// The same session id on another ensemble is another session, and a label alone is not an owner.
+// A session id on another ensemble is another session, and a label alone is not an identity.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")
 	two.ID.Backend = "other"
@@ -173,7 +172,7 @@ func TestCulpritAndOwnersOtherLocks(t *testing.T) {
 		t.Errorf("culprit %+v", e)
 	}
 	if e, ok = s.Culprit(s.Lock(ID{"zk", "/4"})); !ok || e.Contender.Owner.Label != "c" {
-		t.Errorf("culprit of an idle lock whose holder waits elsewhere: %+v", e)
+		t.Errorf("culprit of a lock without waiters whose holder waits elsewhere: %+v", e)
 	}
 	var paths []string
 	for _, e := range s.Of(locks[0], &locks[0].Holders[0]) {
@@ -182,15 +181,14 @@ func TestCulpritAndOwnersOtherLocks(t *testing.T) {
 	expect(t, "locks of a", strings.Join(paths, " "), "/1 /2 /4")
 	dead := NewSnapshot(now, nil, []*Lock{chain("1", "a", "b"), chain("2", "b", "a")})
 	if e, ok = dead.Culprit(dead.Lock(ID{"zk", "/1"})); !ok || e.Lock.ID.Path != "/2" {
-		t.Errorf("in a deadlock: %+v", e)
+		t.Errorf("culprit in a deadlock: %+v", e)
 	}
 	if _, ok = s.Culprit(&Lock{}); ok {
 		t.Error("a free lock has a culprit")
 	}
 }
 
-// The threads of a session are told apart by their labels: one thread's wait does not block
-// another's hold.
+// Labels tell the threads of a session apart. One thread's wait does not block another's hold.
 func TestCulpritsAreThreads(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "y")}
 	locks[1].Waiters[0].Owner.Session = locks[0].Holders[0].Owner.Session
@@ -204,8 +202,8 @@ func TestCulpritsAreThreads(t *testing.T) {
 	}
 }
 
-// The observer finds a deadlock once it has lasted for a second, passes it to the rules, and sees
-// it end. A lock that keeps changing hands is in none.
+// The observer finds a deadlock after a second, passes it to the rules, and notices its end. A lock
+// that keeps changing hands is not part of one.
 func TestObserverFindsLastingDeadlocks(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(time.Now, src)
@@ -226,7 +224,7 @@ func TestObserverFindsLastingDeadlocks(t *testing.T) {
 		for {
 			s, err := sub.Next(ctx)
 			if err != nil {
-				t.Fatalf("waiting for %s: %v", what, err)
+				t.Fatalf("no %s: %v", what, err)
 			}
 			if want(s) {
 				return

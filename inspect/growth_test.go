@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A lock may go while its watch table is read.
+// A lock may disappear while its watch table is read.
 func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 	a := applying(t)
 	there := queueOf(t, "11 12")
@@ -24,13 +24,13 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 		a.send(i, Update{Watches: &WatchTable{Backend: "zk", Covers: []ID{gone.ID, there.ID}}})
 	}
 	if len(p.covered) != 1 || p.covered[there.ID] == nil {
-		t.Errorf("%d tables are kept", len(p.covered))
+		t.Errorf("%d tables left", len(p.covered))
 	}
 	a.send(200, Update{Gone: []ID{there.ID}})
-	must.Equal(t, len(p.covered), 0, "tables are kept of no lock")
+	must.Equal(t, len(p.covered), 0, "tables left without a lock")
 }
 
-// We may never see the end of a holder that we freed, so its entry must not stay for ever.
+// The end of a holder that we freed may never be seen, so its entry expires.
 func TestWhatWeEndedIsForgotten(t *testing.T) {
 	a := applying(t)
 	for i := range 1000 {
@@ -43,8 +43,8 @@ func TestWhatWeEndedIsForgotten(t *testing.T) {
 	}
 }
 
-// Locks that come and go under new names leave little more than the name. The budget includes
-// that.
+// Locks that come and go under new names leave little more than their name, which counts towards
+// the budget.
 func TestBudgetIncludesPastNames(t *testing.T) {
 	const budget = 1 << 20
 	name := strings.Repeat("x", 2000)
@@ -55,7 +55,7 @@ func TestBudgetIncludesPastNames(t *testing.T) {
 		p.Add(NewSnapshot(now.Add(time.Duration(i)*2*time.Second), nil, []*Lock{one}))
 	}
 	if taken := int(heap() - start); taken > 4*budget || p.Bytes() > budget {
-		t.Errorf("%d bytes are taken, %d counted", taken, p.Bytes())
+		t.Errorf("%d bytes used, %d counted", taken, p.Bytes())
 	}
 	if n := len(p.locks); n < 100 {
 		t.Errorf("only %d locks are kept", n)
@@ -64,18 +64,18 @@ func TestBudgetIncludesPastNames(t *testing.T) {
 	for _, e := range p.locks {
 		sum += e.bytes
 	}
-	must.Equal(t, sum, p.Bytes(), "bytes are counted, of")
+	must.Equal(t, sum, p.Bytes(), "counted bytes")
 	runtime.KeepAlive(p)
 }
 
-// Servers come under ever new addresses, and only some of those that are gone are remembered.
+// Servers come under ever new addresses. Only some of the former ones are remembered.
 func TestGoneServersAreEventuallyForgotten(t *testing.T) {
 	var k cluster
 	for i := range 10_000 {
 		k.changed(redisAt(fmt.Sprintf("10.0.%d.%d:6379", i/250, i%250), "one"), now)
 	}
 	if len(k.runs) > mostRuns+1 {
-		t.Errorf("%d are remembered", len(k.runs))
+		t.Errorf("%d remembered", len(k.runs))
 	}
 	last := redisAt("10.0.39.249:6379", "two")
 	last.Servers[0].StartedAt = now

@@ -19,7 +19,7 @@ func TestHistoryOfAQueue(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12 13")}, Backend: zkUp})
 	if h := a.history(); h != nil {
-		t.Errorf("nothing happened, and its history is %+v", h)
+		t.Errorf("nothing happened, but the history is %+v", h)
 	}
 	a.send(10, Update{Put: []*Lock{at(queueOf(t, "12 13"), 10)}})
 	first := a.history()
@@ -31,7 +31,7 @@ func TestHistoryOfAQueue(t *testing.T) {
 		return s
 	}
 	before := seconds(0, 11, 10)
-	before.Granted = time.Time{} // it held when we came
+	before.Granted = time.Time{} // held before the first read
 	want := &History{
 		Since: now, Grants: 2, Handovers: 2,
 		Holds:  Spans{Count: 2, P50: time.Second, P99: 4 * time.Second, Max: 4 * time.Second},
@@ -40,12 +40,12 @@ func TestHistoryOfAQueue(t *testing.T) {
 	}
 	must.Equal(t, cmp.Diff(want, a.history()), "")
 	if first.Grants != 1 || len(first.Recent) != 1 || first.Holds.Count != 0 {
-		t.Errorf("a history that was handed out changed: %+v", first)
+		t.Errorf("a shared history changed: %+v", first)
 	}
 	a.send(16, Update{Gone: []ID{{"zk", "/l"}}})
 	a.send(17, Update{Put: []*Lock{at(queueOf(t, "20"), 17)}})
 	if h := a.history(); h.Grants != 3 || h.Holds.Count != 2 {
-		t.Errorf("a lock that came back has the history %+v", h)
+		t.Errorf("history of a lock that came back: %+v", h)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestHistoryOmitsUnseenEvents(t *testing.T) {
 		t.Errorf("history %+v", h)
 	}
 	if last := h.Recent[len(h.Recent)-1]; !last.Ended.IsZero() || last.Granted.IsZero() {
-		t.Errorf("a hold that ended while nobody looked: %+v", last)
+		t.Errorf("a hold with an unseen end: %+v", last)
 	}
 	once := *zkUp
 	once.Mode = ModeOnce
@@ -76,7 +76,7 @@ func TestHistoryOmitsUnseenEvents(t *testing.T) {
 func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
 	a := applying(t)
 	name := func(n int) Untrusted { return Untrusted(fmt.Sprintf("%s__lock__%010d", guid, n)) }
-	// Not a fair queue: 13 and then 15, which came last, are granted before 12.
+	// Not a fair queue: 13 and then the latest, 15, are granted before 12.
 	key := func(holder string, waiters ...string) *Lock {
 		l := KeyLock(ID{"zk", "/l"}, ballots(holder), now)
 		for _, w := range waiters {
@@ -100,7 +100,7 @@ func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
 	}
 }
 
-// Readers hold the lock together: granting one first does not overtake another.
+// Readers hold the lock together, so granting one first does not overtake another.
 func TestReadersDoNotOvertakeReaders(t *testing.T) {
 	a := applying(t)
 	key := func(holder string, mode recipe.Mode, waiters ...Contender) *Lock {
@@ -129,7 +129,7 @@ func TestRenewalsAreDerivedFromExpiries(t *testing.T) {
 		return at(KeyLock(ID{"zk", "/l"}, v, now), second)
 	}
 	a.send(0, Update{Put: []*Lock{key("x", 0, 30)}, Backend: zkUp})
-	for _, second := range []int{10, 20, 30, 40, 70, 80} { // two are missed
+	for _, second := range []int{10, 20, 30, 40, 70, 80} { // two renewals are skipped
 		a.send(second, Update{Put: []*Lock{key("x", second, 30)}})
 	}
 	want := Renewal{Count: 6, Every: 10 * time.Second, Last: now.Add(80 * time.Second), TTL: 30 * time.Second, Skipped: 2}
@@ -140,8 +140,8 @@ func TestRenewalsAreDerivedFromExpiries(t *testing.T) {
 	}
 }
 
-// Five masters that are renewed, or read, one after the other extend the quorum's TTL several
-// times in a moment.
+// Five masters that are renewed or read one after the other extend the quorum's TTL several times.
+// That is one renewal.
 func TestRenewalAcrossMastersCountsOnce(t *testing.T) {
 	a := applying(t)
 	const ttl = 6 * time.Second
@@ -169,12 +169,11 @@ func TestRenewalAcrossMastersCountsOnce(t *testing.T) {
 	}
 	r := a.history().Renewal
 	if r.Count != 4 || r.Every != 2*time.Second || r.Skipped != 0 {
-		t.Errorf("four renewals, 2 s apart, are %+v", r)
+		t.Errorf("four renewals, 2 s apart, became %+v", r)
 	}
 }
 
-// A slow reading is off by its duration. That is not a renewal, and a real renewal is dated by its
-// key.
+// A slow read is off by its duration, which is not a renewal. A real renewal is dated by its key.
 func TestSlowReadsAreNotRenewals(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -190,12 +189,12 @@ func TestSlowReadsAreNotRenewals(t *testing.T) {
 		u.Backend = nil
 	}
 	if r := a.history().Renewal; r.Count != 3 || r.Every < 1900*time.Millisecond || r.Every > 2100*time.Millisecond || r.Skipped != 0 {
-		t.Errorf("three renewals, 2 s apart, are %+v", r)
+		t.Errorf("three renewals, 2 s apart, became %+v", r)
 	}
 }
 
-// If the few intervals differ, the longer counts as the usual one: a client that renews twice in a
-// row has not stopped after that.
+// If the few intervals differ, the longer one is the usual one. A client that renews twice in quick
+// succession has not stopped afterwards.
 func TestUsualIntervalPrefersTheLonger(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -211,7 +210,7 @@ func TestUsualIntervalPrefersTheLonger(t *testing.T) {
 	}
 }
 
-// A renewal that we could not see was not missed.
+// A renewal in a gap was not skipped.
 func TestAGapMissesNoRenewal(t *testing.T) {
 	a := applying(t)
 	key := func(second, until int) []*Lock {
@@ -224,14 +223,14 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 		a.send(second, Update{Put: key(second, second+30)})
 	}
 	a.send(50, Update{Gap: &Gap{Backend: "zk", From: now.Add(31 * time.Second), Until: now.Add(50 * time.Second)}})
-	a.send(51, Update{Put: key(51, 59)}) // what another server has of it
+	a.send(51, Update{Put: key(51, 59)}) // as another server has it
 	if r := a.history().Renewal; r.Count != 3 || !r.Last.Equal(now.Add(51*time.Second)) || r.Skipped != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// The longest time to live is that of the first look also where a key is read repeatedly and nothing
-// happens to it: a split vote that is taken for a fresh one each time is never reported.
+// Reading an unchanged key again keeps the TTL of the first read as the longest. Otherwise a split
+// vote would look new each time and never be reported.
 func TestLongestTTLSurvivesRereads(t *testing.T) {
 	a := applying(t)
 	votes := ballots("x y z")
@@ -247,7 +246,7 @@ func TestLongestTTLSurvivesRereads(t *testing.T) {
 	}
 }
 
-// A master that comes and goes changes the time that a quorum lasts, but that is not a renewal.
+// A flapping master changes how long a quorum lasts, which is not a renewal.
 func TestFlappingMasterIsNoRenewal(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -268,7 +267,7 @@ func TestFlappingMasterIsNoRenewal(t *testing.T) {
 	}
 }
 
-// The locks that went last keep their histories, and older ones are dropped.
+// The latest former locks keep their histories; older ones are dropped.
 func TestHistoriesOfFormerLocksAreBounded(t *testing.T) {
 	a := applying(t)
 	come := func(path string, second int) {

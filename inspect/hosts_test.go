@@ -15,7 +15,7 @@ func TestHostsHaveNames(t *testing.T) {
 	var rules []inspect.HostRule
 	for _, r := range [][3]string{
 		{"10.0.3.7", "", "billing-1"},
-		{"10.0.3.9/24", "", "batch rack"}, // of a host in it: its network
+		{"10.0.3.9/24", "", "batch rack"}, // the network of an address
 		{"fd00::/64", "", "lab"},
 		{"", `(?P<app>[a-z-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})`, "pod {app}/{id}"},
 	} {
@@ -55,14 +55,14 @@ func TestHostsHaveNames(t *testing.T) {
 	}}}
 	text, err := json.Marshal(jsonform.Lock(named(&inspect.Hosts{Rules: rules}, l), l))
 	if want := `"host_name":{"name":"billing-1","from":"configuration"}`; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("no %s in %s, %v", want, text, err)
+		t.Errorf("%s is missing in %s, %v", want, text, err)
 	}
 	if text, err = json.Marshal(jsonform.Lock(named(nil, l), l)); err != nil || strings.Contains(string(text), "host_name") {
-		t.Errorf("nobody was to say it: %s, %v", text, err)
+		t.Errorf("without configured names: %s, %v", text, err)
 	}
 }
 
-// named is a snapshot of a lock with names of hosts.
+// named returns a snapshot of a lock with host names.
 func named(hosts *inspect.Hosts, l *inspect.Lock) *inspect.Snapshot {
 	return inspect.NewSnapshot(time.Now(), nil, []*inspect.Lock{l}).WithHosts(hosts)
 }
@@ -79,7 +79,7 @@ func TestHostRulesThatSayNothing(t *testing.T) {
 		{"10.0.0.1", "", "{a}"},
 	} {
 		if _, err := inspect.NewHostRule(r[0], r[1], r[2]); err == nil {
-			t.Errorf("%q is taken", r)
+			t.Errorf("%q is accepted", r)
 		}
 	}
 }

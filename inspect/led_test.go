@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A leader that this program forced out is remembered if its library does not notice.
+// A leader that this program forced out is remembered if its library does not notice the loss.
 func TestForcedLeadersAreRemembered(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	leader := Contender{Name: "_c_x-latch-0000000001", State: Holding, Owner: Owner{Session: 7}}

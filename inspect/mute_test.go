@@ -7,24 +7,24 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A muted finding stays, marked, until the mute ends. Other findings and other locks are not
+// A muted finding stays, marked as muted, until the mute ends. Other findings and locks are not
 // affected.
 func TestMuteLastsUntilItsEnd(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	o := NewObserver(func() time.Time { return now })
 	l := ID{"zk", "/l"}
 	found := []Finding{{Rule: "stuck-holder"}, {Rule: "herd"}}
-	must.True(t, o.muted(l, found, now)[0].Muted == nil, "nothing was muted")
+	must.True(t, o.muted(l, found, now)[0].Muted == nil, "muted before any mute")
 	o.Mute([]Mute{{Lock: l, Rule: "stuck-holder", Muted: Muted{Until: now.Add(time.Hour), Reason: "known", By: "ann"}}})
 	if !o.mutesChanged() || o.mutesChanged() {
-		t.Error("reported once")
+		t.Error("want exactly one change after Mute")
 	}
 	got := o.muted(l, found, now)
 	if got[0].Muted == nil || got[0].Muted.By != "ann" || got[1].Muted != nil {
 		t.Errorf("%+v", got)
 	}
-	must.True(t, found[0].Muted == nil, "what was given was changed")
-	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's")
-	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "its time is up")
-	must.True(t, !sameFindings(found, got), "a mute is not a change")
+	must.True(t, found[0].Muted == nil, "the input was changed")
+	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's finding is muted")
+	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "the mute does not end")
+	must.True(t, !sameFindings(found, got), "a mute does not count as a change")
 }

@@ -32,7 +32,7 @@ func (s script) Run(ctx context.Context, emit func(Update)) error {
 
 func (script) Focus([]ID) {}
 
-// watched observes a scripted source. It returns functions that send an update and await a
+// watched observes a scripted source. It returns functions to send an update and to await a
 // snapshot.
 func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 	t.Helper()
@@ -49,7 +49,7 @@ func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
 	next = func() *Snapshot {
 		return must.Have(sub.Next(t.Context()))(t)
 	}
-	next() // the empty one
+	next() // the initial, empty snapshot
 	return func(u Update) { s.updates <- u }, next
 }
 
@@ -67,7 +67,7 @@ func TestObserverDatesGrants(t *testing.T) {
 	a, b := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11)
 	send(Update{Put: []*Lock{lockOf(t, a, b)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
 	l := next().Lock(ID{"zk", "/l"})
-	must.True(t, l.Holders[0].HeldSince.IsZero(), "who held before we looked is said to be held since then")
+	must.True(t, l.Holders[0].HeldSince.IsZero(), "a hold older than the first read has a date")
 	granted := lockOf(t, b)
 	granted.ReadAt = now.Add(5 * time.Second)
 	send(Update{Put: []*Lock{granted}})
@@ -85,7 +85,7 @@ func TestObserverDatesGrants(t *testing.T) {
 		t.Errorf("the grant moved to %v", got)
 	}
 	send(Update{Gone: []ID{{"zk", "/l"}}})
-	must.Equal(t, next().Len(), 0, "a lock that is gone is still listed")
+	must.Equal(t, next().Len(), 0, "locks after the only one is gone")
 }
 
 func TestObserverJoinsClientsAndWatches(t *testing.T) {
@@ -101,33 +101,33 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
 		t.Errorf("holder's owner %+v", o)
 	}
-	must.Equal(t, l.Waiters[0].Owner.Client, "", "a session that no server reported has client")
+	must.Equal(t, l.Waiters[0].Owner.Client, "", "client of an unreported session")
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
-	// The same waiter is behind the same predecessor after the table, so its watch is missing. A
-	// newer waiter's watch is unknown.
+	// The waiter was behind the same predecessor before and after the table, so its watch is
+	// missing. The watch of a newer waiter is unknown.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
 	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
 	l = next().Lock(ID{"zk", "/l"})
 	if l.Holders[0].Owner.Client == "" || l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Missing || l.Waiters[2].Watch != Unconfirmed {
-		t.Errorf("after a new reading: %+v", l)
+		t.Errorf("after a new read: %+v", l)
 	}
 }
 
-// A watch table no longer counts once clients may have set their watches again.
+// A watch table is void once clients may have reset their watches.
 func TestATableOfWatchesGrowsOld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		readAgo, disturbedAgo time.Duration
 		change                func(*backendState)
 		want                  TableAge
 	}{
-		"just now":                       {time.Second, time.Hour, nil, TableOfNow},
-		"a while ago":                    {tablesLast + time.Second, time.Hour, nil, TableOld},
-		"before a server began to serve": {10 * time.Second, 5 * time.Second, nil, TableVoid},
-		"before nobody could look":       {10 * time.Second, time.Hour, func(p *backendState) { p.blindUntil = now.Add(-time.Second) }, TableVoid},
-		"by who looks once":              {time.Hour, time.Second, func(p *backendState) { p.state.Mode = ModeOnce }, TableOfNow},
+		"just now":                        {time.Second, time.Hour, nil, TableOfNow},
+		"a while ago":                     {tablesLast + time.Second, time.Hour, nil, TableOld},
+		"before a server started serving": {10 * time.Second, 5 * time.Second, nil, TableVoid},
+		"before a gap":                    {10 * time.Second, time.Hour, func(p *backendState) { p.blindUntil = now.Add(-time.Second) }, TableVoid},
+		"of a single read":                {time.Hour, time.Second, func(p *backendState) { p.state.Mode = ModeOnce }, TableOfNow},
 	} {
 		a := applying(t)
 		b := *zkUp
@@ -142,7 +142,7 @@ func TestATableOfWatchesGrowsOld(t *testing.T) {
 	}
 }
 
-// Grants hidden by the servers' silence are not reported as new.
+// Grants during the servers' silence are not reported as new.
 func TestGrantsDuringSilenceAreNotNew(t *testing.T) {
 	send, next := watched(t)
 	id := ID{"redis", "k"}
@@ -156,14 +156,14 @@ func TestGrantsDuringSilenceAreNotNew(t *testing.T) {
 	for i, votes := range []string{"x ! !", "x x x"} {
 		send(at(votes, i+1))
 		if l := next().Lock(id); len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() {
-			t.Errorf("held before we looked and through the silence, said to be held since %v", l.Holders[0].HeldSince)
+			t.Errorf("a hold older than the first read and the silence is dated %v", l.Holders[0].HeldSince)
 		}
 	}
 	fresh := lockOf(t, node(guid+"__lock__0000000000", 10))
 	fresh.ID = ID{"redis", "/new"}
 	send(Update{Put: []*Lock{fresh}})
 	if got := next().Lock(fresh.ID).Holders[0].HeldSince; !got.Equal(now) {
-		t.Errorf("a lock that came while we watched is held since %v, want its creation", got)
+		t.Errorf("a new lock is held since %v, want its creation", got)
 	}
 }
 
@@ -193,7 +193,7 @@ func (dying) Run(ctx context.Context, emit func(Update)) error {
 
 func (dying) Focus([]ID) {}
 
-// Failures while we are shutting down do not count, neither in the last snapshot nor as errors.
+// Failures during a shutdown appear neither in the last snapshot nor as errors.
 func TestOurOwnEndIsNoFailure(t *testing.T) {
 	for range 50 {
 		o := NewObserver(func() time.Time { return now }, dying{})

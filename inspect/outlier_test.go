@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// heldBy are locks in one place, as many of each session as the list says.
+// heldBy returns locks in one place. counts has the number of locks of each session.
 func heldBy(prefix string, counts ...int) []*Lock {
 	var locks []*Lock
 	for i, n := range counts {
@@ -25,8 +25,8 @@ func heldBy(prefix string, counts ...int) []*Lock {
 	return locks
 }
 
-// A client is an outlier compared with three quarters of its peers, whatever a few others have.
-// Few peers or few entries are not enough.
+// A client is an outlier compared with three quarters of its peers, even if a few others have as
+// much. Few peers or few entries are not enough.
 func TestOutliers(t *testing.T) {
 	peers := func(each, n int, more ...int) []int { return append(slices.Repeat([]int{each}, n), more...) }
 	possible := heldBy("/locks/", peers(1, 20, 500)...)
@@ -43,17 +43,17 @@ func TestOutliers(t *testing.T) {
 		locks []*Lock
 		want  string
 	}{
-		"nothing":                             {nil, ""},
-		"one among many":                      {heldBy("/locks/", peers(1, 20, 50)...), "w21 50 of /locks, 20 peers with 1"},
-		"just under ten times":                {heldBy("/locks/", peers(6, 20, 59)...), ""},
-		"just under fifty":                    {heldBy("/locks/", peers(1, 20, 49)...), ""},
-		"among a few":                         {heldBy("/locks/", peers(1, 9, 500)...), ""},
-		"two hide nothing of each other":      {heldBy("/locks/", peers(1, 20, 900, 60)...), "w21 900 of /locks, 21 peers with 1; w22 60 of /locks, 21 peers with 1"},
-		"many large ones are usual":           {heldBy("/locks/", peers(1, 12, 100, 100, 100, 100, 100)...), ""},
-		"a service with a place of its own":   {append(heldBy("/locks/", peers(1, 20)...), heldBy("/jobs/", append(make([]int, 20), 500)...)...), ""},
-		"what is only possibly a lock":        {possible, ""},
-		"a process on Redis, whatever thread": {redis, "w21 80 of lock:orders:, 20 peers with 1"},
-		"nobody is known":                     {slices.Collect(withoutOwners(heldBy("/locks/", peers(1, 20, 80)...))), ""},
+		"nothing":                           {nil, ""},
+		"one among many":                    {heldBy("/locks/", peers(1, 20, 50)...), "w21 50 of /locks, 20 peers with 1"},
+		"just under ten times":              {heldBy("/locks/", peers(6, 20, 59)...), ""},
+		"just under fifty":                  {heldBy("/locks/", peers(1, 20, 49)...), ""},
+		"among a few":                       {heldBy("/locks/", peers(1, 9, 500)...), ""},
+		"two outliers":                      {heldBy("/locks/", peers(1, 20, 900, 60)...), "w21 900 of /locks, 21 peers with 1; w22 60 of /locks, 21 peers with 1"},
+		"many large ones are usual":         {heldBy("/locks/", peers(1, 12, 100, 100, 100, 100, 100)...), ""},
+		"a service with a place of its own": {append(heldBy("/locks/", peers(1, 20)...), heldBy("/jobs/", append(make([]int, 20), 500)...)...), ""},
+		"what is only possibly a lock":      {possible, ""},
+		"a process on Redis with threads":   {redis, "w21 80 of lock:orders:, 20 peers with 1"},
+		"unknown owners":                    {slices.Collect(withoutOwners(heldBy("/locks/", peers(1, 20, 80)...))), ""},
 	} {
 		var got []string
 		for _, list := range findOutliers(slices.Values(tt.locks)) {
@@ -77,7 +77,7 @@ func withoutOwners(locks []*Lock) func(func(*Lock) bool) {
 	}
 }
 
-// An observer shows its rules a backend's outliers while it watches, until there are none.
+// Rules see a backend's outliers while the observer watches, until there are none.
 func TestOutliersReachTheRules(t *testing.T) {
 	src := script{make(chan Update)}
 	o := NewObserver(func() time.Time { return now }, src)

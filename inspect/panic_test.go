@@ -25,7 +25,7 @@ func (patient) Run(ctx context.Context, emit func(inspect.Update)) error {
 	return ctx.Err()
 }
 
-// A source's panic becomes an error with the stack, so that the screen can restore the terminal.
+// A source's panic becomes an error with its stack, so that the screen can restore the terminal.
 func TestSourcePanicBecomesAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -34,5 +34,5 @@ func TestSourcePanicBecomesAnError(t *testing.T) {
 	if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "nil map") || !strings.Contains(err.Error(), "panic_test.go") {
 		t.Errorf("%v", err)
 	}
-	must.True(t, ctx.Err() == nil, "it went on")
+	must.True(t, ctx.Err() == nil, "Run continued until the timeout")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// filmed is an observer whose snapshots are added to a past, by its own clock.
+// filmed is an observer with its own clock whose snapshots are added to a past.
 type filmed struct {
 	*Observer
 	past *Past
@@ -34,7 +34,7 @@ func (f *filmed) receive(u Update) {
 	f.past.Add(f.Snapshot())
 }
 
-// turns hands over a lock of ten contenders: the first leaves, and another comes.
+// turns hands over a lock of ten contenders: the holder releases and a new waiter comes.
 func (f *filmed) turns(i int) {
 	f.turn++
 	f.receive(Update{Put: []*Lock{curatorLock(i, f.turn)}})
@@ -62,11 +62,11 @@ func TestThePastIsAsItWas(t *testing.T) {
 		must.Equal(t, holderAt(f.past, id, at.Add(1400*time.Millisecond)), name, "until the next")
 	}
 	if s, _ := f.past.At(f.past.From().Add(-time.Millisecond)); s != nil {
-		t.Error("something is known of before the first moment")
+		t.Error("a snapshot from before the first moment")
 	}
 }
 
-// Changes within a step are one version; the state before a quiet time is unchanged.
+// Changes within a step become one version. The state before a quiet time stays the same.
 func TestAStepEndsAsItDid(t *testing.T) {
 	f := film(NewPast(0, time.Second, 1<<30))
 	id := curatorLock(1, 0).ID
@@ -78,13 +78,12 @@ func TestAStepEndsAsItDid(t *testing.T) {
 	quiet, last := f.at, f.Snapshot().Lock(id).Holders[0].Name.String()
 	f.at = f.at.Add(time.Minute)
 	f.turns(1)
-	must.Equal(t, holderAt(f.past, id, quiet.Add(30*time.Second)), last, "in the quiet time")
+	must.Equal(t, holderAt(f.past, id, quiet.Add(30*time.Second)), last, "holder in the quiet time")
 	must.Equal(t, len(f.past.locks[id].versions), 2, "versions")
-	must.Equal(t, holderAt(f.past, id, now.Add(5*time.Second)), "", "held it before it was there")
+	must.Equal(t, holderAt(f.past, id, now.Add(5*time.Second)), "", "holder before the lock existed")
 }
 
-// A lock that changes all the time displaces nothing of a quiet one, and the past stays within its
-// budget.
+// A busy lock does not displace the versions of a quiet one, and the past stays within its budget.
 func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
@@ -100,30 +99,30 @@ func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 		f.turns(1)
 	}
 	second := f.Snapshot().Lock(quiet).Holders[0].Name.String()
-	must.Equal(t, holderAt(f.past, quiet, start.Add(time.Minute)), first, "the quiet lock's first holder is")
+	must.Equal(t, holderAt(f.past, quiet, start.Add(time.Minute)), first, "first holder of the quiet lock")
 	if got := holderAt(f.past, quiet, start.Add(4*time.Minute)); got != second || first == second {
 		t.Errorf("the quiet lock's second holder is %q, want %q", got, second)
 	}
-	must.True(t, f.past.Bytes() <= budget, f.past.Bytes(), "bytes are kept")
+	must.True(t, f.past.Bytes() <= budget, f.past.Bytes(), "bytes, over the budget")
 	sum := 0
 	for id, e := range f.past.locks {
 		own := entrySize(id)
 		for _, v := range e.versions {
 			own += versionSize(v.lock)
 		}
-		must.Equal(t, own, e.bytes, "bytes are counted of a lock, of")
+		must.Equal(t, own, e.bytes, "counted bytes of a lock")
 		sum += own
 	}
-	must.Equal(t, sum, f.past.Bytes(), "bytes are counted, of")
+	must.Equal(t, sum, f.past.Bytes(), "counted bytes")
 	if _, about := f.past.At(start.Add(50 * time.Second)); about != 1 {
-		t.Errorf("%d locks are said to be about as they were, want the noisy one", about)
+		t.Errorf("%d locks are approximate, want the busy one", about)
 	}
 	if _, about := f.past.At(f.at); about != 0 {
 		t.Error("the newest moment is not exact")
 	}
 }
 
-// The number of states kept next to the locks is limited. A lock without a past takes no memory.
+// The number of states kept next to the locks is limited, and locks without versions are dropped.
 func TestOnlySoManyStatesAreKept(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(0, time.Second, budget))
@@ -140,19 +139,19 @@ func TestOnlySoManyStatesAreKept(t *testing.T) {
 	}
 	p := f.past
 	if n := len(p.states); n < statesKept/4 || n > statesKept {
-		t.Errorf("%d states are kept", n)
+		t.Errorf("%d states kept", n)
 	}
-	must.True(t, p.Bytes() <= budget, p.Bytes(), "bytes are kept")
+	must.True(t, p.Bytes() <= budget, p.Bytes(), "bytes, over the budget")
 	sum := 0
 	for id, e := range p.locks {
 		if sum += e.bytes; len(e.versions) == 0 {
 			t.Errorf("%v has no versions", id)
 		}
 	}
-	must.Equal(t, sum, p.Bytes(), "bytes are counted, of")
+	must.Equal(t, sum, p.Bytes(), "counted bytes")
 	at := now.Add(2000 * time.Second)
 	if s, _ := p.At(at); s.Backends[0].Cost.Requests < 999 || s.Backends[0].Cost.Requests > 1600 {
-		t.Errorf("a state of another time: %d", s.Backends[0].Cost.Requests)
+		t.Errorf("a state from another time: %d", s.Backends[0].Cost.Requests)
 	}
 }
 
@@ -163,18 +162,18 @@ func TestThePastEnds(t *testing.T) {
 		f.turns(1)
 	}
 	if n := len(f.past.locks[curatorLock(1, 0).ID].versions); n > 70 {
-		t.Errorf("%d versions of a minute", n)
+		t.Errorf("%d versions kept for a minute", n)
 	}
 	if s, _ := f.past.At(f.past.From().Add(-time.Second)); s != nil {
-		t.Error("more is known than is kept")
+		t.Error("a snapshot from before the kept past")
 	}
 	if kept := f.past.To().Sub(f.past.From()); kept < time.Minute || kept > 65*time.Second {
-		t.Errorf("%v are kept", kept)
+		t.Errorf("%v kept", kept)
 	}
 }
 
-// Applying the differences between its moments restores a snapshot, so a recording can be made of
-// them.
+// Applying the differences between its moments restores a snapshot, so a past can be saved as a
+// recording.
 func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 	rules := []Rule{
 		{Name: "held", Lock: func(c *Case) []Finding {
@@ -209,16 +208,16 @@ func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
 		again.publish()
 		before = s
 	}
-	// The holders at the first moment were granted before it.
+	// The holders at the first moment were granted earlier.
 	earlier := cmpopts.IgnoreFields(Lock{}, "Observed")
 	alike := []cmp.Option{earlier, cmpopts.EquateEmpty(), cmp.AllowUnexported(Lock{}, Contender{})}
 	if diff := cmp.Diff(slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks()), alike...); diff != "" {
 		t.Error(diff)
 	}
-	must.Equal(t, locks, 3+30, "locks were reported")
+	must.Equal(t, locks, 3+30, "reported locks")
 }
 
-// The differences list exactly what changed, whether pages were split, emptied or left alone.
+// The differences list exactly the changed locks, whether pages were split, emptied or left alone.
 func TestDifferencesOfTables(t *testing.T) {
 	var tab table
 	lock := func(i int) *Lock { return &Lock{ID: ID{"zk", fmt.Sprintf("/%05d", i)}} }

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A long idle time is played in few steps, with the same result at its end.
+// A long idle time is played in few steps with the same result.
 func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	at := now
 	asked := 0
@@ -24,11 +24,11 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	must.Succeed(t, err)
 	l := o.Snapshot().Lock(queueOf(t, "11 12").ID)
 	must.Equal(t, rulesOf(l), "long, past 0", "found")
-	must.True(t, asked <= 100, "a quiet month took", asked, "rounds")
+	must.True(t, asked <= 100, "a quiet month took", asked, "checks")
 }
 
-// A film has the changes, step by step by its own clock, with their events, and the end. That
-// includes a long time without updates.
+// A film has the changes and events, step by step in recorded time, also through a long time
+// without updates, and the last state.
 func TestFilm(t *testing.T) {
 	at := now
 	o := NewObserver(func() time.Time { return at }, script{})
@@ -52,20 +52,20 @@ func TestFilm(t *testing.T) {
 	must.Succeed(t, err)
 	for i, d := range taken {
 		if i > 0 && i < len(taken)-1 && d-taken[i-1] < time.Second {
-			t.Errorf("%v, less than a step apart", taken)
+			t.Errorf("snapshots less than a step apart: %v", taken)
 		}
 	}
 	if taken[0] != 0 || taken[len(taken)-1] != time.Minute || len(taken) < 4 {
-		t.Errorf("taken at %v", taken)
+		t.Errorf("snapshots at %v", taken)
 	}
 	if i := slices.IndexFunc(taken, func(d time.Duration) bool { return d > 0 }); taken[i] >= 1500*time.Millisecond {
-		t.Errorf("what changed in the first step is drawn with the second: %v", taken)
+		t.Errorf("changes of the first step appear in the second: %v", taken)
 	}
 	if !slices.ContainsFunc(taken, func(d time.Duration) bool { return d > 11*time.Second && d < time.Minute }) {
-		t.Errorf("a finding that came with time alone is not in it: %v", taken)
+		t.Errorf("no snapshot for a finding that depends on time alone: %v", taken)
 	}
 	want := queueOf(t, "15 16")
 	if l := last.Lock(want.ID); events < 5 || l.Holders[0].Name != want.Holders[0].Name {
-		t.Errorf("%d events, the last holders %+v", events, l.Holders)
+		t.Errorf("%d events, last holders %+v", events, l.Holders)
 	}
 }

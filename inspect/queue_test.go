@@ -41,17 +41,17 @@ func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
 	}
 }
 
-// TestEqualNumbersGoByCzxid: a server repeats the last number of a directory, in the order of creation.
+// A directory at the largest sequence number repeats it, so these nodes are ordered by czxid.
 func TestEqualNumbersGoByCzxid(t *testing.T) {
 	other := "f" + guid[1:]
 	l := directoryLock(ID{"zk", "/l"}, []Znode{
 		node(guid+"__lock__2147483647", 12), node(other+"__lock__2147483647", 10), node(guid+"__lock__2147483646", 11),
 	}, now)
 	if got := l.Holders[0].Owner.Session; got != 11 || len(l.Waiters) != 2 {
-		t.Fatalf("held by session %d, %d wait", got, len(l.Waiters))
+		t.Fatalf("held by session %d, %d waiters", got, len(l.Waiters))
 	}
 	if first, last := l.Waiters[0].Owner.Session, l.Waiters[1].Owner.Session; first != 10 || last != 12 {
-		t.Errorf("sessions %d and %d wait in this order, want that of their creation", first, last)
+		t.Errorf("sessions %d and %d wait in this order, want their order of creation", first, last)
 	}
 }
 
@@ -68,14 +68,14 @@ func TestReadersHoldTogether(t *testing.T) {
 func TestPlainSequentialNodesMustBeEphemeral(t *testing.T) {
 	id := ID{"zk", "/queue"}
 	if l := directoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now); l != nil {
-		t.Errorf("persistent work items are taken for a lock: %+v", l)
+		t.Errorf("persistent work items recognized as a lock: %+v", l)
 	}
 	l := directoryLock(id, []Znode{node("foo0000000001", 7), node("item-0000000000", 0)}, now)
 	if l == nil || l.Recipe != "sequential" || l.Contention() != 1 || l.Confidence != recipe.Possible {
-		t.Errorf("tutorial's lock: %+v", l)
+		t.Errorf("lock of a tutorial: %+v", l)
 	}
 	if l := directoryLock(id, []Znode{node("config", 0)}, now); l != nil {
-		t.Errorf("no contender at all: %+v", l)
+		t.Errorf("a lock without contenders: %+v", l)
 	}
 }
 
@@ -146,8 +146,7 @@ func FuzzDirectory(f *testing.F) {
 	})
 }
 
-// A leader should hold: directories named after an election are elections, whatever library queues
-// there.
+// A directory named after an election is an election, whatever library queues there.
 func TestElectionsByTheirPath(t *testing.T) {
 	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
 	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {
@@ -156,14 +155,14 @@ func TestElectionsByTheirPath(t *testing.T) {
 		}
 	}
 	if l := directoryLock(ID{"zk", "/app/leader"}, candidate, now); l.KindConfidence != recipe.Possible {
-		t.Errorf("by a word of its path: %s", l.KindConfidence)
+		t.Errorf("confidence from a word of the path: %s", l.KindConfidence)
 	}
 	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
-	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, readers, now).Kind, KindRW, "readers elect nobody")
+	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, readers, now).Kind, KindRW, "kind of a lock with readers")
 }
 
-// Curator's LeaderLatch has its own name; its LeaderSelector writes what a mutex writes, without an id
-// the same data, too.
+// Curator's LeaderLatch has its own node name. A LeaderSelector uses a mutex's node name, and
+// without an id also its data.
 func TestCuratorsElections(t *testing.T) {
 	const protected = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
 	of := func(token string, data []byte) []Znode {

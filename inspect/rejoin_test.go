@@ -14,13 +14,13 @@ func TestWhichTablesOfSessionsRepeat(t *testing.T) {
 		change func(s *Session)
 		want   bool
 	}{
-		"it is the same":              {func(*Session) {}, true},
-		"it was heard of since":       {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
-		"its client connected anew":   {func(s *Session) { s.Client = "10.0.0.1:5001" }, false},
-		"it moved to another server":  {func(s *Session) { s.Server = "b:2181" }, false},
-		"it has another timeout":      {func(s *Session) { s.Timeout = time.Minute }, false},
-		"it was not there before":     {func(s *Session) { s.ID = 3 }, false},
-		"it is no more, and no other": {func(s *Session) { s.ID = 2 }, true},
+		"it is the same":             {func(*Session) {}, true},
+		"it was heard of since":      {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
+		"its client reconnected":     {func(s *Session) { s.Client = "10.0.0.1:5001" }, false},
+		"it moved to another server": {func(s *Session) { s.Server = "b:2181" }, false},
+		"it has another timeout":     {func(s *Session) { s.Timeout = time.Minute }, false},
+		"it is new":                  {func(s *Session) { s.ID = 3 }, false},
+		"it is gone":                 {func(s *Session) { s.ID = 2 }, true},
 	} {
 		s := before[1]
 		tt.change(&s)
@@ -33,6 +33,6 @@ func TestWhichTablesOfSessionsRepeat(t *testing.T) {
 		}
 	}
 	if repeats(before, nil) {
-		t.Error("the first table repeats none")
+		t.Error("the first table counts as a repeat")
 	}
 }

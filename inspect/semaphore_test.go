@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// curatorNode is a node of Curator's with its own czxid.
+// curatorNode is a Curator node with its own czxid.
 func curatorNode(kind string, n int, session, czxid int64) Znode {
 	z := node(fmt.Sprintf("_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-%s%010d", kind, n), session)
 	z.Czxid, z.Data = czxid, []byte("10.0.0.7")
@@ -76,7 +76,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 		t.Errorf("waiter %+v", w)
 	}
 	if l, folded := (Directory{Parts: map[string][]Znode{"locks": locks}}).Lock(id, now); l != nil || folded {
-		t.Errorf("a place of locks is not a semaphore: %+v", l)
+		t.Errorf("a directory of locks recognized as a semaphore: %+v", l)
 	}
 	if l, folded := (Directory{Children: locks, Parts: map[string][]Znode{"leases": leases}}).Lock(id, now); folded || l.Kind != KindMutex {
 		t.Errorf("a mutex with another lock below: %+v", l)
@@ -114,7 +114,7 @@ func TestKazooSemaphoreIsOneLock(t *testing.T) {
 	}
 	d.Data = nil
 	if l, _ := d.Lock(id, now); l != nil {
-		t.Errorf("ephemeral nodes with GUIDs alone are not a semaphore: %+v", l)
+		t.Errorf("ephemeral nodes with GUIDs alone recognized as a semaphore: %+v", l)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestNodesThatAreLocksByThemselves(t *testing.T) {
 	}
 }
 
-// curatorWithLeases is one of Curator V2, with these leases and this queue for them.
+// curatorWithLeases returns a Curator V2 semaphore with these leases and this queue for them.
 func curatorWithLeases(leases, locks []Znode) *Lock {
 	d := Directory{Children: []Znode{node("leases", 0), node("locks", 0)}, Parts: map[string][]Znode{"leases": leases, "locks": locks}}
 	l, _ := d.Lock(ID{"zk", "/l"}, now)
@@ -184,15 +184,14 @@ func kazooPlace(session, czxid int64) Znode {
 	return z
 }
 
-// kazooWithLease is one of kazoo, with one lease.
+// kazooWithLease returns a kazoo semaphore with one lease.
 func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
 	d := Directory{Children: leases, Data: []byte("1"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
 	l, _ := d.Lock(ID{"zk", "/l"}, now)
 	return l
 }
 
-// A semaphore's client queues with one entry and holds with another, which is not coming and
-// going.
+// A semaphore's client queues with one entry and holds with another. It is still the same client.
 func TestASemaphoresClientsAreFollowed(t *testing.T) {
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
@@ -245,14 +244,14 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 				t.Errorf("history %+v", h)
 			}
 			if p := a.holder(); !p.Since.Equal(now) || !p.HeldSince.After(now) {
-				t.Errorf("its client came at %v and was granted at %v", p.Since, p.HeldSince)
+				t.Errorf("its client waited since %v and holds since %v", p.Since, p.HeldSince)
 			}
 		})
 	}
 }
 
-// A client that gives up while another is granted has left. So has a holder of a permit that gives
-// up on a second.
+// A client that gives up while another is granted has left. So has a holder that gives up waiting
+// for a second permit.
 func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 	permit := func(session, czxid int64) Znode {
 		z := node(fmt.Sprintf("%032x", session), session)
@@ -274,7 +273,7 @@ func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 		was    *Lock
 		is     *Lock
 		want   []EventKind
-		waited time.Duration // of the one who was granted
+		waited time.Duration // of the granted client
 	}{
 		{
 			"the first is granted and the second gives up",
@@ -295,12 +294,12 @@ func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 			40 * time.Second,
 		},
 		{
-			"one that waits is granted although a permit was free, and is still in the queue",
+			"a waiter is granted although a permit was free, and is still in the queue",
 			sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(61, []Znode{permit(1, 1), permit(2, 65)}, place(2, 20)),
 			[]EventKind{EventAcquired},
 			41 * time.Second,
 		},
-		{"nobody is granted", sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(70, []Znode{permit(1, 1)}), []EventKind{EventGone}, 0},
+		{"no grant", sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(70, []Znode{permit(1, 1)}), []EventKind{EventGone}, 0},
 	} {
 		a := applying(t)
 		a.send(60, Update{Put: []*Lock{tt.was}, Backend: zkUp})

@@ -10,8 +10,8 @@ import (
 )
 
 func TestChangesOfServersAreReported(t *testing.T) {
-	// A word is a server: ADDR:ROLE, or ADDR:ROLE:RUN with the second of its start, or ADDR:leader::EPOCH,
-	// with + where it has long led; "-" is a backend that is down.
+	// A word is a server: ADDR:ROLE, ADDR:ROLE:RUN with the second of its start, or
+	// ADDR:leader::EPOCH with + if it has long led. "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
 		b := &Backend{Name: "b", Kind: kind, State: Connected, Mode: ModePush}
 		if words == "-" {
@@ -44,27 +44,27 @@ func TestChangesOfServersAreReported(t *testing.T) {
 		steps []string
 		want  string
 	}{
-		"nothing":                                         {Redis, []string{"a:master:1 b:master:1", "a:master:1 b:master:1"}, ""},
-		"restarted":                                       {Redis, []string{"a:master:1", "a:master:9"}, "restarted a a"},
-		"restarted while it was down":                     {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
-		"restarted while one did not answer":              {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
-		"only heard of again":                             {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
-		"not reported for a while":                        {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
-		"another master of the same name":                 {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
-		"a replica took over":                             {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
-		"one of three has another master":                 {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
-		"a master was added":                              {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
-		"a master of an older start took over":            {Redis, []string{"a:master:5", "a:master:3"}, ""},
-		"another leads":                                   {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
-		"another leads after an election":                 {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
-		"the same leads after an election":                {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
-		"a stopped one wakes, and says it leads":          {ZooKeeper, []string{"a:leader::1 b:follower", "a: b:leader::2", "a:leader::1 b:leader::2", "a:follower b:leader::2"}, "leader a b"},
-		"it says so when who was elected is silent":       {ZooKeeper, []string{"a:leader::1 b:", "a: b:leader::2", "a:leader::1 b:", "a:follower b:leader::2"}, "leader a b"},
-		"all is made anew, by elections from 1 on":        {ZooKeeper, []string{"a:leader::5 b:", "a:leader::1", "a:follower::1 b:leader::2", "a:follower b:leader::2+"}, "leader a b"},
-		"the newest election is not the last in the list": {ZooKeeper, []string{"a:leader::2 b:follower", "a:leader::2 b:leader::1 c:leader::3", "a:leader::2 b:leader::1 c:leader::3"}, "leader a c"},
-		"two lead in one epoch":                           {ZooKeeper, []string{"b:leader::2", "a:leader::2 b:leader::2 c:leader::1", "b:leader::2"}, ""},
-		"two lead, and nobody tells their epochs":         {ZooKeeper, []string{"b:leader", "a:leader b:leader", "a:leader"}, "leader b a"},
-		"the leader is heard of at last":                  {ZooKeeper, []string{"a: b:", "a:leader b:follower"}, ""},
+		"nothing":                                           {Redis, []string{"a:master:1 b:master:1", "a:master:1 b:master:1"}, ""},
+		"restarted":                                         {Redis, []string{"a:master:1", "a:master:9"}, "restarted a a"},
+		"restarted while it was down":                       {Redis, []string{"a:master:1", "-", "a:master:9"}, "restarted a a"},
+		"restarted while one did not answer":                {Redis, []string{"a:master:1 b:master:1", "a: b:master:1", "a:master:9 b:master:1"}, "restarted a a"},
+		"only silent":                                       {Redis, []string{"a:master:1", "-", "a:master:1"}, ""},
+		"not reported for a while":                          {Redis, []string{"a:master:1", "a:master", "a:master:1"}, ""},
+		"another master of the same name":                   {Redis, []string{"a:master:1", "b:master:1"}, "master a b"},
+		"a replica took over":                               {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
+		"one of three has another master":                   {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
+		"a master was added":                                {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
+		"a master of an older start took over":              {Redis, []string{"a:master:5", "a:master:3"}, ""},
+		"another leads":                                     {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
+		"another leads after an election":                   {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
+		"the same leads after an election":                  {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},
+		"a stopped leader wakes and claims to lead":         {ZooKeeper, []string{"a:leader::1 b:follower", "a: b:leader::2", "a:leader::1 b:leader::2", "a:follower b:leader::2"}, "leader a b"},
+		"it claims to lead while the elected one is silent": {ZooKeeper, []string{"a:leader::1 b:", "a: b:leader::2", "a:leader::1 b:", "a:follower b:leader::2"}, "leader a b"},
+		"the ensemble is recreated, with epochs from 1":     {ZooKeeper, []string{"a:leader::5 b:", "a:leader::1", "a:follower::1 b:leader::2", "a:follower b:leader::2+"}, "leader a b"},
+		"the newest election is not the last in the list":   {ZooKeeper, []string{"a:leader::2 b:follower", "a:leader::2 b:leader::1 c:leader::3", "a:leader::2 b:leader::1 c:leader::3"}, "leader a c"},
+		"two lead in one epoch":                             {ZooKeeper, []string{"b:leader::2", "a:leader::2 b:leader::2 c:leader::1", "b:leader::2"}, ""},
+		"two lead in unknown epochs":                        {ZooKeeper, []string{"b:leader", "a:leader b:leader", "a:leader"}, "leader b a"},
+		"the leader is reported late":                       {ZooKeeper, []string{"a: b:", "a:leader b:follower"}, ""},
 	} {
 		var k cluster
 		var got []string

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// halfway is a rule about a state that one look may catch halfway. It finds *evidence, as of *read
-// seconds, and nothing while that is empty.
+// halfway is a rule about a state that one read may catch halfway. It finds *evidence, read at the
+// second *read, and nothing while that is empty.
 func halfway(evidence *string, read *float64) []Rule {
 	return []Rule{{
 		Name: "halfway",
@@ -22,7 +22,7 @@ func halfway(evidence *string, read *float64) []Rule {
 	}}
 }
 
-// looks controls what the rule halfway finds in a lock, and the second at which it was read.
+// looks controls the findings of the rule halfway in a lock, and the second of its read.
 type looks struct {
 	evidence string
 	read     float64
@@ -61,8 +61,8 @@ func (a *applied) findings(t *testing.T) (list []Event) {
 	return list
 }
 
-// What one look may catch halfway is reported once a second look, SettleFor later, has seen the
-// same.
+// A finding that one read may catch halfway is reported after a second read, at least SettleFor
+// later, with the same evidence.
 func TestTransientFindingNeedsSecondLook(t *testing.T) {
 	var l looks
 	down, gap := *zkUp, &Gap{Backend: "zk", From: now.Add(time.Second / 2), Until: now.Add(4 * time.Second)}
@@ -72,7 +72,7 @@ func TestTransientFindingNeedsSecondLook(t *testing.T) {
 		return func(a *applied) { l.see(a, queueOf(t, "11 12"), at, what) }
 	}
 	passes := func(from, to float64) func(*applied) { return func(a *applied) { a.pass(from, to) } }
-	knows := func(at float64) func(*applied) { return func(*applied) { l.read = at } } // a table that says the same
+	knows := func(at float64) func(*applied) { return func(*applied) { l.read = at } } // a table with the same evidence
 	hears := func(u Update) func(*applied) { return func(a *applied) { a.apply(sourceUpdate{0, u}) } }
 	for _, c := range []struct {
 		name     string
@@ -85,12 +85,12 @@ func TestTransientFindingNeedsSecondLook(t *testing.T) {
 		{"it is reported once", steps(sees(0, "x"), sees(1.1, "x"), sees(2.2, "x"), passes(2, 4)), "finding halfway"},
 		{"what it rests on was read again, the lock is as it was", steps(sees(0, "x"), knows(1), passes(0.1, 2.5)), "finding halfway"},
 		{"the same again and again, and gone in between", steps(sees(0, "x"), sees(0.6, ""), sees(1.1, "x"), passes(1.2, 2.2)), ""},
-		{"others each time", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "z"), sees(1.9, "x")), ""},
+		{"different evidence each time", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "z"), sees(1.9, "x")), ""},
 		{"the second of two", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "y"), sees(1.7, "y")), "finding halfway"},
 		{"gone before the second look", steps(sees(0, "x"), passes(0.1, 1.1), sees(1.2, ""), passes(1.3, 5)), ""},
-		{"nobody looked in between", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 4.9)), ""},
+		{"a gap in between", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 4.9)), ""},
 		{"the backend was down in between", steps(sees(0, "x"), hears(Update{Backend: &down}), passes(0.1, 3), hears(Update{Backend: zkUp}), sees(3, "x")), ""},
-		{"it stands after the gap", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), sees(5.6, "x")), "finding halfway"},
+		{"still found after the gap", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), sees(5.6, "x")), "finding halfway"},
 		{"what was reported stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTransientFindingNeedsSecondLook(t *testing.T) {
 	}
 }
 
-// A backend that is read once has no second look: its reader looks twice (see Lasting).
+// A backend that is read once has no second read here, since its reader reads twice (see Lasting).
 func TestSingleLookReportsTransientFindings(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
@@ -124,7 +124,7 @@ func TestSingleLookReportsTransientFindings(t *testing.T) {
 	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "halfway")
 }
 
-// Nothing is kept about locks without findings.
+// No state is kept about locks without findings.
 func TestSuspicionsAreForgotten(t *testing.T) {
 	a := applying(t)
 	evidence, read := "x", 0.0
@@ -133,7 +133,7 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 	other.ID.Path = "/other"
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12"), other}, Backend: zkUp})
 	if s := &a.suspicions; len(s.of) != 2 || len(s.due) != 2 {
-		t.Fatalf("%d locks are suspected, %d due", len(s.of), len(s.due))
+		t.Fatalf("%d suspected locks, %d due", len(s.of), len(s.due))
 	}
 	evidence = ""
 	again := *other
@@ -141,7 +141,7 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 	a.send(1, Update{Gone: []ID{{"zk", "/l"}}, Put: []*Lock{&again}})
 	a.onBeat(now.Add(SettleFor))
 	if s := &a.suspicions; len(s.of) != 0 || len(s.due) != 0 || len(s.queued) != 0 {
-		t.Errorf("%d locks are suspected, %d due, %d queued", len(s.of), len(s.due), len(s.queued))
+		t.Errorf("%d suspected locks, %d due, %d queued", len(s.of), len(s.due), len(s.queued))
 	}
 }
 
@@ -165,9 +165,9 @@ func TestTwoLooksKeepOnlyLastingFindings(t *testing.T) {
 		nothingAtFirst bool
 	}{
 		{name: "it lasts", before: about("passes", "a"), after: about("passes", "a"), want: 1},
-		{name: "it is another's", before: about("passes", "a"), after: about("passes", "b")},
-		{name: "it came since", after: about("passes", "a"), nothingAtFirst: true},
-		{name: "what stays is sure at once", after: about("stays", "a"), nothingAtFirst: true, want: 1},
+		{name: "another subject", before: about("passes", "a"), after: about("passes", "b")},
+		{name: "it is new", after: about("passes", "a"), nothingAtFirst: true},
+		{name: "a lasting state needs no second read", after: about("stays", "a"), nothingAtFirst: true, want: 1},
 		{name: "the same votes", before: votes("x"), after: votes("x"), want: 1},
 		{name: "the votes of another attempt", before: votes("x"), after: votes("y")},
 	} {

@@ -41,12 +41,12 @@ func TestTableKeepsOrderAndOldVersions(t *testing.T) {
 			t.Fatalf("%v is not the newest version", id)
 		}
 	}
-	must.True(t, slices.Equal(slices.Collect(old.all()), oldLocks), "what was shared has changed")
-	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that is not there")
+	must.True(t, slices.Equal(slices.Collect(old.all()), oldLocks), "a shared table has changed")
+	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that does not exist")
 }
 
-// A session is dated by the server that its client is connected to, whose clock may differ from
-// the leader's.
+// A session is dated by the clock of the server that its client is connected to, which may differ
+// from the leader's.
 func TestSessionAgeUsesItsServersClock(t *testing.T) {
 	b := &Backend{
 		Name: "zk", Kind: ZooKeeper, Clock: LeaderClock{From: 1, Known: true, Offset: time.Hour},
@@ -60,19 +60,19 @@ func TestSessionAgeUsesItsServersClock(t *testing.T) {
 	}
 	connected.Server = "b"
 	if got, ok := s.Established(l, connected, now); !ok || got.Known {
-		t.Errorf("its clock is not known: %+v, %v", got, ok)
+		t.Errorf("with an unknown clock: %+v, %v", got, ok)
 	}
 	connected.Established = time.Time{}
 	if _, ok := s.Established(l, connected, now); ok {
-		t.Error("of an unknown time")
+		t.Error("an unknown time has an age")
 	}
 }
 
-// A snapshot of some locks is still a snapshot: its sessions, names and deadlocks are those of all locks.
+// A snapshot of some locks keeps the sessions, names and deadlocks of all locks.
 func TestWhere(t *testing.T) {
 	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
 	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
 	if some.Len() != 1 || some.Lock(ID{"redis", "b"}) != all.Lock(ID{"redis", "b"}) || all.Len() != 2 {
-		t.Errorf("%d of %d", some.Len(), all.Len())
+		t.Errorf("%d locks of %d", some.Len(), all.Len())
 	}
 }

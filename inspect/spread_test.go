@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// suspecting returns a rule about a suspect target, and one about leftovers while it is not
+// suspecting returns a rule about a suspect target, and one about leftovers on a target that is not
 // suspect.
 func suspecting(asOf func(*Case) time.Time) []Rule {
 	return []Rule{{Name: "suspect", Backend: func(b *Backend, _ time.Time) []Finding {
@@ -25,8 +25,8 @@ func suspecting(asOf func(*Case) time.Time) []Rule {
 	}}}
 }
 
-// found lists the rules that found something in locks and in the backend redis, with the locks'
-// names.
+// found lists the rules with findings about the locks, with their names, and about the backend
+// redis.
 func (a *applied) found() string {
 	var rules []string
 	for l := range a.locks.all() {
@@ -40,13 +40,13 @@ func (a *applied) found() string {
 	return strings.Join(rules, ", ")
 }
 
-// keyAt is a lock with these votes as of a second.
+// keyAt returns a lock with these votes, read at a second.
 func keyAt(name, votes string, second float64) *Lock {
 	return KeyLock(ID{"redis", name}, ballots(votes), secondsOn(second))
 }
 
-// A backend whose locks are each on one master is reported once all of it was read and this has
-// lasted, and no longer than that.
+// A backend whose locks are each on one master is suspect after the first pass and a second's wait,
+// and only while that lasts.
 func TestSpreadFollowsLockChanges(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)
@@ -54,21 +54,21 @@ func TestSpreadFollowsLockChanges(t *testing.T) {
 	whole := *up
 	whole.FirstPass = true
 	a.send(0, Update{Backend: up, Put: []*Lock{keyAt("a", "x - -", 0), keyAt("b", "- y -", 0)}})
-	expect(t, "the others may be on all", a.found(), "a leftover, b leftover")
+	expect(t, "during the first pass", a.found(), "a leftover, b leftover")
 	a.send(1, Update{Backend: &whole})
 	expect(t, "after the first pass", a.found(), "suspect")
 	a.send(2, Update{Put: []*Lock{keyAt("c", "z z -", 2)}})
 	expect(t, "with one on two masters", a.found(), "a leftover, b leftover")
 	a.send(3, Update{Gone: []ID{{"redis", "c"}}})
-	expect(t, "at the moment that it is gone", a.found(), "a leftover, b leftover")
+	expect(t, "right after it is gone", a.found(), "a leftover, b leftover")
 	a.pass(3.1, 4.2)
 	expect(t, "a second later", a.found(), "suspect")
 	a.send(5, Update{Put: []*Lock{keyAt("a", "- - -", 5)}})
 	expect(t, "with one left", a.found(), "b leftover")
 }
 
-// A target stays suspect while a few of its locks are on several masters. With many locks the
-// verdict comes before the first pass has ended.
+// A target stays suspect while few of its locks are on several masters. With many locks, the
+// verdict does not wait for the first pass.
 func TestASuspectTargetStaysOne(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)
@@ -85,12 +85,13 @@ func TestASuspectTargetStaysOne(t *testing.T) {
 	}
 	a.send(5, Update{Put: []*Lock{keyAt("s", "z z -", 5)}})
 	if strings.Contains(a.found(), "suspect") {
-		t.Error("10 of 14 are suspect")
+		t.Error("suspect with 10 of 14 locks on one master")
 	}
 }
 
-// A leftover is reported while another lock is on one master for a moment, as it is acquired, and again at once
-// after the target was suspect for longer: its votes are not read again.
+// A leftover is still reported while another lock is on one master for a moment, during its
+// acquisition. After the target was suspect for longer, the leftover is reported again at once,
+// since its votes are not read again.
 func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(func(c *Case) time.Time { return c.Lock.ReadAt }), 0)
@@ -109,15 +110,16 @@ func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 	expect(t, "later", a.found(), "left leftover")
 	see(8, "flow", "- w -")
 	a.pass(8.1, 10)
-	expect(t, "while both are on one master", a.found(), "suspect")
+	expect(t, "while both locks are on one master", a.found(), "suspect")
 	see(10, "flow", "w w w")
 	expect(t, "afterwards", a.found(), "left leftover")
 }
 
-// Nine of ten locks on one server each are not leftovers of failed attempts; one among healthy locks is.
+// Nine of ten locks on one server each are no leftovers of failed attempts, but one among healthy
+// locks is.
 func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 	for _, tt := range []struct {
-		votes   map[string]int // how many locks have these votes
+		votes   map[string]int // number of locks with these votes
 		suspect bool
 	}{
 		{map[string]int{"x - -": 5, "- y -": 4, "z z -": 1}, true},
@@ -128,7 +130,7 @@ func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 		{map[string]int{"x - -": 1, "- y -": 1, "z z z": 1}, false},
 		{map[string]int{"x - -": 1, "z z z": 1}, false},
 		{map[string]int{"x - -": 1}, false},
-		{map[string]int{"x - -": 3}, false}, // of one client that fails repeatedly
+		{map[string]int{"x - -": 3}, false}, // one client that fails repeatedly
 		{map[string]int{"x - -": 9, "z z z": 1}, true},
 	} {
 		var s spread
@@ -144,11 +146,11 @@ func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 	}
 }
 
-// Plain ephemeral sequential nodes are a queue where their owners watch those before them: then they are
-// worth an alarm. Members of a registry watch none, or all.
+// Ephemeral sequential nodes are likely a queue if their owners watch the nodes before them.
+// Members of a registry watch no nodes or all of them.
 func TestWatchesDistinguishQueueFromRegistry(t *testing.T) {
 	for name, tt := range map[string]struct {
-		watches map[string][]int64 // the number of a node, and who watches it
+		watches map[string][]int64 // node number to watching sessions
 		want    recipe.Confidence
 	}{
 		"each the one before": {map[string][]int64{"11": {12}, "12": {13}}, recipe.Likely},

@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Facts that a source read before this process was paused are dated then, although they are
-// applied after the pause. Later events count as unseen.
+// Reads from before this process was paused keep their date, although they are applied after the
+// pause. Later events count as unseen.
 func TestReadsBeforeStallKeepTheirDate(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -30,14 +30,14 @@ func TestReadsBeforeStallKeepTheirDate(t *testing.T) {
 	if reported := a.reports(t); !strings.Contains(reported, "ended 12") || strings.Contains(reported, "released") {
 		t.Error(reported)
 	}
-	a.send(21, Update{Put: []*Lock{at(queueOf(t, "14"), 21)}, At: now.Add(time.Hour)}) // by another clock
+	a.send(21, Update{Put: []*Lock{at(queueOf(t, "14"), 21)}, At: now.Add(time.Hour)}) // with another clock's time
 	a.publish()
 	if s, err = a.sub.Next(t.Context()); err != nil || len(s.Events) == 0 || s.Events[0].At.After(now.Add(21*time.Second)) {
 		t.Errorf("%v, %+v", err, s.Events)
 	}
 }
 
-// A backend that fell silent was last seen when we last heard from it, not when we noticed.
+// A silent backend was last seen when we last heard from it, not when we noticed the silence.
 func TestSilenceStartsAtLastContact(t *testing.T) {
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -72,7 +72,7 @@ func TestResumedObserverWaitsForSources(t *testing.T) {
 	}
 }
 
-// The past knows its gaps.
+// The past knows its gaps, and forgets them in time.
 func TestThePastKeepsItsGaps(t *testing.T) {
 	past := NewPast(10*time.Minute, time.Millisecond, 1<<30)
 	gap := Gap{Backend: "zk", From: now.Add(8 * time.Second), Until: now.Add(41 * time.Second)}
@@ -96,6 +96,6 @@ func TestThePastKeepsItsGaps(t *testing.T) {
 	}
 	snapshot(time.Hour)
 	if gaps := past.Gaps(now, now.Add(time.Hour)); len(gaps) > 0 {
-		t.Errorf("kept for ever: %+v", gaps)
+		t.Errorf("old gaps are kept: %+v", gaps)
 	}
 }

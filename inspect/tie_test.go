@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// someone is a contender's owner: "s1" a session; "L=x" a label; "P=web-1:7" host and process;
-// "I=x" a library's id; "@10.0.0.1:5" the client's address.
+// someone parses a contender's owner: "s1" is a session, "L=x" a label, "P=web-1:7" host and
+// process, "I=x" a library's id, "@10.0.0.1:5" the client's address.
 func someone(words string) Owner {
 	var o Owner
 	for _, w := range strings.Fields(words) {
@@ -32,8 +32,8 @@ func someone(words string) Owner {
 	return o
 }
 
-// between are two locks, one in ZooKeeper and one on Redis; the first owner of each holds, the
-// other waits.
+// between returns two locks, one in ZooKeeper and one in Redis. The first owner of each holds it,
+// the second waits.
 func between(zk, redis [2]string) []*Lock {
 	make := func(id ID, masters []Vote, who [2]string) *Lock {
 		l := &Lock{ID: id, Kind: KindMutex, Masters: masters}
@@ -50,8 +50,8 @@ const (
 	tillID = "1d5f1b2e-9d8a-4f6f-b1f0-a7c3d5e60719"
 )
 
-// tiedCases are pairs of locks that form a cycle if each holder is the other's waiter. want says
-// how that is known.
+// tiedCases are pairs of locks that form a cycle if each holder is the other's waiter. want is the
+// evidence for that.
 var tiedCases = map[string]struct {
 	zk, redis [2]string // holder, waiter: each holder may be the other lock's waiter
 	more      []*Lock
@@ -77,7 +77,7 @@ var tiedCases = map[string]struct {
 		zk:    [2]string{"s1 L=cart @127.0.0.1:5", "s2 L=till @127.0.0.1:6"},
 		redis: [2]string{"L=till @127.0.0.1:7", "L=cart @127.0.0.1:8"}, want: "name cart (possible), name till (possible)",
 	},
-	"ids that nobody else has": {
+	"unique ids": {
 		zk: [2]string{"s1 L=" + cartID, "s2 L=" + tillID}, redis: [2]string{"I=" + tillID, "I=" + cartID},
 		want: "name " + cartID + " (likely), name " + tillID + " (likely)",
 	},
@@ -98,7 +98,7 @@ var tiedCases = map[string]struct {
 	"one host, other names": {
 		zk: [2]string{"s1 L=cart @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "L=till @10.0.0.1:6"},
 	},
-	"one host, two sessions of which one waits for nobody": {
+	"one host, two sessions, one without a wait": {
 		zk: [2]string{"s1 @10.0.0.1:5", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", "I=a @10.0.0.1:9"},
 		more: []*Lock{{ID: ID{"zk", "/idle"}, Holders: []Contender{{Name: "x", State: Holding, Owner: someone("s3 @10.0.0.1:6")}}}},
 	},
@@ -116,7 +116,7 @@ var tiedCases = map[string]struct {
 	"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
 }
 
-// A cycle over both needs a session and a client of the same program.
+// A cycle over both backends needs a session and a client of the same program.
 func TestCyclesOverBothBackends(t *testing.T) {
 	for name, tt := range tiedCases {
 		t.Run(name, func(t *testing.T) {
@@ -132,19 +132,19 @@ func TestCyclesOverBothBackends(t *testing.T) {
 			c := cycles[0]
 			expect(t, "tied by", c.TiedBy(), tt.want)
 			if possible := strings.Contains(tt.want, "possible"); (c.Certainty() == recipe.Possible) != possible {
-				t.Errorf("the cycle is %s", c.Certainty())
+				t.Errorf("certainty of the cycle: %s", c.Certainty())
 			}
 			for i := range c.Owners {
 				if c.Wants(locks[slices.IndexFunc(locks, func(l *Lock) bool { return l.ID == c.Locks[i] })], i) == nil {
-					t.Errorf("owner %d is not found again", i)
+					t.Errorf("the wait of owner %d is missing", i)
 				}
 			}
-			must.True(t, c.Cheapest.Owner >= 0, "no hold to free")
+			must.True(t, c.Cheapest.Owner >= 0, "no cheapest hold")
 		})
 	}
 }
 
-// A cycle over both does not affect those within a backend.
+// A cycle over both backends does not affect cycles within one.
 func TestTiesAddNothingWithinABackend(t *testing.T) {
 	locks := append(between([2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=web-1:7"}), chain("1", "a", "b"), chain("2", "b", "a"))
 	var got []string
@@ -154,8 +154,8 @@ func TestTiesAddNothingWithinABackend(t *testing.T) {
 	expect(t, "cycles", strings.Join(got, "; "), "[redis:r zk:/z] 2; [zk:/1 zk:/2] 0")
 }
 
-// A release's preview knows what its owner likely has on the other backend, and that the deadlock
-// ends.
+// The preview of a release knows what its owner likely waits for on the other backend, and that the
+// release ends the deadlock.
 func TestElsewhereOnTheOtherBackend(t *testing.T) {
 	for label, holds := range map[string]string{"web-1:7": "[redis:r]", "cart": "[]"} {
 		locks := between([2]string{"s1 L=" + label, "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=" + label})
@@ -165,7 +165,7 @@ func TestElsewhereOnTheOtherBackend(t *testing.T) {
 			t.Errorf("%s waits elsewhere for %v (%v)", label, waits, known)
 		}
 		if is, then := s.DeadlockWithout(locks[1].ID, &locks[1].Holders[0]); !is || then {
-			t.Errorf("%s: a deadlock %v, and without it %v", label, is, then)
+			t.Errorf("%s: deadlock %v, without the holder %v", label, is, then)
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Each step has the means over its known time: not before watching began, after now, or while the backend was down.
+// Each step has the mean over its known time: after watching began, up to now, and while the
+// backend is up.
 func TestTrend(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at
@@ -34,16 +35,16 @@ func TestTrend(t *testing.T) {
 	f.at = start.Add(9 * time.Second)
 	f.receive(Update{Backend: zkUp})
 	trend := f.past.Trend(id, start.Add(-2*time.Second), 2*time.Second, 8, start.Add(11*time.Second))
-	// From -2 on: before watching, not there, one hold with four waiters in the second half, one waiter, two
-	// steps with a part of the outage, one second of what is now, what is to come.
+	// The steps: before watching, no lock, a hold with four waiters in the second half, one waiter,
+	// two steps with part of the outage, one second up to now, the future.
 	must.Same(t, trend.Waiting, []float64{-1, 0, 2, 1, -1, -1, 1, -1}, "waiting")
 	must.Same(t, trend.Holding, []float64{-1, 0, 1, 0, -1, -1, 0, -1}, "holding")
 	if none := NewPast(0, 0, 1).Trend(id, start, time.Second, 2, start.Add(time.Hour)); !slices.Equal(none.Waiting, []float64{-1, -1}) {
-		t.Errorf("of nothing: %v", none)
+		t.Errorf("of an empty past: %v", none)
 	}
 }
 
-// A backend's number is the mean over each step. It is -1 before we watched, after now, and if
+// A backend's number is the mean over each step. It is -1 before watching, after now, and if
 // unknown.
 func TestBackendTrend(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
@@ -58,6 +59,6 @@ func TestBackendTrend(t *testing.T) {
 	got := f.past.BackendTrend("zk", start.Add(-2*time.Second), 2*time.Second, 5, start.Add(6*time.Second), of)
 	must.Same(t, got, []float64{-1, -1, 0, 1, -1})
 	if none := f.past.BackendTrend("other", start, time.Second, 1, start.Add(time.Hour), of); !slices.Equal(none, []float64{-1}) {
-		t.Errorf("of another: %v", none)
+		t.Errorf("of another backend: %v", none)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A lock is free only if we saw that no client holds it.
+// A lock is free only if we saw that it has no holder.
 func TestNobodySeenIsNotFree(t *testing.T) {
 	now := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	unseen := func(a Aspect, where ...string) (list []Unseen) {
@@ -36,7 +36,7 @@ func TestNobodySeenIsNotFree(t *testing.T) {
 		"two of three hide it":               {absent(3), unseen(AspectHolders, "r1", "r2"), StateUnknown},
 		"a directory that may not be read":   {directory(), unseen(AspectHolders, ""), StateUnknown},
 		"an empty directory":                 {directory(), nil, StateFree},
-		"who is seen to hold it holds it":    {held, unseen(AspectHolders, "r1"), StateHeld},
+		"a visible holder":                   {held, unseen(AspectHolders, "r1"), StateHeld},
 	} {
 		l := clone(tt.l)
 		l.Unseen = tt.unseen

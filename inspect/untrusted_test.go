@@ -41,7 +41,7 @@ func TestCutFitsTheCells(t *testing.T) {
 	for _, raw := range []string{"plain name", "鍵鍵鍵鍵鍵鍵", strings.Repeat("\x1b", 100), strings.Repeat("x", 1<<20)} {
 		for _, cells := range []int{1, 5, 9} {
 			if w := ansi.StringWidth(Untrusted(raw).Cut(cells)); w > cells {
-				t.Errorf("%.20q cut to %d cells is %d wide", raw, cells, w)
+				t.Errorf("%.20q cut to %d cells is %d cells wide", raw, cells, w)
 			}
 		}
 	}
@@ -77,11 +77,11 @@ func FuzzEscape(f *testing.F) {
 		}
 		for _, r := range safe {
 			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-				t.Errorf("%q escaped to %q, which holds %U", raw, safe, r)
+				t.Errorf("%q escaped to %q, which contains %U", raw, safe, r)
 			}
 		}
 		if w := ansi.StringWidth(Untrusted(raw).Cut(12)); w > 12 {
-			t.Errorf("%q cut to 12 cells is %d wide", raw, w)
+			t.Errorf("%q cut to 12 cells is %d cells wide", raw, w)
 		}
 	})
 }

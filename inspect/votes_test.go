@@ -12,7 +12,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
-// ballots makes votes from a word each: a value, "-" absent, "!" down, "?" wrong type.
+// ballots makes one vote per word: a value, "-" absent, "!" down, "?" wrong type.
 func ballots(words string) []Vote {
 	var votes []Vote
 	for i, w := range strings.Fields(words) {
@@ -78,7 +78,7 @@ func TestQuorumWithoutExpiryNeverExpires(t *testing.T) {
 	votes[0].NoExpiry, votes[0].ExpiresAt = true, time.Time{}
 	l := KeyLock(ID{"redis", "k"}, votes, now)
 	if l.Holders[0].NoExpiry || !l.Holders[0].ExpiresAt.Equal(now.Add(3*time.Second)) {
-		t.Errorf("one without expiry and two with: holder ends %v, %v", l.Holders[0].ExpiresAt, l.Holders[0].NoExpiry)
+		t.Errorf("one key without expiry and two with: holder ends %v, %v", l.Holders[0].ExpiresAt, l.Holders[0].NoExpiry)
 	}
 	votes[1].NoExpiry, votes[1].ExpiresAt = true, time.Time{}
 	l = KeyLock(ID{"redis", "k"}, votes, now)
@@ -87,7 +87,7 @@ func TestQuorumWithoutExpiryNeverExpires(t *testing.T) {
 	}
 }
 
-// A semaphore's permits do not compete: two clients whose attempts failed halfway do not split a
+// A semaphore's permits do not compete. Two clients whose attempts failed halfway do not split a
 // quorum.
 func TestPermitsWithoutQuorumAreNoSplit(t *testing.T) {
 	semaphore := func(members ...string) Vote {
@@ -112,8 +112,8 @@ func TestPermitsWithoutQuorumAreNoSplit(t *testing.T) {
 	}
 }
 
-// The queue of a mutex may be read before its first waiter was granted, and the key after that. No
-// client waits for what it holds. A reader may wait to become a writer.
+// A mutex's queue may be read before its first waiter is granted, and the key afterwards. A holder
+// is not listed as a waiter then, but a reader may wait to become a writer.
 func TestMutexHolderIsNotAWaiter(t *testing.T) {
 	for _, tt := range []struct {
 		kind    string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// named is a queue of these sessions.
+// named returns a queue of these sessions.
 func named(path, sessions string) *Lock {
 	var nodes []Znode
 	for i, word := range strings.Fields(sessions) {
@@ -26,7 +26,7 @@ func TestWhatAnOwnerHasElsewhere(t *testing.T) {
 		t.Errorf("%v %v %v", holds, waits, known)
 	}
 	if holds, waits, known := s.Elsewhere(a.ID, &Contender{Name: "token"}); known || holds != nil || waits != nil {
-		t.Errorf("of nobody that is known: %v %v %v", holds, waits, known)
+		t.Errorf("of an unknown owner: %v %v %v", holds, waits, known)
 	}
 }
 
@@ -34,13 +34,13 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		locks     map[string]string
-		gone      func(a *Lock) *Contender // of /a
+		gone      func(a *Lock) *Contender // returns a contender of /a
 		now, then bool
 	}{
 		{"two owners", map[string]string{"/a": "11 12", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Holders[0] }, true, false},
 		{"its waiter goes", map[string]string{"/a": "11 12", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Waiters[0] }, true, false},
 		{"a third waits in front", map[string]string{"/a": "11 13 12", "/b": "12 11", "/c": "12 13"}, func(a *Lock) *Contender { return &a.Holders[0] }, true, true},
-		{"somebody else's waiter goes", map[string]string{"/a": "11 12 13", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Waiters[1] }, true, true},
+		{"another waiter goes", map[string]string{"/a": "11 12 13", "/b": "12 11"}, func(a *Lock) *Contender { return &a.Waiters[1] }, true, true},
 		{"none", map[string]string{"/a": "11 12", "/b": "11 12"}, func(a *Lock) *Contender { return &a.Holders[0] }, false, false},
 		{"elsewhere", map[string]string{"/a": "13", "/b": "11 12", "/c": "12 11"}, func(a *Lock) *Contender { return &a.Holders[0] }, false, false},
 	} {
@@ -59,6 +59,6 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 		}
 	}
 	if now, then := NewSnapshot(now, nil, nil).DeadlockWithout(ID{"zk", "/a"}, &Contender{}); now || then {
-		t.Error("of a lock that is not there")
+		t.Error("a deadlock of a missing lock")
 	}
 }

@@ -11,13 +11,13 @@ func TestBestKnownNameIsShown(t *testing.T) {
 		{func(*Owner) {}, "value"},
 		{func(o *Owner) { o.Session = -1 }, "0xffffffffffffffff"},
 		{func(o *Owner) { o.Process = Process{Host: "host"} }, "host"},
-		{func(o *Owner) { *o = Owner{Process: Process{Host: "02:fc:00:00:00:01"}} }, "value"}, // several have that
+		{func(o *Owner) { *o = Owner{Process: Process{Host: "02:fc:00:00:00:01"}} }, "value"}, // shared by several owners
 		{func(o *Owner) { o.Client = "10.0.0.1:5" }, "10.0.0.1:5"},
 		{func(o *Owner) { o.Label = "me" }, "me 10.0.0.1:5"},
 	} {
 		step.learn(&c.Owner)
 		if got := c.Who(); got != step.want {
-			t.Errorf("who: %s, want %s", got, step.want)
+			t.Errorf("owner %s, want %s", got, step.want)
 		}
 	}
 }
