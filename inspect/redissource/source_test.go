@@ -138,7 +138,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 	})
 }
 
-func TestOnlyNewLockKeysAppear(t *testing.T) {
+func TestOnlyMatchingKeysAppear(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		v, _ := watch(t, config(masters))
