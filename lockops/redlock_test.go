@@ -35,7 +35,7 @@ func TestRedlockIsExclusive(t *testing.T) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
 		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key, patient) }, func(h *lockops.Hold) {
 			if token, ok := h.Token(); ok || token != 0 {
-				t.Errorf("token %d, %v: Redlock has none", token, ok)
+				t.Errorf("token %d (%v), want none from a Redlock", token, ok)
 			}
 		})
 		for _, s := range sessions {

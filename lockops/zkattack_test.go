@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// slowClose takes its time to close, as TLS does to a peer that does not read.
+// slowClose closes slowly, as TLS does when its peer does not read.
 type slowClose struct{ net.Conn }
 
 func (c slowClose) Close() error {
@@ -26,8 +26,7 @@ func (c slowClose) Close() error {
 	return c.Conn.Close()
 }
 
-// TestAWaiterOutlivesAReconnect: its watch is set again on the next connection, however long the old one
-// takes to close.
+// A waiter's watch is set again on the next connection, however long the old one takes to close.
 func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -44,8 +43,8 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 			}))
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		p.cut()
-		time.Sleep(200 * time.Millisecond) // the old watch goes with its connection, which the server notices on its own
-		must.Become(t, "it watches again", func() bool { return len(watchedBy(t, server, s)) != 0 })
+		time.Sleep(200 * time.Millisecond) // the server drops the old watch with its connection
+		must.Become(t, "the waiter watches again", func() bool { return len(watchedBy(t, server, s)) != 0 })
 		release(t, holder)
 		a := <-got
 		must.Succeed(t, a.err)
@@ -53,31 +52,31 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	})
 }
 
-// TestADirectoryWithoutNumbersIsRefused: its last number comes repeatedly, so that it orders no contender.
+// A directory whose counter is used up repeats its last number, so it cannot order contenders.
 func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Numbers: map[string]int32{"/q": math.MaxInt32 - 1, "/s": math.MaxInt32 - 1}})
 	s := zkSession(t, server.Addr)
 	for path, recipe := range map[string]string{"/q": "curator", "/s": "sequential"} {
 		l := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe))
-		h := acquire(t, l) // the last number but one
+		h := acquire(t, l) // gets the second-to-last number
 		for range 2 {
 			if _, err := l.Acquire(within(t)); err == nil || !contains(err, "another directory") {
-				t.Errorf("%s beside a holder: %v, want to be refused", recipe, err)
+				t.Errorf("%s: Acquire: %v, want an error that suggests another directory", recipe, err)
 			}
 		}
 		release(t, h)
 		if _, err := l.TryAcquire(within(t)); err == nil || !contains(err, "another directory") {
-			t.Errorf("%s: %v, want to be refused", recipe, err)
+			t.Errorf("%s: TryAcquire: %v, want an error that suggests another directory", recipe, err)
 		}
 		if left := children(t, server, path); len(left) > 0 {
-			t.Errorf("%s: left %q", recipe, left)
+			t.Errorf("%s: nodes left: %q", recipe, left)
 		}
 	}
 }
 
-// TestAnAdoptedConnectionsNodesAreSpared: a node of the program's own, in the same directory and of the same
-// name but for its number, outlives the search for one of ours, whether ours was created or not.
+// A node of the program itself, named like ours except for the number, survives a search for our
+// lost node, whether ours was created or not.
 func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -96,7 +95,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 			lost.Store(opCreate)
 			_, got := queueUp(t, within(t), l)
 			if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
-				t.Fatalf("created %v: %q are in the queue, want %s and one of ours", created, names, own)
+				t.Fatalf("created %v: queue %q, want %s and one of ours", created, names, own)
 			}
 			must.Succeed(t, conn.Delete(own, -1))
 			a := <-got
@@ -106,7 +105,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 	})
 }
 
-// TestAnAdoptedConnectionsWatchesAreSpared: the program watches what a waiter of ours has watched and given up.
+// The program's watch on a node survives when our waiter gives up its watch on the same node.
 func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -131,7 +130,8 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 	})
 }
 
-// TestASearchHoldsNobodyUp: while a lost creation is searched, an Acquire of another directory ends with its context.
+// While a session searches for a lost node, an Acquire in another directory still ends with its
+// context.
 func TestASearchHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -150,7 +150,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 		_, err := lost.Acquire(ctx)
 		ended <- err
 	}()
-	must.Become(t, "the search", func() bool { return slices.Contains(p.asked(), opSync) })
+	must.Become(t, "the search has started", func() bool { return slices.Contains(p.asked(), opSync) })
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	start := time.Now()
@@ -158,7 +158,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 		release(t, h)
 	}
 	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("an Acquire of 100 ms returned after %v", took)
+		t.Errorf("an Acquire with a timeout of 100 ms returned after %v", took)
 	}
 	cancel()
 	select {
@@ -171,7 +171,7 @@ func TestASearchHoldsNobodyUp(t *testing.T) {
 	p.cut()
 }
 
-// It returns even if no server answers and its context continues.
+// Extend returns when the hold is lost, even if no server answers and its context has not ended.
 func TestExtendReturnsOnLoss(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 500 * time.Millisecond})
@@ -184,7 +184,7 @@ func TestExtendReturnsOnLoss(t *testing.T) {
 	case err := <-ended:
 		must.Be(t, err, lockops.ErrLost)
 	case <-time.After(time.Minute):
-		t.Error("it waits though the hold is lost")
+		t.Error("Extend still waits although the hold is lost")
 	}
 	p.blackHole.Store(false)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// deleteTree removes a node and all below it in one transaction, however often others change it meanwhile.
+// deleteTree removes a node and its descendants in one transaction, and retries if others change
+// them.
 func deleteTree(t testing.TB, look *zk.Conn, root string) {
 	t.Helper()
 	for {
@@ -39,7 +40,8 @@ func deleteTree(t testing.TB, look *zk.Conn, root string) {
 	}
 }
 
-// treeOf lists a node and all below it, the lowest first; nothing if it does not exist.
+// treeOf lists a node and its descendants, children first. It returns nothing if the node does not
+// exist.
 func treeOf(look *zk.Conn, root string) ([]string, error) {
 	names, _, err := look.Children(root)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -59,10 +61,10 @@ func treeOf(look *zk.Conn, root string) ([]string, error) {
 	return append(paths, root), nil
 }
 
-// zkKinds are all locks in ZooKeeper, at a path.
+// zkKinds are all kinds of locks in ZooKeeper.
 var zkKinds = []struct {
 	name string
-	data string // in the directory
+	data string // of the directory
 	on   func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker
 }{
 	{"mutex", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
@@ -85,8 +87,7 @@ var zkKinds = []struct {
 	}},
 }
 
-// All who wait queue again in a directory made again, and each comes
-// to its turn.
+// All waiters queue again in a new directory, and each is granted the lock in turn.
 func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -112,13 +113,14 @@ func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 					release(t, a.h)
 				}
 				<-holder.Context().Done()
-				must.Be(t, context.Cause(holder.Context()), lockops.ErrLost, "the holder's hold ended with")
+				must.Be(t, context.Cause(holder.Context()), lockops.ErrLost, "cause of the holder")
 			})
 		}
 	})
 }
 
-// writerOrAny is a lock that excludes the kind: for a reader that of a writer.
+// writerOrAny returns a lock that excludes the kind: a writer for the read side, else the same
+// kind.
 func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockops.ZKSession, string) func(...lockops.Option) lockops.Locker) lockops.Locker {
 	if name == "read side" {
 		return writer(s, path)
@@ -126,7 +128,8 @@ func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockop
 	return on(s, path)()
 }
 
-// The directory is deleted before each request of an Acquire in turn, which then begins again.
+// The directory is deleted before each request of an Acquire in turn. Acquire starts again and
+// succeeds.
 func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -143,7 +146,7 @@ func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 				}
 				s := zkSession(t, p.addr())
 				l := kind.on(s, root+"/lock")()
-				for _, there := range []bool{true, false} { // at first
+				for _, there := range []bool{true, false} { // whether the directory exists at first
 					moments := int32(0)
 					for ran := true; ran; moments++ {
 						if !there {
@@ -154,18 +157,19 @@ func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 						h, err := l.Acquire(within(t))
 						ran = left.Load() <= 0
 						if err != nil {
-							t.Fatalf("there at first: %v; deleted before request %d: %v", there, moments+1, err)
+							t.Fatalf("directory at first: %v; deleted before request %d: %v", there, moments+1, err)
 						}
 						if data, _, err := look.Get(root + "/lock"); kind.data != "" && err == nil && string(data) != kind.data {
-							t.Errorf("there at first: %v; deleted before request %d: made anew with %q, want %q", there, moments+1, data, kind.data)
+							t.Errorf("directory at first: %v; deleted before request %d: new data %q, want %q", there, moments+1, data, kind.data)
 						}
-						// The hold may be lost by then: its own watch on its node is a request, too.
+						// The watch on the hold's own node is a request, too, so the hold may be
+						// lost by now.
 						if err := h.Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) {
-							t.Fatalf("there at first: %v; deleted before request %d: release: %v", there, moments+1, err)
+							t.Fatalf("directory at first: %v; deleted before request %d: release: %v", there, moments+1, err)
 						}
 					}
 					if moments < 3 {
-						t.Errorf("an Acquire had %d requests: nothing was tried", moments-1)
+						t.Errorf("an Acquire had only %d requests", moments-1)
 					}
 				}
 			})

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestZ14_DirectoriesAreMadeAndMayVanish: all levels are created, and again when they were removed.
+// All levels of a directory are created, and created again after they were removed.
 func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -30,7 +30,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 	})
 }
 
-// TestZ16_ForeignChildrenDoNotHurt: nodes that are not contenders of any library are ignored.
+// Nodes that are not contenders of any library are ignored.
 func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -47,8 +47,8 @@ func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
 	})
 }
 
-// In a tree of one user nothing is open to others; a node that may be
-// created but not deleted is reported.
+// New nodes are closed to other users if the directory is. A release reports a node that it may not
+// delete.
 func TestNodesInheritDirectoryAccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -67,13 +67,13 @@ func TestNodesInheritDirectoryAccess(t *testing.T) {
 		}
 		release(t, h)
 		if _, err := lockops.NewZKMutex(zkSession(t, server.Addr), path+"/locks/a").Acquire(within(t)); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("somebody else: %v, want ErrNoAuth", err)
+			t.Errorf("another user: %v, want ErrNoAuth", err)
 		}
 		open := zk.WorldACL(zk.PermCreate | zk.PermRead)
 		must.Have(look.Create(path+"/stuck", nil, 0, open))(t)
 		h = acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path+"/stuck"))
 		if err := h.Release(within(t)); !errors.Is(err, zk.ErrNoAuth) || !contains(err, h.Name(), "delete") {
-			t.Errorf("a node that cannot be deleted: %v", err)
+			t.Errorf("release of a node that cannot be deleted: %v, want ErrNoAuth", err)
 		}
 	})
 }

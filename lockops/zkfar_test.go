@@ -18,7 +18,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// farWay is a way to a server: how long connecting takes on it, and a round trip.
+// farWay is a slow link to a server, with the time for connecting and for a round trip.
 type farWay struct{ connect, trip time.Duration }
 
 func (w farWay) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -37,7 +37,7 @@ func (w farWay) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return near, nil
 }
 
-// carryLate passes on what it reads, each piece so much later, until one of both ends.
+// carryLate copies from one connection to the other with a delay, until either ends.
 func carryLate(to, from net.Conn, late time.Duration) {
 	type piece struct {
 		bytes []byte
@@ -65,12 +65,12 @@ func carryLate(to, from net.Conn, late time.Duration) {
 	}
 	from.Close()
 	to.Close()
-	for range pieces { // until its reader has ended
+	for range pieces { // drains until the reader has ended
 	}
 }
 
-// TestLocksWorkOverFarWays: every kind is taken, tried, extended and given back, and outlives its connection,
-// over each way for which the session timeout has room.
+// Every kind works over slow links, and survives a lost connection, if the session timeout is long
+// enough for the link.
 func TestLocksWorkOverFarWays(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
@@ -83,7 +83,7 @@ func TestLocksWorkOverFarWays(t *testing.T) {
 		{farWay{50 * ms, 20 * ms}, 10 * time.Second, false},
 		{farWay{150 * ms, 150 * ms}, 30 * time.Second, true},
 		{farWay{600 * ms, 300 * ms}, 12 * time.Second, false},
-		{farWay{900 * ms, 300 * ms}, 30 * time.Second, true}, // longer than go-zookeeper gives it
+		{farWay{900 * ms, 300 * ms}, 30 * time.Second, true}, // longer than go-zookeeper would wait
 	} {
 		t.Run(fmt.Sprint(tt.way.connect, tt.way.trip, tt.timeout, tt.tls), func(t *testing.T) {
 			t.Parallel()
@@ -111,30 +111,31 @@ func TestLocksWorkOverFarWays(t *testing.T) {
 func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 	h, err := l.Acquire(within(t))
 	if err != nil {
-		t.Errorf("%v: %v", l, err)
+		t.Errorf("%v: Acquire: %v", l, err)
 		return
 	}
 	if _, err := l.TryAcquire(within(t)); err != nil && !errors.Is(err, lockops.ErrHeld) {
-		t.Errorf("%v: tried while it is held: %v", l, err)
+		t.Errorf("%v: TryAcquire while held: %v", l, err)
 	}
-	if i == 0 { // for all of them
+	if i == 0 { // all share the connection
 		p.cut()
 	}
 	must.Be(t, h.Extend(within(t)), nil, l, "extend")
 	must.Be(t, h.Release(within(t)), nil, l, "release")
 	free := within(t)
 	h, err = l.TryAcquire(free)
-	for errors.Is(err, lockops.ErrHeld) && free.Err() == nil { // the node of the try before may be on its way out
+	for errors.Is(err, lockops.ErrHeld) && free.Err() == nil { // the node of the previous try may still be there
 		h, err = l.TryAcquire(free)
 	}
 	if err != nil {
-		t.Errorf("%v: tried when it is free: %v", l, err)
+		t.Errorf("%v: TryAcquire after the release: %v", l, err)
 		return
 	}
 	must.Be(t, h.Release(within(t)), nil, l)
 }
 
-// overTLS is a port that speaks TLS for a server, and the configuration of its clients.
+// overTLS starts a TLS proxy for a server, and returns its address and the configuration of its
+// clients.
 func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 	t.Helper()
 	certificates := servertest.NewCertificates(t)
@@ -169,7 +170,7 @@ func TestTooSlowLinkFailsAtOnce(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	way := lockops.WithDialContext(farWay{trip: 400 * time.Millisecond}.dial)
 	_, err := lockops.NewZKSession(within(t), []string{server.Addr}, lockops.WithSessionTimeout(time.Second), way)
-	advice := regexp.MustCompile(`session timeout of ([4-9]|\d\d)[.\d]*s would do`) // more where this machine is slow
+	advice := regexp.MustCompile(`session timeout of ([4-9]|\d\d)[.\d]*s would do`) // more on a slow machine
 	if !errors.Is(err, lockops.ErrTooShort) || !advice.MatchString(err.Error()) {
 		t.Errorf("%v, want an error that says which timeout would do", err)
 	}

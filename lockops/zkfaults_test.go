@@ -24,8 +24,7 @@ const (
 	opDelete  = 2
 )
 
-// TestZ1_LostCreateReplyLeavesNoOrphan: the reply to the create request is cut off; the node is found again,
-// or removed.
+// If the reply to the create request is lost, the node is found again or removed.
 func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 	t.Parallel()
 	for _, recipe := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
@@ -34,7 +33,7 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 				path := servertest.UniquePath(t)
 				p := startProxy(t, server.Addr)
 				m := lockops.NewZKMutex(zkSession(t, p.addr()), path, lockops.WithRecipe(recipe))
-				release(t, acquire(t, m)) // the directory is there
+				release(t, acquire(t, m)) // creates the directory
 				p.cutReply.Store(opCreate)
 				h := acquire(t, m)
 				if got := children(t, server, path); len(got) != 1 || got[0] != h.Name() {
@@ -49,8 +48,7 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// TestZ2_CancelledWhileReplyIsLost: the caller gives up before it is known whether the node exists; it goes
-// all the same.
+// The caller gives up before it is known whether the node exists. The node is removed all the same.
 func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -74,8 +72,7 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	})
 }
 
-// The session expires while a contender waits; it queues again with
-// the new one.
+// A waiter whose session expires queues again in the next session.
 func TestZ4_WaiterRequeuesAfterSessionExpiry(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -89,19 +86,18 @@ func TestZ4_WaiterRequeuesAfterSessionExpiry(t *testing.T) {
 			must.Succeed(t, server.Embedded.ExpireSession(id))
 		}
 	}
-	must.Become(t, "it queues again", func() bool {
+	must.Become(t, "the waiter queues again", func() bool {
 		got := children(t, server, path)
 		return len(got) == 2 && got[0] != name && got[1] != name
 	})
 	release(t, holder)
 	a := <-result
 	must.Succeed(t, a.err)
-	must.True(t, a.h.Name() != name, "was granted on the node of the expired session")
+	must.True(t, a.h.Name() != name, "granted on the node of the expired session")
 	release(t, a.h)
 }
 
-// TestZ5_OwnNodeDeletedWhileWaiting: an operator deletes a waiter's node; it is not granted the lock for
-// that, but queues again.
+// A waiter whose node an operator deletes is not granted the lock, but queues again.
 func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -112,23 +108,23 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 		_, gotC := queueUp(t, within(t), mutexOn(s, path))
 		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+b, -1))
 		release(t, a)
-		c := <-gotC // is next, since B has to queue again
+		c := <-gotC // C is next, since B has to queue again
 		must.Succeed(t, c.err)
 		select {
 		case b := <-gotB:
-			t.Fatalf("B was granted beside C: %v", b.err)
+			t.Fatalf("B was granted the lock while C holds it: %v", b.err)
 		case <-time.After(100 * time.Millisecond):
 		}
 		release(t, c.h)
 		again := <-gotB
 		if again.err != nil || again.h.Name() == b {
-			t.Fatalf("B: %v, %v", again.h, again.err)
+			t.Fatalf("B: hold %v with error %v, want a new node", again.h, again.err)
 		}
 		release(t, again.h)
 	})
 }
 
-// TestZ6_MiddleWaiterDies: the predecessor goes while the holder is still there; woken is not granted.
+// A waiter whose predecessor vanishes is not granted the lock while the holder has it.
 func TestZ6_MiddleWaiterDies(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -145,7 +141,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 		must.Equal(t, len(children(t, server, path)), 2, "nodes")
 		select {
 		case c := <-gotC:
-			t.Fatalf("C was granted beside A: %v", c.err)
+			t.Fatalf("C was granted the lock while A holds it: %v", c.err)
 		case <-time.After(100 * time.Millisecond):
 		}
 		release(t, a)
@@ -155,7 +151,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 	})
 }
 
-// TestZ7_NoLostWakeUp: predecessors vanish at any moment between listing and watching.
+// No waiter hangs, although predecessors vanish at any moment between listing and watching.
 func TestZ7_NoLostWakeUp(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -165,8 +161,8 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 	})
 }
 
-// Between the list that showed it and the watch on it. The waiter
-// looks again at once: the watch that is not a watch would hold it up for three session timeouts.
+// If the predecessor vanishes between the listing and the watch, the waiter lists again at once.
+// Without a watch it would wait for three session timeouts.
 func TestZ7_PredecessorGoneBeforeWatchIsNoticed(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -181,11 +177,11 @@ func TestZ7_PredecessorGoneBeforeWatchIsNoticed(t *testing.T) {
 			}
 		}
 		release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second)), path)))
-		must.True(t, released, "it held the lock beside the holder")
+		must.True(t, released, "granted before the holder released the lock")
 	})
 }
 
-// TestZ10_ReleaseSurvivesALostReply: the reply to the delete request is cut off; the node goes all the same.
+// If the reply to the delete request is lost, the node is removed all the same.
 func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -195,20 +191,20 @@ func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 		p.cutReply.Store(opDelete)
 		release(t, h)
 		if got := children(t, server, path); len(got) != 0 {
-			t.Errorf("children %q", got)
+			t.Errorf("children %q are left", got)
 		}
 		h = acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		p.cut()
 		if err := h.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("release with a context that has ended: %v", err)
+			t.Errorf("release with an ended context: %v", err)
 		}
-		must.Become(t, "the background removed the node", func() bool { return len(children(t, server, path)) == 0 })
+		must.Become(t, "the node is removed in the background", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
 
-// TestZ11_CancelLeavesNothing: an Acquire that is cancelled at any moment, waiting or not, leaves no node.
+// An Acquire cancelled at any moment, waiting or not, leaves no node.
 func TestZ11_CancelLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -237,8 +233,8 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 	})
 }
 
-// The holder's link becomes a black hole. Its hold ends without any
-// server, and before the next contender is granted the lock.
+// When the holder is cut off from all servers, its hold ends before the next contender is granted
+// the lock.
 func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -252,7 +248,7 @@ func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 		p.blackHole.Store(true)
 		next := <-got
 		must.Succeed(t, next.err)
-		must.True(t, h.Context().Err() != nil, "the next was granted while the first holder believed that it held")
+		must.True(t, h.Context().Err() != nil, "the next contender was granted the lock before the first hold ended")
 		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 		p.blackHole.Store(false)
 		p.cut()
@@ -260,7 +256,7 @@ func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 	})
 }
 
-// TestZ12_ShortCutKeepsTheLock: a connection that comes back within the session timeout loses nothing.
+// A hold survives a reconnect within the session timeout.
 func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -283,7 +279,7 @@ func TestNewZKSessionExplainsFailure(t *testing.T) {
 	defer cancel()
 	_, err := lockops.NewZKSession(ctx, []string{"127.0.0.1:1"})
 	if !errors.Is(err, context.DeadlineExceeded) || err == nil || !contains(err, "127.0.0.1:1", "refused") {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want DeadlineExceeded with the server and the reason", err)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// TestZ15_OrderIsByNumber: by number, never by name, while numbers last; an unlisted node is not
-// first.
+// Contenders are ordered by number, never by name, until the numbers are used up. A node that is
+// not listed is not first.
 func TestZ15_OrderIsByNumber(t *testing.T) {
 	t.Parallel()
 	const guid = "_c_aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa-lock-"
@@ -50,14 +50,14 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	for _, last := range []string{"2147483647", "-2147483648"} {
 		c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + last, unique: true}}
 		if err := c.check(listing{children: []string{guid + last}}); err == nil || !strings.Contains(err.Error(), "another directory") {
-			t.Errorf("number %s: %v, want an error that says what to do", last, err)
+			t.Errorf("number %s: %v, want an error that suggests another directory", last, err)
 		}
 	}
 	c.node.unique = false
 	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
 }
 
-// TestSuspensionCounts: suspended time is subtracted from earlier deadlines only.
+// Suspended time is subtracted only from deadlines that were set before.
 func TestSuspensionCounts(t *testing.T) {
 	t.Parallel()
 	total := time.Duration(0)
@@ -70,30 +70,30 @@ func TestSuspensionCounts(t *testing.T) {
 		t.Errorf("awake: %v early", deadline.Sub(got))
 	}
 	total = 40 * time.Second
-	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept 40 s … early")
-	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "asked again … early")
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "correction after a suspension of 40 s")
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "the same correction again")
 	now = now.Add(time.Second)
 	after := now
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
-		t.Errorf("of a request sent afterwards: %v early", deadline.Sub(got))
+		t.Errorf("deadline of a later request: %v early", deadline.Sub(got))
 	}
 	total += time.Millisecond // the two clocks are read one after the other
 	if got := c.correct(after, deadline); !got.Equal(deadline) {
-		t.Errorf("noise: %v early", deadline.Sub(got))
+		t.Errorf("clock noise: %v early", deadline.Sub(got))
 	}
 	now = now.Add(time.Second)
 	total += 10 * time.Second
-	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept twice … in all … early")
-	must.Equal(t, deadline.Sub(c.correct(after, deadline)), total-40*time.Second, "slept once since, for … early")
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "correction after two suspensions")
+	must.Equal(t, deadline.Sub(c.correct(after, deadline)), total-40*time.Second, "correction after one later suspension")
 	for range 2 * sleepsKept { // more than are remembered
 		now = now.Add(time.Second)
 		total += time.Minute
 		c.look()
 	}
-	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "slept often … in all … early")
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "correction after many suspensions")
 }
 
-// TestTheLeaseHasAMargin for clocks that run at different rates.
+// A lease leaves a margin for clocks that run at different rates.
 func TestTheLeaseHasAMargin(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -140,7 +140,7 @@ func TestOnlyLaterEntriesAreDropped(t *testing.T) {
 	}
 }
 
-// A contender never waits without a watch, but looks again.
+// A contender whose watch cannot be set does not wait, but lists the queue again.
 func TestFailedWatchForcesRecheck(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -149,7 +149,7 @@ func TestFailedWatchForcesRecheck(t *testing.T) {
 	must.Be(t, s.awaitTurn(t.Context(), session+1, "/turn/another", nil), zk.ErrSessionExpired, "in another session")
 }
 
-// TestAWatchIsOfOneConnection: it ends with its connection, even if the next one exists for long.
+// A watch ends with its connection, even if the next one has long been open.
 func TestAWatchIsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
@@ -159,19 +159,19 @@ func TestAWatchIsOfOneConnection(t *testing.T) {
 	s.watches.endOthers(watch.reply.Conn)
 	select {
 	case <-watch.ended:
-		t.Fatal("it has ended though its connection lives")
+		t.Fatal("the watch ended before its connection")
 	default:
 	}
 	s.watches.endOthers(watch.reply.Conn + 1)
 	select {
 	case <-watch.ended:
 	default:
-		t.Fatal("it outlives its connection")
+		t.Fatal("the watch outlived its connection")
 	}
 }
 
-// If that clock is ahead, the process was stopped. No server is
-// asked.
+// When the session's clock is past the lease, as after the process was stopped, the hold ends
+// without asking a server.
 func TestHoldEndsBySessionClock(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
@@ -185,13 +185,13 @@ func TestHoldEndsBySessionClock(t *testing.T) {
 	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
-	must.True(t, !s.leased(id, leastLease), "leased, though a session timeout has passed")
+	must.True(t, !s.leased(id, leastLease), "still leased after a session timeout")
 	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {
 		s.look(holds, timeout/beatsPerTimeout)
 		if h.Context().Err() == nil {
-			t.Fatal("it was checked, and did not end")
+			t.Fatal("the hold did not end when it was checked")
 		}
 	}
 	<-h.Context().Done()
-	must.Be(t, context.Cause(h.Context()), errSilence, "the hold ended with")
+	must.Be(t, context.Cause(h.Context()), errSilence, "cause")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestDeadlineCountsFromTheSending: with answers that are late, a hold's deadline is no later for that, and it is three
-// quarters of the session timeout.
+// A hold's deadline is three quarters of the session timeout after its request was sent, however
+// late the answer is.
 func TestDeadlineCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -27,13 +27,13 @@ func TestDeadlineCountsFromTheSending(t *testing.T) {
 	h := acquire(t, m)
 	deadline, ok := h.Deadline()
 	if left := time.Until(deadline); !ok || left > timeout*3/4-late*3/2 || left < 0 {
-		t.Errorf("%v left, %v", left, ok)
+		t.Errorf("deadline in %v (%v)", left, ok)
 	}
 	p.delay.Store(0)
 	release(t, h)
 }
 
-// TestHeartbeatsKeepAHold beyond the session timeout, few of them, and none if nothing is held.
+// A few heartbeats keep a hold beyond the session timeout.
 func TestHeartbeatsKeepAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -42,7 +42,7 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 	m := lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")
 	h := acquire(t, m)
 	first, _ := h.Deadline()
-	must.Become(t, "the deadline moved on", func() bool {
+	must.Become(t, "the deadline has moved", func() bool {
 		now, ok := h.Deadline()
 		return !ok || now.Sub(first) > timeout
 	})
@@ -56,13 +56,13 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 		}
 	}
 	if beats < 4 || beats > 14 {
-		t.Errorf("%d heartbeats in a little over a session timeout, want 8 in one", beats)
+		t.Errorf("%d heartbeats in a little over a session timeout, want about 8", beats)
 	}
 	release(t, h)
 }
 
-// TestOnlyAQuorumKeepsAHold: a server goes on to answer everything but what a quorum has to commit. The hold
-// is lost within three quarters of the session timeout, before the session can expire.
+// If only requests that need a quorum get no answer, the hold is lost within three quarters of the
+// session timeout, before the session can expire.
 func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -80,14 +80,14 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				_, _, _ = s.Conn().Exists("/lock") // it fails when the connection is made again
+				_, _, _ = s.Conn().Exists("/lock") // fails during a reconnect
 			}
 		}
 	})
-	must.Become(t, "the end of the hold", func() bool {
+	must.Become(t, "the hold has ended", func() bool {
 		deadline, ok := h.Deadline()
 		if late := deadline.Sub(muted); ok && late > timeout*3/4 {
-			t.Errorf("the lock is held until %v after the last commit", late)
+			t.Errorf("the hold's deadline is %v after the last commit", late)
 			return true
 		}
 		return !ok
@@ -99,8 +99,8 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 }
 
-// The first one granted after a long wait without any change of
-// its own is granted only when a quorum has committed that its node is there.
+// After a long wait, a contender is granted the lock only once a quorum has committed that its node
+// exists.
 func TestLongWaitProvesSessionFirst(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -111,21 +111,21 @@ func TestLongWaitProvesSessionFirst(t *testing.T) {
 	p.asked()
 	select {
 	case <-holder.Context().Done():
-		t.Fatal("lost")
-	case <-time.After(timeout): // its creation proves nothing any more
+		t.Fatal("the holder lost the lock")
+	case <-time.After(timeout): // creating the node proves nothing by now
 	}
-	must.True(t, !slices.Contains(p.asked(), opMulti), "a heartbeat although nothing is held")
+	must.True(t, !slices.Contains(p.asked(), opMulti), "a heartbeat was sent although nothing is held")
 	release(t, holder)
 	a := <-got
 	must.Succeed(t, a.err)
 	if deadline, ok := a.h.Deadline(); !ok || time.Until(deadline) < timeout/4 {
 		t.Errorf("granted with a deadline in %v", time.Until(deadline))
 	}
-	must.True(t, slices.Contains(p.asked(), opMulti), "granted without a proof")
+	must.True(t, slices.Contains(p.asked(), opMulti), "granted without asking a quorum")
 	release(t, a.h)
 }
 
-// TestGrantsWhileSessionsEnd: sessions expire at any moment of an Acquire and of a hold.
+// Locks keep working when sessions expire at any moment of an Acquire or a hold.
 func TestGrantsWhileSessionsEnd(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -136,10 +136,10 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	for i := range 60 {
 		var expiring sync.WaitGroup
 		expiring.Go(func() {
-			for range 3 { // also while it connects again
+			for range 3 { // also during a reconnect
 				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
 				for _, id := range server.Embedded.Sessions() {
-					_ = server.Embedded.ExpireSession(id) // it may be gone
+					_ = server.Embedded.ExpireSession(id) // may be gone already
 				}
 			}
 		})
@@ -155,8 +155,8 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	release(t, acquire(t, m))
 }
 
-// TestCloseEndsAnAcquire: Close ends waits and holds, and leaves nothing. A waiter of the same session is
-// first in the queue as soon as the hold's node is removed, and must not be granted the lock then.
+// Close ends waits and holds and leaves no nodes. A waiter in the same session must not be granted
+// the lock when Close removes the hold's node.
 func TestCloseEndsAnAcquire(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -177,29 +177,29 @@ func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.Z
 		t.Errorf("the holder: %v, want ErrLost and ErrClosed", cause)
 	}
 	if _, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Acquire after Close: %v, want ErrClosed", err)
 	}
 	if left := children(t, server, "/lock"); len(left) > 0 {
-		t.Errorf("left %q", left)
+		t.Errorf("nodes left: %q", left)
 	}
 }
 
-// TestNoHeartbeatsWithoutAHold: none after the last was released.
+// A session stops its heartbeats once its last hold is released.
 func TestNoHeartbeatsWithoutAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)
 	const timeout = 20 * time.Second
 	release(t, acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock")))
-	p.asked() // until now: on a busy machine it was held for longer than one heartbeat takes to come
+	p.asked() // ignores heartbeats from before the release
 	other := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithSessionTimeout(timeout)), "/other"))
 	first, _ := other.Deadline()
-	must.Become(t, "two heartbeats elsewhere", func() bool {
+	must.Become(t, "two heartbeats in another session", func() bool {
 		now, ok := other.Deadline()
 		return !ok || now.Sub(first) > timeout/8
 	})
 	release(t, other)
 	if asked := p.asked(); slices.Contains(asked, opMulti) {
-		t.Errorf("asked %v after the release", asked)
+		t.Errorf("requests %v after the release", asked)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Many contenders, one at a time, in the order of their nodes.
+// Many contenders are granted the lock one at a time, in the order of their nodes.
 func TestZkMutexIsExclusiveAndFair(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// The ensemble's tick and for how many of them a member that is cut off goes on on its own.
+// The ensemble's tick, and the number of ticks for which a member that is cut off continues to
+// serve.
 const (
 	partitionTick  = 400 * time.Millisecond
 	partitionLimit = 5
@@ -26,10 +27,10 @@ type partition struct {
 	name string
 	// onLeader: x is the leader, otherwise a follower.
 	onLeader bool
-	// often: it is part of every run of the tests; the others run with LOCKSCOPE_PARTITIONS=all.
+	// often: part of every test run. The others run with LOCKSCOPE_PARTITIONS=all.
 	often bool
 	cut   func(t *testing.T, e *servertest.Ensemble, x, leader int)
-	mend  func(t *testing.T, e *servertest.Ensemble, x int) // besides healing the wires
+	mend  func(t *testing.T, e *servertest.Ensemble, x int) // in addition to healing the wires
 }
 
 func partitions() []partition {
@@ -68,9 +69,8 @@ func partitions() []partition {
 	}
 }
 
-// Whatever of an ensemble is cut off from whatever, the
-// holder learns that its lock is lost, or keeps it, before anybody else is granted it; and when all is mended
-// the lock can be had.
+// Whatever the partition, a holder that loses the lock learns of it before another contender is
+// granted it. Afterwards the lock can be acquired again.
 func TestLossPrecedesGrantInAnyPartition(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -98,7 +98,7 @@ func TestLossPrecedesGrantInAnyPartition(t *testing.T) {
 	}
 }
 
-// member is a follower, or the leader.
+// member returns the member that the holder connects to, and the leader.
 func (p *partition) member(t *testing.T, e *servertest.Ensemble) (x, leader int) {
 	leader = e.Leader(t)
 	if p.onLeader {
@@ -113,7 +113,7 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	holder := sessionAt(t, e, x, timeout, three)
 	h := acquire(t, lockops.NewZKMutex(holder, path))
 	other := (x + 1) % len(e.Members)
-	if other == leader && !p.onLeader { // the one that the fault leaves alone
+	if other == leader && !p.onLeader { // the member that the fault spares
 		other = (x + 2) % len(e.Members)
 	}
 	_, got := queueUp(t, within(t), mutexOn(zkSession(t, e.Members[other].Addr, lockops.WithSessionTimeout(20*time.Second)), path))
@@ -146,7 +146,7 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 		if h.Context().Err() == nil {
 			t.Log("the holder keeps the lock")
 			heal()
-			_ = h.Release(within(t)) // it may have lost it by now
+			_ = h.Release(within(t)) // may be lost by now
 		} else {
 			heal()
 		}
@@ -155,9 +155,9 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	granted := time.Now()
 	must.Succeed(t, next.err)
 	if reported := lost.Load(); reported == nil {
-		t.Errorf("two holders: the next was granted %v after the cut, and the first believes that it holds", granted.Sub(cut).Round(time.Millisecond))
+		t.Errorf("two holders: the next was granted %v after the cut, before the first hold ended", granted.Sub(cut).Round(time.Millisecond))
 		<-ended
-		t.Errorf("for %v more", time.Since(granted).Round(time.Millisecond))
+		t.Errorf("the first hold ended %v later", time.Since(granted).Round(time.Millisecond))
 	} else {
 		t.Logf("lost after %v (%v), granted after %v, margin %v", reported.Sub(cut).Round(time.Millisecond), context.Cause(h.Context()),
 			granted.Sub(cut).Round(time.Millisecond), granted.Sub(*reported).Round(time.Millisecond))
@@ -193,7 +193,7 @@ func sessionAt(t *testing.T, e *servertest.Ensemble, x int, timeout time.Duratio
 			}
 		}
 	}
-	for { // go-zookeeper shuffles them
+	for { // go-zookeeper shuffles the servers
 		s := must.Have(lockops.NewZKSession(within(t), servers, lockops.WithSessionTimeout(timeout)))(t)
 		if s.Conn().Server() == servers[0] {
 			t.Cleanup(s.Close)

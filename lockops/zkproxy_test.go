@@ -12,24 +12,24 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// proxy is between a client and a ZooKeeper server and breaks connections where a test says so.
+// proxy forwards between a client and a ZooKeeper server, and breaks connections as a test asks.
 type proxy struct {
 	t        testing.TB
 	listener net.Listener
 	server   string
 	work     sync.WaitGroup
 
-	cutReply   atomic.Int32   // cut the connection instead of passing on the reply to the next request of this type
-	cutRequest atomic.Int32   // cut the connection instead of passing on the next request of this type
-	blackHole  atomic.Bool    // pass nothing on, in either direction, and answer no new client
-	mute       atomic.Int32   // pass no reply on to a request of this type
-	noEvents   atomic.Bool    // pass no watch event on
+	cutReply   atomic.Int32   // cut the connection instead of forwarding the reply to the next request of this type
+	cutRequest atomic.Int32   // cut the connection instead of forwarding the next request of this type
+	blackHole  atomic.Bool    // forward nothing in either direction, and answer no new client
+	mute       atomic.Int32   // drop replies to requests of this type
+	noEvents   atomic.Bool    // drop watch events
 	delay      atomic.Int64   // of each reply, in ns
-	before     func(op int32) // runs before each request but pings is passed on; set before there is a connection
+	before     func(op int32) // runs before each request except pings is forwarded; set before connecting
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	ops   []int32 // types of the requests that came, pings left out
+	ops   []int32 // types of the requests so far, except pings
 }
 
 // asked returns the types of the requests since the last call.
@@ -79,7 +79,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		var doomed sync.Map // xids whose replies are cut, with the types of the others
+		var doomed sync.Map // by xid: true to cut the reply, else the type of the request
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.requests(client, server, &doomed) })
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.replies(server, client, &doomed) })
 	}
@@ -137,7 +137,7 @@ func (p *proxy) replies(server io.Reader, client io.Writer, doomed *sync.Map) {
 			if op, ok := what.(int32); ok && op == p.mute.Load() || xid == -1 && p.noEvents.Load() {
 				continue
 			}
-			time.Sleep(time.Duration(p.delay.Load())) // a server that is slow, or far away
+			time.Sleep(time.Duration(p.delay.Load())) // a slow or distant server
 		}
 		if _, err := client.Write(frame); err != nil {
 			return

@@ -26,8 +26,8 @@ func awaitEnd(t testing.TB, h *lockops.Hold, limit time.Duration) {
 	}
 }
 
-// TestZ3_InterruptedCreateLeavesNothing: the caller gives up while the create request is under way, on a server that
-// hangs. Acquire returns at once, and the node goes as soon as the server answers.
+// If the caller gives up while a server hangs on the create request, Acquire returns at once. The
+// node is removed as soon as the server answers.
 func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -54,7 +54,7 @@ func deadlineOf(ctx context.Context) time.Time {
 	return deadline
 }
 
-// TestZ8_ManyWaitsSetOneWatch, which fires again after they have ended and is gone then.
+// Cancelled waits leave one watch, which still wakes the next waiter and is gone afterwards.
 func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -81,7 +81,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 	})
 }
 
-// TestZ18_SearchesOnTheLeader: after a lost answer the own node is searched behind a sync, since the server may lag.
+// After a lost reply, a sync precedes the search for the node, since the server may lag.
 func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -93,12 +93,11 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	release(t, acquire(t, m))
 	ops := p.asked()
 	if i := slices.Index(ops, opSync); i < 0 || i+1 >= len(ops) || ops[i+1] != opList {
-		t.Errorf("asked %v: no sync before a listing", ops)
+		t.Errorf("requests %v have no sync before a listing", ops)
 	}
 }
 
-// However often the connection breaks, the hold outlives it, and its
-// end is reported.
+// A hold survives repeated reconnects, and the expiry of its session is still reported.
 func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -112,13 +111,13 @@ func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 	server.Expire(t, s.Conn().SessionID())
 	awaitEnd(t, h, 60*time.Second)
 	if cause := context.Cause(h.Context()); !contains(cause, "expired") {
-		t.Errorf("lost because %v", cause)
+		t.Errorf("cause %v, want an expired session", cause)
 	}
 	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	release(t, acquire(t, lockops.NewZKMutex(s, "/lock")))
 }
 
-// TestZ22_ReadersAreGrantedTogether when the write before them goes.
+// All readers behind a write are granted the lock together when it is released.
 func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -139,7 +138,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 			holds = append(holds, a.h)
 		case q := <-behind:
 			if q.Holder != w.Name() {
-				t.Fatalf("a reader waits for another: %+v", q)
+				t.Fatalf("a reader waits for another one: %+v", q)
 			}
 		}
 	}
@@ -148,7 +147,8 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	}
 }
 
-// A directory is made again while a waiter is cut off, and its name comes again.
+// While a waiter is cut off, its directory is created again and another client's node gets its
+// name.
 func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -171,9 +171,9 @@ func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	must.Succeed(t, look.Delete("/lock/"+holder.Name(), -1))
 	p.blackHole.Store(false)
 	p.cut()
-	must.Become(t, "it queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
+	must.Become(t, "the waiter queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
 	if len(got) > 0 {
-		t.Fatal("granted on somebody else's node")
+		t.Fatal("granted on another client's node")
 	}
 	must.Succeed(t, look.Delete("/lock/"+name, -1))
 	a := <-got
@@ -181,8 +181,8 @@ func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	release(t, a.h)
 }
 
-// Within one session a second hold has the name of the first, whose directory was made
-// again; each has its own token, and the release of the first leaves the second's node alone.
+// The directory is created again, so a session's second hold has the name of its first. Each has
+// its own token, and releasing the first spares the second's node.
 func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -196,21 +196,21 @@ func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	}
 	second := acquire(t, m)
 	if second.Name() != first.Name() {
-		t.Fatalf("%q after %q", second.Name(), first.Name())
+		t.Fatalf("second hold %q, want the name %q again", second.Name(), first.Name())
 	}
 	a, okA := first.Token()
 	b, okB := second.Token()
 	if !okA || !okB || a >= b {
-		t.Errorf("tokens %d, %d", a, b)
+		t.Errorf("tokens %d and %d, want the second to be higher", a, b)
 	}
-	// Its loss has not been reported yet: the release itself has to check whose node it is.
+	// The loss has not been reported yet, so the release itself must check whose node it is.
 	must.Be(t, first.Release(within(t)), lockops.ErrLost, "release of the first")
 	must.Be(t, second.Extend(within(t)), nil, "extend of the second")
 	release(t, second)
 }
 
-// takenName is a hold whose node was deleted, while no event came through, and whose name a node of somebody
-// else has now: only its czxid distinguishes them.
+// takenName returns a hold whose node was deleted unnoticed, and whose name another client's node
+// has now. Only the czxid tells the nodes apart.
 func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look = plain(t, server.Addr)
@@ -232,19 +232,19 @@ func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
 func TestZ17_ExtendKnowsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	h, _ := takenName(t)
-	must.Be(t, h.Extend(within(t)), lockops.ErrLost, "extended by somebody else's node")
+	must.Be(t, h.Extend(within(t)), lockops.ErrLost, "Extend on another client's node")
 }
 
 func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	h, look := takenName(t)
-	must.Be(t, h.Release(within(t)), lockops.ErrLost, "released somebody else's node")
+	must.Be(t, h.Release(within(t)), lockops.ErrLost, "Release on another client's node")
 	if there, _, err := look.Exists("/lock/" + h.Name()); !there || err != nil {
-		t.Errorf("somebody else's node is there: %v, %v", there, err)
+		t.Errorf("another client's node exists: %v, %v", there, err)
 	}
 }
 
-// A server never sends the event; the waiter looks again on its own.
+// If the server never sends the event, the waiter lists the queue again after a while.
 func TestLostWatchCostsNoTurn(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -258,7 +258,7 @@ func TestLostWatchCostsNoTurn(t *testing.T) {
 		must.Succeed(t, a.err)
 		release(t, a.h)
 	case <-time.After(60 * time.Second):
-		t.Fatal("waits for ever")
+		t.Fatal("the waiter was not granted the lock")
 	}
 }
 
@@ -277,7 +277,7 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 	return s, conn
 }
 
-// TestAnAdoptedConnectionStaysItsOwners: locks work on it, and it goes on when their session is closed.
+// Locks work on an adopted connection, which stays open when their session is closed.
 func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -292,21 +292,21 @@ func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
 		}
 		s.Close()
 		if names, _, err := conn.Children(path); err != nil || len(names) > 0 {
-			t.Errorf("%q, %v", names, err)
+			t.Errorf("children %q, %v after Close", names, err)
 		}
 		d := lockops.NewZKDialer(nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
 		if _, err := lockops.AdoptZKConn(ctx, conn, d); err == nil || !contains(err, "dialer") {
-			t.Errorf("a connection of another dialer: %v", err)
+			t.Errorf("a connection of another dialer: %v, want an error about the dialer", err)
 		}
 		if _, err := lockops.AdoptZKConn(within(t), conn, d, lockops.WithSessionTimeout(time.Second)); !errors.Is(err, lockops.ErrOption) {
-			t.Errorf("a session timeout: %v, want ErrOption", err)
+			t.Errorf("WithSessionTimeout: %v, want ErrOption", err)
 		}
 	})
 }
 
-// TestZ9_EachWatchesItsPredecessor, not the holder.
+// Each waiter watches its predecessor, not the holder.
 func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -328,7 +328,7 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	})
 }
 
-// It is reported without a heartbeat: those stay unanswered.
+// The deletion is reported by the watch, since heartbeats get no answer here.
 func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -336,21 +336,21 @@ func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(30*time.Second))
 	p.mute.Store(opMulti)
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	must.Become(t, "it watches its node", func() bool {
-		if err := h.Context().Err(); err != nil { // without its heartbeats it lasts three quarters of the timeout
-			t.Fatalf("it ends before it watches its node: %v", context.Cause(h.Context()))
+	must.Become(t, "the hold watches its node", func() bool {
+		if err := h.Context().Err(); err != nil { // without heartbeats it lasts three quarters of the timeout
+			t.Fatalf("the hold ended before it watched its node: %v", context.Cause(h.Context()))
 		}
 		return len(watchedBy(t, server, s)) == 1
 	})
 	must.Succeed(t, plain(t, server.Addr).Delete("/lock/"+h.Name(), -1))
 	awaitEnd(t, h, 60*time.Second)
 	if cause := context.Cause(h.Context()); !contains(cause, "deleted") {
-		t.Errorf("lost because %v", cause)
+		t.Errorf("cause %v, want a deleted node", cause)
 	}
 }
 
-// TestALostCreationSparesOtherHolds: without a GUID, the node of a lost creation is distinguished from those
-// of other holds, of this session and of others.
+// Without a GUID, the search for a lost node does not confuse it with the nodes of other holds, in
+// this session or another.
 func TestALostCreationSparesOtherHolds(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -371,7 +371,7 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesNoWatch: a session that is closed while it holds and waits has no watches on the server.
+// A session closed while it holds and waits leaves no watches on the server.
 func TestCloseLeavesNoWatch(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

@@ -14,7 +14,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// TestZ1_LostCreateReplyOfEachSide also loses the reply to a read inside a write.
+// The reply to a create request is lost for each side, and for a read inside a write. The node is
+// found again.
 func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -42,8 +43,8 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	})
 }
 
-// TestZ5_AWritersNodeIsDeleted: a read inside the write is refused, since the lock may be another
-// client's. One that was granted before continues.
+// If a writer's node is deleted, a read inside the write is refused, since another client may have
+// the lock. A read granted before continues.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -59,14 +60,14 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 			must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+w.Name(), -1))
 			if !before {
 				if _, err := reader(s, path, recipe).Acquire(w.Context()); !errors.Is(err, lockops.ErrLost) {
-					t.Errorf("a read inside of a write without a node: %v, want ErrLost", err)
+					t.Errorf("a read inside a write without a node: %v, want ErrLost", err)
 				}
 			}
 			<-w.Context().Done()
 			must.Be(t, w.Release(within(t)), lockops.ErrLost, "release of the write")
 			if before {
 				if _, err := writer(s, path, recipe).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-					t.Errorf("a try beside the read: %v", err)
+					t.Errorf("TryAcquire of a write during the read: %v, want ErrHeld", err)
 				}
 				release(t, r)
 			}
@@ -100,8 +101,8 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// The link of a reader inside a released write
-// becomes a black hole. Its hold ends before the next writer is granted the lock.
+// When a reader that downgraded from a write is cut off, its hold ends before the next writer is
+// granted the lock.
 func TestZ13_ReaderLossPrecedesNextWriter(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -115,7 +116,7 @@ func TestZ13_ReaderLossPrecedesNextWriter(t *testing.T) {
 		p.blackHole.Store(true)
 		next := <-got
 		must.Succeed(t, next.err)
-		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "when the writer was granted, the reader's context said")
+		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "the reader's cause when the writer was granted the lock")
 		p.blackHole.Store(false)
 		p.cut()
 		release(t, next.h)
@@ -145,7 +146,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 			})
 		}
 		all.Wait()
-		must.True(t, grants.Load() != 0, "nobody ever got the lock")
+		must.True(t, grants.Load() != 0, "the lock was never granted")
 		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
 	})
 }
@@ -154,7 +155,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 type inUse struct{ readers, writers atomic.Int32 }
 
 func (u *inUse) enter(t testing.TB, mode byte) {
-	var readers, writers int32 // in addition
+	var readers, writers int32 // other holders
 	if mode == 'w' {
 		writers = u.writers.Add(1) - 1
 		readers = u.readers.Load()
@@ -163,7 +164,7 @@ func (u *inUse) enter(t testing.TB, mode byte) {
 		writers = u.writers.Load()
 	}
 	if readers > 0 || writers > 0 {
-		t.Errorf("%c got the lock beside %d readers and %d writers", mode, readers, writers)
+		t.Errorf("%c was granted the lock along with %d readers and %d writers", mode, readers, writers)
 	}
 }
 
@@ -175,7 +176,7 @@ func (u *inUse) leave(mode byte) {
 	}
 }
 
-// visit takes the lock once in some way, and returns how many holds it got.
+// visit tries to acquire the lock once in a random way, and returns the number of grants.
 func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lockops.Option) int {
 	mode := "rrw"[rand.N(3)]
 	l := side(s, path, mode, recipe)()
@@ -209,7 +210,7 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 			h = r
 		}
 	}
-	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // long enough for others to be seen inside
+	time.Sleep(time.Duration(rand.N(1000)) * time.Microsecond) // long enough to notice others inside
 	u.leave(mode)
 	must.Be(t, h.Release(within(t)), nil)
 	return 1

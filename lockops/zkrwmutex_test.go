@@ -26,7 +26,7 @@ func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, rec
 	})
 }
 
-// side makes the read (r) or the write side (w) of a lock for queueUp.
+// side returns a constructor of the read (r) or write (w) side of a lock, for queueUp.
 func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
 	return func(more ...lockops.Option) lockops.Locker {
 		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more, []lockops.Option{lockops.WithReentry()})...)
@@ -45,7 +45,7 @@ func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.L
 	return side(s, path, 'w', opts...)()
 }
 
-// Contenders come one after the other, and those who hold the lock leave together.
+// Contenders arrive one after the other, and all current holders leave together.
 func TestReadersShareAndWritersQueue(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -53,7 +53,7 @@ func TestReadersShareAndWritersQueue(t *testing.T) {
 		for _, tt := range []struct {
 			come  string
 			hold  []string // holders after the first arrival, after the first holders left, and so on
-			tries string   // sides that could take it at once when all have come
+			tries string   // sides whose TryAcquire succeeds when all have arrived
 		}{
 			{"r", []string{"0"}, "r"},
 			{"w", []string{"0"}, ""},
@@ -90,14 +90,14 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 		h, err := side(sessions[0], path, byte(mode), recipe)().TryAcquire(within(t))
 		switch {
 		case strings.ContainsRune(tries, mode) != (err == nil):
-			t.Errorf("%s: a try of %c: %v", modes, mode, err)
+			t.Errorf("%s: TryAcquire of %c: %v", modes, mode, err)
 		case err == nil:
 			release(t, h)
 		case !errors.Is(err, lockops.ErrHeld):
-			t.Errorf("%s: a try of %c: %v, want ErrHeld", modes, mode, err)
+			t.Errorf("%s: TryAcquire of %c: %v, want ErrHeld", modes, mode, err)
 		}
 	}
-	var last uint64 // token of a write
+	var last uint64 // token of the last write
 	for _, together := range hold {
 		var holds []*lockops.Hold
 		for _, i := range together {
@@ -107,7 +107,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 			}
 			token, ok := a.h.Token()
 			if !ok || token <= last {
-				t.Errorf("%s: %c has the token %d (%v), a write before it %d", modes, i, token, ok, last)
+				t.Errorf("%s: %c has token %d (%v), the last write %d", modes, i, token, ok, last)
 			}
 			if modes[i-'0'] == 'w' {
 				last = token
@@ -115,7 +115,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 			holds = append(holds, a.h)
 		}
 		for i, r := range results {
-			must.Equal(t, len(r), 0, modes, i, "holds beside", together)
+			must.Equal(t, len(r), 0, modes, i, "granted during", together)
 		}
 		for _, h := range holds {
 			release(t, h)
@@ -123,8 +123,8 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 	}
 }
 
-// TestZ9_ReadersWatchAWriter: a reader watches one writer before it, the one that its recipe's readers do; a writer the
-// entry right before it, of either mode.
+// A reader watches the earlier writer that its recipe prescribes. A writer watches the entry right
+// before it, reader or writer.
 func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string) {
@@ -137,7 +137,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 		var names []string
 		var sessions []*lockops.ZKSession
 		var results []<-chan acquired
-		first := acquire(t, writer(zkSession(t, server.Addr), path, recipe)) // so that all of them wait, until it goes
+		first := acquire(t, writer(zkSession(t, server.Addr), path, recipe)) // so that all of them wait at first
 		for i := range modes {
 			s := zkSession(t, server.Addr)
 			n, got := queueUp(t, within(t), side(s, path, modes[i], recipe))
@@ -150,7 +150,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 			if before < 0 {
 				continue
 			}
-			must.Become(t, modes[:i+1]+": the last one watches as it should", func() bool {
+			must.Become(t, modes[:i+1]+": the last one watches the right node", func() bool {
 				all := watchedBy(t, server, sessions[i])
 				return len(all) == 1 && all[0] == path+"/"+names[before]
 			})
@@ -164,7 +164,8 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	})
 }
 
-// TestZ20_ReadInsideOfAWrite: a writer may read, and keeps that when the write is released; no client gets in between.
+// A writer can acquire a read and keep it when it releases the write. No other client gets in
+// between.
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -177,19 +178,19 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 
 		r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
-			t.Errorf("the read %q has no node of its own", r.Name())
+			t.Errorf("the read %q has no separate node", r.Name())
 		}
 		if token, ok := r.Token(); !ok || token != written {
 			t.Errorf("the read's token is %d (%v), the write's %d", token, ok, written)
 		}
 		again, err := reader(s, path, recipe).TryAcquire(w.Context())
 		if err != nil || again.Name() != r.Name() {
-			t.Fatalf("a second read inside of the write: %v", err)
+			t.Fatalf("a second read inside the write: %v", err)
 		}
 		release(t, again)
 		inner, err := writer(s, path, recipe).Acquire(r.Context())
 		if err != nil || inner.Name() != w.Name() {
-			t.Fatalf("a write inside of the read inside of the write: %v", err)
+			t.Fatalf("a write inside the read inside the write: %v", err)
 		}
 		release(t, inner)
 
@@ -200,14 +201,14 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		must.Be(t, r.Extend(within(t)), nil)
 		for _, mode := range []byte("rw") {
 			if _, err := side(s, path, mode, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("a try of %c beside the read, with a writer that waits: %v", mode, err)
+				t.Errorf("TryAcquire of %c during the read, with a writer waiting: %v, want ErrHeld", mode, err)
 			}
 		}
 		if _, err := writer(s, path, recipe).Acquire(r.Context()); !errors.Is(err, lockops.ErrUpgrade) {
-			t.Errorf("a write inside of the read that is left: %v, want ErrUpgrade", err)
+			t.Errorf("a write inside the remaining read: %v, want ErrUpgrade", err)
 		}
 		if len(second) > 0 || len(behind) > 0 {
-			t.Error("somebody got the lock beside the read")
+			t.Error("another client was granted the lock during the read")
 		}
 		release(t, r)
 		for _, next := range []<-chan acquired{second, behind} {
@@ -221,7 +222,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// TestZ20_NoUpgrade: a write inside of a read would wait for itself.
+// A write inside a read is refused, since it would wait for itself.
 func TestZ20_NoUpgrade(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -234,16 +235,16 @@ func TestZ20_NoUpgrade(t *testing.T) {
 			}
 		}
 		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q, want the read's", got)
+			t.Errorf("children %q, want only the read's", got)
 		}
 		release(t, r)
-		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // it is not a hold any more
+		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // the read has been released
 		must.Succeed(t, err)
 		release(t, w)
 	})
 }
 
-// TestZ21_EachSideReenters: counted, and only for whom the context comes from a hold of this lock.
+// Each side can be re-entered with a context of a hold of the same lock. The last release frees it.
 func TestZ21_EachSideReenters(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -258,7 +259,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 			}
 			release(t, outer)
 			if _, err := writer(s, path).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("%c: a stranger's write while the inner hold lasts: %v", mode, err)
+				t.Errorf("%c: TryAcquire of a write during the inner hold: %v, want ErrHeld", mode, err)
 			}
 			release(t, inner)
 			release(t, acquire(t, writer(s, path)))
@@ -266,8 +267,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 	})
 }
 
-// TestZ20_ManyReadsInsideOfAWrite: whatever is read and released at once inside of a write, all is given back
-// at the end.
+// Concurrent reads inside a write leave no nodes, even if the write is released first.
 func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
@@ -297,7 +297,8 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	})
 }
 
-// Kinds of lock that would not wait for each other are refused, and nothing is left.
+// Kinds of locks that would not wait for each other refuse to share a directory, and leave no
+// nodes.
 func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -331,18 +332,18 @@ func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 				var refused *lockops.RecipeError
 				if !errors.As(err, &refused) || refused.Want != want || refused.Found != tt.found || refused.Child != h.Name() ||
 					refused.FoundKind != tt.foundKind || refused.WantKind != tt.wantKind || !contains(err, path, tt.found, tt.foundKind, h.Name()) {
-					t.Errorf("%s beside %s: %v", tt.comer, tt.holder, err)
+					t.Errorf("%s with a holder of %s: %v, want a RecipeError", tt.comer, tt.holder, err)
 				}
 			}
 			if got := children(t, server, path); len(got) != 1 {
-				t.Errorf("%s beside %s: children %q", tt.comer, tt.holder, got)
+				t.Errorf("%s with a holder of %s: children %q, want only the holder's", tt.comer, tt.holder, got)
 			}
 			release(t, h)
 		}
 	})
 }
 
-// Kazoo's writers are named as its mutex is.
+// Kazoo names the nodes of its mutex and of its writers alike.
 func TestKazooMutexQueuesWithReaders(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -360,8 +361,8 @@ func TestKazooMutexQueuesWithReaders(t *testing.T) {
 	})
 }
 
-// TestRecipesWithoutReadersAreRefused: go-zookeeper's lock has no shared mode; the error names the recipes
-// that have one.
+// A recipe without the wanted kind of lock is refused, and the error names the recipes that have
+// it.
 func TestRecipesWithoutReadersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)

@@ -39,8 +39,8 @@ func semaphoreOn(s *lockops.ZKSession, path string, permits int, recipe string) 
 	}
 }
 
-// TestZKSemaphoreIsNeverOverdrawn: contenders of several sessions, some of which give up, hold at most the permits that
-// there are, and leave nothing.
+// Contenders in several sessions, some of which give up, never hold more than the permits and leave
+// no nodes.
 func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
@@ -84,8 +84,8 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 	})
 }
 
-// TestZKSemaphoreWaitsAndTries: with all permits taken a try fails at once and leaves nothing, a waiter learns that it
-// waits and behind whom, and a cancelled one leaves nothing; the first released permit goes to the first in the queue.
+// When all permits are taken, TryAcquire fails at once and leaves no node. Waiters learn their
+// place and get the permits in order.
 func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
@@ -93,9 +93,9 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		semaphore := semaphoreOn(s, path, 2, recipe)
 		one, two := acquire(t, semaphore()), acquire(t, semaphore())
 		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("try: %v, want ErrHeld", err)
+			t.Errorf("TryAcquire: %v, want ErrHeld", err)
 		}
-		must.Equal(t, len(children(t, server, leases)), 2, "permits after the try")
+		must.Equal(t, len(children(t, server, leases)), 2, "permits after TryAcquire")
 		var mu sync.Mutex
 		var places []lockops.Queue
 		note := lockops.OnBehind(func(q lockops.Queue) {
@@ -105,7 +105,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		})
 		_, first := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker { return semaphore(append(more, note)...) })
 		_, second := queueUp(t, within(t), semaphore)
-		must.Become(t, "it knows behind whom", func() bool {
+		must.Become(t, "the first waiter knows its place", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return len(places) > 0 && places[0].Position == 1 && places[0].Holder != ""
@@ -113,7 +113,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		release(t, two)
 		a := <-first
 		must.Succeed(t, a.err)
-		must.Equal(t, len(second), 0, "the second in the queue holds as well")
+		must.Equal(t, len(second), 0, "grants to the second waiter")
 		release(t, one)
 		b := <-second
 		must.Succeed(t, b.err)
@@ -123,13 +123,13 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		release(t, h)
 		for _, dir := range []string{leases, queue} {
 			if left := children(t, server, dir); len(left) > 0 {
-				t.Errorf("%s has %q", dir, left)
+				t.Errorf("%s still has %q", dir, left)
 			}
 		}
 	})
 }
 
-// TestSemaphoreQueuesWithPeers: real clients of both libraries wait for our permits and we for theirs, in one queue.
+// Real clients of both libraries and our contenders wait for each other's permits in one queue.
 func TestSemaphoreQueuesWithPeers(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, queue string) {
@@ -144,20 +144,20 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		peer.Send(t, "semaphore", "one", path, "2")
 		peer.Expect(t, "acquired semaphore one")
 		ours := acquire(t, semaphore())
-		_, waiting := queueUp(t, within(t), semaphore) // ours behind theirs
-		peer.Send(t, "semaphore", "two", path, "2")    // theirs behind ours
+		_, waiting := queueUp(t, within(t), semaphore) // our waiter
+		peer.Send(t, "semaphore", "two", path, "2")    // their waiter, behind ours
 		must.Become(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
 		if len(waiting) > 0 {
-			t.Fatal("ours holds beside two")
+			t.Fatal("our waiter holds a third permit")
 		}
 		peer.Send(t, "close", "one")
 		next := <-waiting
 		must.Succeed(t, next.err)
-		must.Become(t, "theirs is the next", func() bool { return len(children(t, server, queue)) == 1 })
+		must.Become(t, "their waiter is next", func() bool { return len(children(t, server, queue)) == 1 })
 		release(t, ours)
 		peer.Expect(t, "acquired semaphore two")
 		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("try beside theirs: %v, want ErrHeld", err)
+			t.Errorf("TryAcquire with their permit: %v, want ErrHeld", err)
 		}
 		release(t, next.h)
 		release(t, acquire(t, semaphore()))
@@ -165,8 +165,8 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 	})
 }
 
-// Other kinds of locks in the directory, other recipes, another number of
-// permits, and numbers that are none; nothing is left.
+// A semaphore refuses a directory of another kind, recipe or number of permits, and fewer than one
+// permit. It leaves no nodes.
 func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, _ string) {
@@ -174,7 +174,7 @@ func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 		h := acquire(t, lockops.NewZKMutex(s, path+"/m", lockops.WithRecipe(recipe)))
 		var refused *lockops.RecipeError
 		if _, err := lockops.NewZKSemaphore(s, path+"/m", 2, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.As(err, &refused) || refused.FoundKind != "mutex" {
-			t.Errorf("a mutex: %v", err)
+			t.Errorf("directory of a mutex: %v, want a RecipeError", err)
 		}
 		if got := children(t, server, path+"/m"); len(got) != 1 {
 			t.Errorf("children %q", got)
@@ -183,25 +183,25 @@ func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 		other := map[string]string{"curator": "kazoo", "kazoo": "curator"}[recipe]
 		held := acquire(t, lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(recipe)))
 		if _, err := lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(other)).Acquire(within(t)); !errors.As(err, &refused) || refused.Found != recipe {
-			t.Errorf("a semaphore of %s: %v", recipe, err)
+			t.Errorf("directory of a %s semaphore: %v, want a RecipeError", recipe, err)
 		}
 		if recipe == "kazoo" {
 			if _, err := lockops.NewZKSemaphore(s, path+"/s", 3, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.Is(err, lockops.ErrPermits) {
-				t.Errorf("3 permits of 2: %v, want ErrPermits", err)
+				t.Errorf("3 permits instead of 2: %v, want ErrPermits", err)
 			}
 		}
 		release(t, held)
 		if _, err := lockops.NewZKSemaphore(s, path+"/s", 0).Acquire(within(t)); err == nil {
-			t.Error("no permits are enough")
+			t.Error("acquired a semaphore of no permits")
 		}
 		if _, err := lockops.NewZKSemaphore(s, path+"/s", 1, lockops.WithPrefix("n-")).Acquire(within(t)); !errors.Is(err, lockops.ErrOption) {
-			t.Errorf("a prefix: %v", err)
+			t.Errorf("WithPrefix: %v, want ErrOption", err)
 		}
 	})
 }
 
-// An operator deletes a waiter's node, so that
-// another comes to its turn; still no client gets one too many.
+// If an operator deletes a waiter's node, another waiter is next, but no client gets an extra
+// permit.
 func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string) {
@@ -221,7 +221,7 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 		if err := look.Delete(queue+"/"+oldest, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			t.Fatal(err)
 		}
-		must.Become(t, "it queues again", func() bool {
+		must.Become(t, "the waiter queues again", func() bool {
 			now := children(t, server, queue)
 			return len(now) == 2 && !strings.Contains(fmt.Sprint(now), oldest)
 		})
@@ -237,11 +237,11 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 			}
 			must.Succeed(t, a.err)
 			must.Be(t, a.h.Extend(within(t)), nil)
-			must.Equal(t, len(other), 0, "two holders of one permit")
+			must.Equal(t, len(other), 0, "grants to the other waiter")
 			release(t, a.h)
 		}
 		if left := children(t, server, leases); len(left) > 0 {
-			t.Errorf("left: %q", left)
+			t.Errorf("leases left: %q", left)
 		}
 	})
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/lockscope/lockscope/lockops/campaign"
 )
 
-// stoppedEnv has the server, the session timeout and the path of a holder that is its own process.
+// stoppedEnv passes the server, the session timeout and the path to a holder process.
 const stoppedEnv = "LOCKSCOPE_TEST_HOLDER"
 
-// A process with this in its environment holds a lock, prints the end of its hold and the cause, and releases it.
+// A process with stoppedEnv in its environment holds a lock, and prints when the hold ended and
+// whether it was lost.
 func init() {
 	words := strings.Fields(os.Getenv(stoppedEnv))
 	if len(words) != 3 {
@@ -54,9 +55,9 @@ func init() {
 	os.Exit(0)
 }
 
-// runStopped is a partition during which the holder's process is stopped around the end of its lease: its
-// hold ends as soon as it goes on, without a word from a server. When it goes on before the end, that is
-// before the next is granted the lock.
+// runStopped pauses the holder's process around the end of its lease, during a partition. The hold
+// must end as soon as the process resumes, without an answer from a server. If it resumes before
+// the lease ends, that must be before the next grant.
 func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) {
 	const timeout = partitionLimit * partitionTick
 	x, leader := p.member(t, e)
@@ -84,16 +85,16 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 		next = <-got
 	}
 	holder.signal(t, syscall.SIGCONT)
-	inTime := time.Since(cut) < timeout/2 // as it was meant, on a machine that is not too busy
+	inTime := time.Since(cut) < timeout/2 // false on a busy machine
 	reported, lost := holder.ended(t)
-	must.True(t, lost, "the hold ended, and it was not lost")
+	must.True(t, lost, "the hold ended but was not lost")
 	if !over {
 		next = <-got
 	}
 	granted := campaign.Now()
 	must.Succeed(t, next.err)
 	if !over && inTime && reported > granted {
-		t.Errorf("two holders: reported %v after the next was granted the lock", time.Duration(reported-granted))
+		t.Errorf("two holders: the loss was reported %v after the next grant", time.Duration(reported-granted))
 	}
 	release(t, next.h)
 }
@@ -114,7 +115,7 @@ func startHolder(t *testing.T, server string, timeout time.Duration, path string
 	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		stdin.Close()
-		_ = cmd.Process.Kill() // also when it is stopped
+		_ = cmd.Process.Kill() // works even if it is stopped
 		_ = cmd.Wait()
 	})
 	h := &holderProcess{cmd, bufio.NewScanner(out)}
@@ -142,17 +143,18 @@ func (h *holderProcess) line(t *testing.T) string {
 		return line
 	case <-within(t).Done():
 		_ = h.cmd.Process.Kill() // ends the scan
-		t.Fatal("the holder says nothing: " + <-said)
+		t.Fatal("no output from the holder: " + <-said)
 	}
 	return ""
 }
 
-// ended waits until the hold has ended: when, by CLOCK_MONOTONIC, and whether it was lost.
+// ended waits for the end of the hold, and returns when it was, by CLOCK_MONOTONIC, and whether the
+// lock was lost.
 func (h *holderProcess) ended(t *testing.T) (at int64, lost bool) {
 	t.Helper()
 	words := strings.Fields(h.line(t))
 	if len(words) != 3 || words[0] != "ended" {
-		t.Fatalf("the holder says %q", words)
+		t.Fatalf("the holder printed %q", words)
 	}
 	at = must.Have(strconv.ParseInt(words[1], 10, 64))(t)
 	return at, words[2] == "true"

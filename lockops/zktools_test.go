@@ -22,7 +22,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// plain returns a separate client to look at a test's leftovers on the server.
+// plain returns a separate client, as another program would use.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
 	conn, closed := connect(t, addr)
@@ -41,11 +41,11 @@ func connect(t testing.TB, addr string) (_ *zk.Conn, closed func()) {
 	}
 }
 
-// children lists a directory, in order of names; empty if there is none.
+// children lists a directory, sorted by name. It returns nothing if the directory does not exist.
 func children(t testing.TB, server *servertest.ZooKeeper, path string) []string {
 	t.Helper()
 	conn, closed := connect(t, server.Addr)
-	defer closed() // it is polled
+	defer closed() // closed at once: tests poll
 	names, _, err := conn.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		t.Fatal(err)
@@ -54,7 +54,8 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	return names
 }
 
-// emptied waits until a directory has no children: a cancelled Acquire cleans up in the background.
+// emptied waits until a directory has no children, since a cancelled Acquire cleans up in the
+// background.
 func emptied(t testing.TB, look *zk.Conn, path string) {
 	t.Helper()
 	limit := time.After(time.Minute)
@@ -77,7 +78,7 @@ func emptied(t testing.TB, look *zk.Conn, path string) {
 	}
 }
 
-// watches calls f with every path that is watched, and the session that watches it, as the server writes it.
+// watches calls f with every watched path and the session that watches it, as the server writes it.
 func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
 	t.Helper()
 	conn := must.Have(net.Dial("tcp", server.Addr))(t)
@@ -125,7 +126,7 @@ type acquired struct {
 	err error
 }
 
-// queueUp starts an Acquire and returns when its contender waits, with its name.
+// queueUp starts an Acquire and returns the name of its contender once it waits.
 func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockops.Locker) (name string, result <-chan acquired) {
 	t.Helper()
 	waiting := make(chan string, 10)
