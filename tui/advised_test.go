@@ -242,17 +242,17 @@ func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
 		key       string
 		want, not []string
 	}{
-		{"who holds each", func(l string) inspect.Step { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type the number 3"}, []string{"dead-"}},
+		{"each holder", func(l string) inspect.Step { return release(l, holder) }, "x", []string{"3 locks", "worker-a", "worker-c", "Type the number 3"}, []string{"dead-"}},
 		{"a waiter of a lock in use", func(l string) inspect.Step { return release(l, dead) }, "x", []string{"3 locks", "dead-a", "dead-b", "dead-c"}, []string{"worker-"}},
-		{"the cheapest of a circle's", func(string) inspect.Step { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
+		{"the cheapest hold of a cycle", func(string) inspect.Step { return release("d", holder) }, "x", []string{"1 lock", "zk:/locks/d", "worker-d"}, []string{"worker-a"}},
 		{"one of three", func(l string) inspect.Step {
 			if l == "a" {
 				return release(l, holder)
 			}
 			return restart
 		}, "x", []string{"1 lock", "worker-a", "zk:/locks/b: its finding does not advise this"}, []string{"worker-b"}},
-		{"who is gone", func(l string) inspect.Step { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
-		{"nobody", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "y copies its command"}, []string{"Force-release"}},
+		{"a holder that is gone", func(l string) inspect.Step { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
+		{"no contender", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "y copies its command"}, []string{"Force-release"}},
 		{"another key", func(l string) inspect.Step { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
 	} {
 		f := &manyReleasers{}

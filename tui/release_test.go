@@ -344,10 +344,10 @@ func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
 		is    []inspect.Contender
 		want  string
 	}{
-		"nobody held it, and somebody came": {nil, time.Second, holder("worker-8"), "Now      ● worker-8"},
-		"another one came":                  {holder("worker-7"), time.Second, holder("worker-8"), "Now      ● worker-8"},
-		"everybody left":                    {holder("worker-7"), time.Second, nil, "Now      no holder"},
-		"the screen does not know it yet":   {holder("worker-7"), -time.Second, holder("worker-3"), "Now      ● worker-7"},
+		"a new holder of a free lock":    {nil, time.Second, holder("worker-8"), "Now      ● worker-8"},
+		"another holder":                 {holder("worker-7"), time.Second, holder("worker-8"), "Now      ● worker-8"},
+		"no holder any more":             {holder("worker-7"), time.Second, nil, "Now      no holder"},
+		"an older reading on the screen": {holder("worker-7"), -time.Second, holder("worker-3"), "Now      ● worker-7"},
 	} {
 		f := newFakeReleaser()
 		f.result = act.Result{Released: true, HoldersAfter: tt.after}

@@ -66,7 +66,7 @@ func sessionBy(t *testing.T, target connect.Target) error {
 	}
 }
 
-// The error about a server of another kind says what it is, if it tells, and what to use instead.
+// The error about a server of another kind names that kind, if known, and says what to use instead.
 func TestAServerOfAnotherKindIsNamed(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)

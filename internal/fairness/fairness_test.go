@@ -25,7 +25,7 @@ func TestOvertaken(t *testing.T) {
 		{"a permit for the first, too", write(3), []Claim{write(2), write(1)}, 1, []int{0}},
 		{"permits for all", write(3), []Claim{write(2), write(1)}, 5, nil},
 		{"numbers that wrapped", write(math.MinInt64 + 1), []Claim{write(math.MaxInt64), write(math.MinInt64 + 2)}, 0, []int{0}},
-		{"nobody waits", write(3), nil, 0, nil},
+		{"no waiters", write(3), nil, 0, nil},
 	} {
 		must.Same(t, Overtaken(test.granted, test.waiters, test.spare), test.want, test.name)
 	}

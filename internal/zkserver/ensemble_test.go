@@ -167,11 +167,11 @@ func TestACutHoldsPingsBack(t *testing.T) {
 		{"not cut, before its ping", false, false, []func(){touch}, false, true},
 		{"not cut", false, false, []func(){touch, beat}, true, true},
 		{"its answer held back", true, false, []func(){touch, beat}, true, true},
-		{"heard of behind its answer", true, false, []func(){beat, touch}, false, true},
+		{"touched after its answer", true, false, []func(){beat, touch}, false, true},
 		{"the ping held back", false, true, []func(){beat, touch}, true, true},
 		{"both held back", true, true, []func(){touch, beat}, true, true},
 		{"no ping during the cut", true, true, []func(){touch}, false, true},
-		{"not heard of", true, true, []func(){beat}, false, false},
+		{"never touched", true, true, []func(){beat}, false, false},
 	} {
 		leader := e.servers[0]
 		leader.mu.Lock()
@@ -187,11 +187,11 @@ func TestACutHoldsPingsBack(t *testing.T) {
 			do()
 		}
 		if (tt.toLeader || tt.fromLeader) && heard() {
-			t.Errorf("%s: heard of during the cut", tt.name)
+			t.Errorf("%s: the leader heard of the session during the cut", tt.name)
 		}
 		e.Heal()
-		must.Equal(t, heard(), tt.healed, tt.name, "heard of")
+		must.Equal(t, heard(), tt.healed, tt.name, "the leader has heard of it")
 		beat()
-		must.Equal(t, heard(), tt.later, tt.name, "heard of … after another ping")
+		must.Equal(t, heard(), tt.later, tt.name, "the leader has heard of it after another ping")
 	}
 }

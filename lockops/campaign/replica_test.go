@@ -77,7 +77,7 @@ func (p *replicated) faults() []fault {
 			p.down = true
 			return func() { p.restore(t) }
 		}},
-		{name: "the replica begins anew", do: func(t *testing.T, _ *rand.Rand) func() {
+		{name: "the replica syncs from scratch", do: func(t *testing.T, _ *rand.Rand) func() {
 			if role(t, replica().Addr) == "slave" {
 				sendCommand(t, replica().Addr, "REPLICAOF", "NO", "ONE")
 			}

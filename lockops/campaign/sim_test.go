@@ -311,7 +311,7 @@ func (s *sim) left(name string, h *simHold) {
 	delete(s.holders[name], h)
 	s.note(name, "%s left it (%s, %v)", h.who, h.hold.Name(), cause)
 	if s.reports && cause == nil && s.removed(name, h.hold.Name(), never) && !s.removed(name, h.hold.Name(), reportedLate) {
-		s.fail(name, "%s: %s had not heard of the deletion of %s when it gave the lock back", name, h.who, h.hold.Name())
+		s.fail(name, "%s: %s released the lock without knowing of the deletion of %s", name, h.who, h.hold.Name())
 	}
 }
 

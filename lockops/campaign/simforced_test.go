@@ -125,8 +125,8 @@ func TestDeletionsThatExcuse(t *testing.T) {
 		{"deleted longer ago", &removal{true, true, now.Add(-grantedLate - 1)}, false, false},
 		{"not deleted", nil, false, false},
 		{"to be deleted, and still there", &removal{}, true, false},
-		{"gone by itself before", &removal{true, false, now}, false, false},
-		{"refused, since nobody leads", &removal{true, false, now.Add(-1)}, false, false},
+		{"already gone", &removal{true, false, now}, false, false},
+		{"refused for lack of a leader", &removal{true, false, now.Add(-1)}, false, false},
 		{"there, whatever the answer says", &removal{true, true, now}, true, false},
 	} {
 		must.Equal(t, tt.r.late(now, grantedLate, tt.present), tt.want, tt.name, "excused")

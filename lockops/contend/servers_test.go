@@ -230,7 +230,7 @@ func TestALockOfOthersIsLeftAlone(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		c := plainRedis(t, masters[0])
-		c.Set(t.Context(), key, "somebody's", time.Minute)
+		c.Set(t.Context(), key, "another client's", time.Minute)
 		wantExists(t, NewRedis(onRedis(masters, key)))
 		must.Equal(t, c.Exists(t.Context(), recipe.FenceKey(key)).Val(), 0, "counters left by a refused run")
 		c.Del(t.Context(), key)

@@ -127,7 +127,7 @@ func TestWaitGraph(t *testing.T) {
 			"ring: bob has /b wants /a, ann has /a wants /c, cat has /c wants /b; free bob; 0 behind",
 		},
 		{
-			"what hangs on a ring stands behind it",
+			"waiters behind a ring",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", 2*m, fixture.Bob, fixture.Ann), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan, fixture.Eve)},
 			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 3 behind",
 		},
@@ -137,12 +137,12 @@ func TestWaitGraph(t *testing.T) {
 			"tree: /a >/b >>/c; 4 wait",
 		},
 		{
-			"who holds up most is first",
+			"the tree with most waiters is first",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Fay), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan), fixture.QueueOf("/d", m, fixture.Dan, fixture.Eve, nobody)},
 			"tree: /c >/d; 3 wait\ntree: /a >/b; 2 wait\nblind: 1 of 9 on zk",
 		},
 		{"candidates do other things", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
-		{"what is only possibly a lock blocks nobody", []*inspect.Lock{members, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
+		{"a possible lock blocks none", []*inspect.Lock{members, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})

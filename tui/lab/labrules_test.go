@@ -36,16 +36,16 @@ func TestFaultsOf(t *testing.T) {
 	}{
 		{"freeze", target(&l.Holders[0]), 0, "freeze the holder of /locks/orders", "now worker-3: it stays alive but does not release, like a hung process; the queue grows until you thaw it", false},
 		{"thaw", frozen, 0, "thaw the holder of /locks/orders", "releases the lock", false},
-		{"nobody to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "worker-3 has no client to freeze", true},
-		{"nobody yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze the holder of /locks/nightly", "no holder now: the next one", false},
+		{"no client to freeze", faultTarget{lock: persistent}, 0, "freeze the holder of /locks/orders", "worker-3 has no client to freeze", true},
+		{"no holder yet", faultTarget{lock: fixture.FreeLock()}, 0, "freeze the holder of /locks/nightly", "no holder now: the next one", false},
 		{"our own", mine, 0, "freeze the holder of /locks/orders", "it is yours", true},
 		{"expire the holder", target(&l.Holders[0]), 1, "expire the session of worker-3", "worker-7, next in the queue, gets the lock at once", false},
 		{"expire a waiter", target(&l.Waiters[0]), 1, "expire the session of worker-7", "its watchers check again", false},
 		{"cut", target(&l.Waiters[0]), 2, "cut the connection of worker-7", "keeps its place", false},
-		{"one that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 left the lock; press w for the next", true},
+		{"a contender that left", faultTarget{lock: fixture.FreeLock(), contender: &l.Waiters[0], left: true}, 1, "expire the session of worker-7", "worker-7 left the lock; press w for the next", true},
 		{"no session", faultTarget{lock: fixture.Thin(), contender: &fixture.Thin().Holders[0]}, 1, "expire a session", "only ZooKeeper has sessions", true},
-		{"a node of no session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
-		{"nobody", faultTarget{lock: fixture.FreeLock()}, 2, "cut a connection", "no contender", true},
+		{"a node without a session", faultTarget{lock: persistent, contender: &persistent.Holders[0]}, 1, "expire a session", "no session owns the node of worker-3", true},
+		{"no contender", faultTarget{lock: fixture.FreeLock()}, 2, "cut a connection", "no contender", true},
 		{"no lock", faultTarget{}, 0, "freeze the holder", "no lock is selected", true},
 		{"stop", target(nil), 3, "stop master m1", "unknown", false},
 		{"start", target(nil), 4, "start master m2", "with its data", false},
@@ -115,7 +115,7 @@ func TestTakingIsRefused(t *testing.T) {
 		{"a writer among readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "write", Recipe: fixture.Readers().Recipe}, fixture.Readers(), nil},
 		{"a reader of a mutex", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "read", Recipe: "curator"}, fixture.Orders(), []string{"mutex", "readers"}},
 		{"a hash of Redisson's", &redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock"}, redisson, []string{"redisson", "plain key"}},
-		{"a path that is none", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"invalid path"}},
+		{"an invalid path", &zkBackend, Order{Lock: fixture.Id("zk:locks"), Recipe: "curator"}, nil, []string{"invalid path"}},
 		{"a path with a slash at its end", &zkBackend, Order{Lock: fixture.Id("zk:/locks/"), Recipe: "curator"}, nil, []string{"invalid path"}},
 	} {
 		got := takingRefused(tt.backend, &tt.order, tt.lock)
@@ -133,10 +133,10 @@ func TestUsualTaking(t *testing.T) {
 		lock                 *inspect.Lock
 		kind, recipe, prefix string
 	}{
-		{"as the directory holds", &zkBackend, fixture.Readers(), "mutex", "kazoo", ""},
+		{"the recipe of the directory", &zkBackend, fixture.Readers(), "mutex", "kazoo", ""},
 		{"the prefix of its users", &zkBackend, sequentialLock(), "mutex", "sequential", "foo"},
-		{"curator where nobody is", &zkBackend, nil, "mutex", "curator", ""},
-		{"one that cannot be queued with", &zkBackend, &inspect.Lock{Recipe: "hbase"}, "mutex", "curator", ""},
+		{"curator on an unused path", &zkBackend, nil, "mutex", "curator", ""},
+		{"an unsupported recipe", &zkBackend, &inspect.Lock{Recipe: "hbase"}, "mutex", "curator", ""},
 		{"several masters", &redisBackend, nil, "redlock", "", ""},
 	} {
 		o := usualTaking(tt.backend, fixture.Id("zk:/x"), tt.lock)

@@ -295,7 +295,7 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 		{"no title", 80, 12, 1, 1, "at 0, worst, longest wait  in chain false"},
 		{"the summary", 80, 12, 4, 0, "at 0, worst, longest wait  in chain false"},
 		{"below the rows", 80, 12, 4, 10, "at 0, worst, longest wait  in chain false"},
-		{"the chain beside", 190, 12, 130, 5, "at 0, worst, longest wait  in chain true"},
+		{"the chain next to the table", 190, 12, 130, 5, "at 0, worst, longest wait  in chain true"},
 		{"the chain below", 100, 30, 4, 25, "at 0, worst, longest wait  in chain true"},
 		{"the table above it", 100, 30, 4, 3, "at 1, worst, longest wait  in chain false"},
 	} {
