@@ -24,15 +24,14 @@ import (
 func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "Owners wait for each other in a cycle, and none of its locks has changed hands for a second. Info in " +
-			"a single look, and where one session may be several threads. A warning where a ZooKeeper session " +
-			"and a Redis client may not be one program.",
+		means: "Owners wait for each other in a cycle, and none of its locks has changed hands for a second. Info in a " +
+			"single look, or if one session may be several threads. A warning if a ZooKeeper session and a Redis client " +
+			"may not be one program.",
 		sure: "Look again: do the same owners still wait? jstack or py-spy shows what their threads wait for.",
-		do: "Stop one of the clients, or release the cheapest lock. Then make all clients take these locks in the " +
-			"same order.",
-		not: "Do not release more than one lock: each released holder keeps running.",
-		evidence: "locks, owners (each waits for the next, the last for the first), contender (this lock's holder), " +
-			"cheapest (lock to release), ties (why a session and a Redis client count as one program)",
+		do:   "Stop a client, or release the cheapest lock. Then make all clients take these locks in the same order.",
+		not:  "Do not release more than one lock: each released holder keeps running.",
+		evidence: "locks, owners (each waits for the next), contender (this lock's holder), cheapest (lock to release), " +
+			"ties (why a session and a Redis client count as one program)",
 		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		if c.Cycle == nil || len(c.Cycle.Locks) == 0 {

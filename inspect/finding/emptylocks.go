@@ -22,7 +22,7 @@ const manyEmpty = 100
 func emptyLocks() rule {
 	return rule{
 		name: "empty-locks", severity: inspect.Info,
-		means:    "Many lock directories are empty and unused. They take memory and slow down walks over the tree.",
+		means:    "Many lock directories are empty and unused. They take memory and slow down scans.",
 		sure:     "`sweep --dry-run` lists those that have been idle for a day.",
 		do:       "Sweep the idle ones. Use container znodes for new ones.",
 		not:      "Do not delete them by hand: a client may be using one.",

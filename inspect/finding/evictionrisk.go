@@ -17,7 +17,7 @@ import (
 func evictionRisk() rule {
 	return rule{
 		name: "eviction-risk", severity: inspect.Warning,
-		means:    "When this Redis server's memory is full, it evicts keys, including those of held locks.",
+		means:    "When its memory is full, this Redis server evicts keys, including those of held locks.",
 		sure:     "`maxmemory` is set and `maxmemory-policy` is not `noeviction`.",
 		do:       "Keep locks on their own server, with `maxmemory-policy noeviction`.",
 		not:      "Do not switch a full cache to that policy: its writes would fail.",

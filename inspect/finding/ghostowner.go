@@ -39,9 +39,9 @@ func ghostOwner() rule {
 	return rule{
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "The owner is connected to no server, or the key or node that its library renews for it is gone. Info " +
-			"while the session has not timed out.",
+			"until the session times out.",
 		sure:     "Look for the process on the host that `show` names.",
-		do:       "Wait for the session to time out. Release the entry only if it stays although the process is gone.",
+		do:       "Wait for the session to time out. If the entry stays, and the process is gone, release it.",
 		not:      "Do not release it while its client may reconnect.",
 		evidence: "contender, state, count, last_contact, session_timeout_ms, missing_since, ends_by",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectSessions}, asOf: sessionsRead,

@@ -26,9 +26,9 @@ const herdSize = 10
 func herd() rule {
 	return rule{
 		name: "herd", severity: inspect.Warning,
-		means: "Ten or more sessions watch one node although their library does not ask for it. Each change wakes " +
-			"all of them.",
-		sure:     "`evidence.sessions` lists the clients: see what their code watches.",
+		means: "Ten or more sessions watch one node, although their library needs no such watch. Each change wakes all " +
+			"of them.",
+		sure:     "`evidence.sessions` lists them: what does their code watch?",
 		do:       "Let each waiter watch only its predecessor, as Curator does.",
 		not:      "Do not release the lock: that wakes all of them.",
 		evidence: "node, watchers (how many), sessions",

@@ -20,12 +20,12 @@ import (
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A contender watches a node that is gone, and not the one it waits for, so it may miss its turn. Info " +
-			"where its library may have checked again.",
+		means: "A contender watches a node that is gone, or one behind it, so it may miss its turn. Info if its library " +
+			"may have checked again.",
 		sure:     "Does the client work under the lock, or still wait?",
-		do:       "Restart it if it hangs, so that it queues again.",
+		do:       "If it hangs, restart it.",
 		not:      "Do not remove its znode while it runs.",
-		evidence: "contender, watches_gone, or instead (a waiter behind it that it watches), blocked_below",
+		evidence: "contender, watches_gone, or instead (the waiter that it watches), blocked_below",
 		restsOn:  []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

@@ -19,8 +19,7 @@ import (
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,
-		means: "A value is on too few Redis masters for a quorum. Its client does not hold the lock, and the " +
-			"leftover blocks others.",
+		means:    "A value is on too few Redis masters for a quorum. Its client does not hold the lock, but blocks others.",
 		sure:     "Look again: its client may still be asking the other masters.",
 		do:       "Wait until it expires. Release it if it comes back or never expires.",
 		not:      "Do not treat its client as the holder.",

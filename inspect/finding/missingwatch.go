@@ -21,12 +21,12 @@ import (
 func missingWatch() rule {
 	return rule{
 		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A waiter does not watch the contender ahead of it, so nothing will wake it or those behind it. Info " +
-			"where the client may be about to set its watch, or may not be connected.",
+		means: "A waiter does not watch the contender ahead of it, so nothing will wake it or those behind it. Info if " +
+			"it may be about to set its watch, or may not be connected.",
 		sure: "Look again after a second.",
 		do:   "Restart that client, so that it queues again.",
 		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",
-		evidence: "contender, expected, instead (its watched contender), watches_gone (its watched node), " +
+		evidence: "contender, expected, instead (the one it watches), watches_gone (the node it watches), " +
 			"blocked_below, right (missing to see whether it is connected)",
 		restsOn: []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

@@ -19,10 +19,9 @@ import (
 func outlierClient() rule {
 	return rule{
 		name: "outlier-client", severity: inspect.Info,
-		means: "A client has at least ten times as many entries as three quarters of the other clients in the same " +
-			"place.",
-		sure:     "Clients, sorted by HOLDS, shows its locks. Is it meant to have so many?",
-		do:       "Find out whether its program releases what it takes. Restart it if not.",
+		means:    "A client has at least ten times as many entries as three quarters of the other clients in the same place.",
+		sure:     "Clients, sorted by HOLDS, shows its locks. Should it have so many?",
+		do:       "Find out whether its program releases its locks. If not, restart it.",
 		not:      "Do not release its locks one by one: it takes new ones.",
 		evidence: "clients (owner, session, client, entries, holds, under, peers, usual)",
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {

@@ -23,12 +23,13 @@ func page() string {
 	var b strings.Builder
 	b.WriteString(`# Findings
 
-What lockscope diagnoses: the names and evidence are those of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
+What lockscope diagnoses, with the names and evidence of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
-- ¹ Not reported for keys and nodes that may not be locks. Other findings about those are info, and advise only to find out.
+- ¹ Not reported for [possible](operating.md#what-counts-as-a-lock) locks. Other findings about those are info, and
+  advise only to find out.
 - ² Reported only if a second look, a second later, finds the same.
 - ³ Not reported by one-shot commands: it needs a lock's history.
-- If something that a rule needs could not be read, its findings are only possible, and no action is advised.
+- If a read that a rule needs failed, its findings are only possible, and advise no action.
 - Evidence also has the likely ` + "`cause`" + `, and with ` + "`contender`" + ` what is known of its ` + "`owner`, `session`, `client`" + `,
   ` + "`since`, `held_since` and `value_digest`" + `.
 `)

@@ -18,7 +18,7 @@ import (
 func persistentContender() rule {
 	return rule{
 		name: "persistent-contender", severity: inspect.Critical,
-		means:    "No session owns this contender, so it stays after its client is gone, and blocks everyone behind it.",
+		means:    "No session owns this contender, so it stays after its client is gone and blocks all others behind it.",
 		sure:     "`show` has the client's host and label, if it wrote them.",
 		do:       "Release it once its client is gone. Make clients create ephemeral nodes.",
 		not:      "Do not release it while its client may still work.",

@@ -20,8 +20,8 @@ import (
 func replicaFailover() rule {
 	return rule{
 		name: "replica-failover", severity: inspect.Info,
-		means: "A Redis master does not wait for its replicas. After a failover, new locks may be missing, and then " +
-			"held twice.",
+		means: "A Redis master does not wait for its replicas. A failover may lose new locks, which may then be held " +
+			"twice.",
 		sure:     "`min-replicas-to-write` is 0 on the master.",
 		do:       "Set `min-replicas-to-write 1`. Use fencing tokens, or Redlock on independent masters.",
 		not:      "Do not expect a replica to have every lock.",

@@ -20,9 +20,9 @@ const wrapNear = 1_000_000
 func sequenceWrap() rule {
 	return rule{
 		name: "sequence-wrap", severity: inspect.Info,
-		means: "The node numbers of a directory are about to wrap around, or have done so. Libraries then disagree " +
-			"about the order.",
-		sure:     "`evidence.left` is how many numbers are left.",
+		means: "A directory's node numbers are about to wrap around, or have done so. Libraries then disagree about the " +
+			"order.",
+		sure:     "`evidence.left` says how many are left.",
 		do:       "Use a new directory, or delete and create this one while its clients are stopped.",
 		not:      "Do not delete the directory while a client queues in it.",
 		evidence: "sequence (the newest), left (numbers until the wrap; 0 after it)",

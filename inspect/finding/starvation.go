@@ -21,8 +21,8 @@ const overtakenBy = 10
 func starvation() rule {
 	return rule{
 		name: "starvation", severity: inspect.Warning,
-		means: "A waiter is overtaken: ten later contenders got the lock before it, or some did and it has waited " +
-			"ten times longer than usual.",
+		means: "Ten later contenders got the lock before this waiter, or some did and it has waited ten times longer " +
+			"than usual.",
 		sure:     "Timeline shows who overtook it. Does its client still run?",
 		do:       "Use a lock with a queue: any on ZooKeeper, a fair one on Redis.",
 		not:      "Do not release the holder: the next one overtakes it, too.",

@@ -35,14 +35,12 @@ import (
 func stuckHolder() rule {
 	return rule{
 		name: "stuck-holder", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "Held for too long while others wait: longer than `--stuck-after`, ten times the usual hold, or " +
-			"twice the expected one. Info where it may be an election. No release is advised if the servers' " +
-			"clock is unchecked.",
+		means: "Held for too long while others wait: longer than `--stuck-after`, ten times the usual hold, or twice " +
+			"the expected one. Info if it may be an election. No release is advised if the servers' clock is unchecked.",
 		sure: "Look at the holder's process: is it working, waiting, or gone?",
 		do: "Let it finish, fix what it waits for, or stop it. Release the lock only if it hangs for good. If " +
 			"long holds are normal, configure `expect`.",
-		not: "Do not release it while the holder works: a release does not stop the holder, and two may work at " +
-			"once.",
+		not: "Do not release it while the holder works: a release does not stop it, and two may work at once.",
 		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked), held_at_least_ms, " +
 			"held_over, limit_ms, hold_p99_ms or expected_ms, waiters, kind if it may be an election, " +
 			"watched_since if no handoff was seen since",

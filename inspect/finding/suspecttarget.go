@@ -22,8 +22,8 @@ import (
 func suspectTarget() rule {
 	r := rule{
 		name: "suspect-target", severity: inspect.Warning,
-		means: "The servers of a target are most likely not the masters of one lock: nine of ten locks are on one " +
-			"server each, one is a replica, or several servers answer at one address.",
+		means: "A target's servers are most likely not the masters of one lock: nine of ten locks are on one server " +
+			"each, a server is a replica, or several servers answer at one address.",
 		sure: "Compare the target with the clients' configuration. INFO has each server's `role` and `run_id`.",
 		do:   "Give each independent server its own target, and leave out replicas.",
 		not:  "Do not release anything before that: the locks are most likely held.",

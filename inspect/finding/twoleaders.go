@@ -17,11 +17,11 @@ import (
 func twoLeaders() rule {
 	return rule{
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "An operator forced out a leader, which most likely still leads next to the new one. Info where the " +
-			"servers do not say whether it is alive.",
-		sure:     "Check whether the former leader still works as leader.",
+		means: "An operator forced out a leader that most likely still leads. Info if the servers do not say whether it " +
+			"is alive.",
+		sure:     "Does the former leader still act as one?",
 		do:       "Restart the former leader.",
-		not:      "Do not force out the new leader, too.",
+		not:      "Do not force out the new leader.",
 		evidence: "contender (the former leader's entry), session, client, forced_at, leader (by the entries)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

@@ -18,10 +18,10 @@ import (
 func zombieRenewal() rule {
 	return rule{
 		name: "zombie-renewal", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A key has been renewed for far longer than usual, or than `--stuck-after` while others wait. Info " +
-			"where it may be an election.",
-		sure:     "Is the work done, and does only the renewal still run?",
-		do:       "Restart the client. Release the lock only if the client cannot be found.",
+		means: "A key has been renewed for far longer than usual, or than `--stuck-after` while others wait. Info if it " +
+			"may be an election.",
+		sure:     "Is the work done, and only the renewal still running?",
+		do:       "Restart the client or, if it cannot be found, release the lock.",
 		not:      "Do not release it while the work runs.",
 		evidence: "contender with held_since, held_over, renewals, every_ms, last_renewal, hold_p99_ms if compared",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry}, quiet: true,
