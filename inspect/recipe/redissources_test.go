@@ -27,7 +27,7 @@ var keySources = []written{
 	},
 	{
 		library: "rueidislock", recipe: "rueidislock", read: "0739ea9", file: "rueidislock/lock.go", function: "keyname, random, acquire",
-		proof: "`rueidislock:`, a digit, a name, with 24 random bytes", alike: "none known; other values under that prefix are not a lock", sure: Certain, ours: []string{"rueidisDecode"},
+		proof: "`rueidislock:DIGIT:NAME` with 24 random bytes", alike: "none known; other values under that prefix are not a lock", sure: Certain, ours: []string{"rueidisDecode"},
 		is:   keyed("rueidislock:0:a", plain("0123456789abcdefghijklmn"), "rueidislock:1:a", plain("0123456789abcdefghijklmn")),
 		near: []found{keyed("rueidislock:0:a", plain("on")), keyed("rueidislock:9:a", plain("0123456789abcdefghijklmn"))},
 	},

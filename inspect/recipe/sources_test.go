@@ -268,9 +268,9 @@ lockscope says which library wrote a lock, and how sure that is (` + "`recipe`, 
 - *likely*: few other programs write it;
 - *possible*: a guess. It raises no alarm, and no action is advised.
 
-Each format below is listed under the highest certainty that it can reach. ` +
+Each format is listed under the highest certainty that it can reach. ` +
 		"`inspect/recipe/catalogue.yaml` and the tests\nof `inspect/recipe/`" +
-		` name the versions and source files behind it, and try its look-alikes.
+		` have the source files behind it, and its look-alikes.
 `)
 	for _, sure := range []Confidence{Certain, Likely, Possible} {
 		b.WriteString("\n## " + strings.ToUpper(string(sure[:1])) + string(sure[1:]) + "\n\n")

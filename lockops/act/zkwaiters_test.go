@@ -278,12 +278,12 @@ var elsewhere = map[string][2]string{
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZkWaitersTakeReleasedLocks"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
-	"one ephemeral node alone: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
+	"a single ephemeral node: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
-	"redis-py, and what uses it: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
+	"redis-py and its users: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	// RedBeat takes its lock with redis-py's Lock.
 	"RedBeat":       {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
 	"redsync":       {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
