@@ -20,26 +20,26 @@ func describe(kind, name, help string, labels ...string) description {
 }
 
 var (
-	backendState = describe("gauge", "backend_state", "1 for the backend's current state: connected, degraded (a part does not answer) or down.", "backend", "service", "state")
+	backendState = describe("gauge", "backend_state", "1 for the current state: connected, degraded (a part does not answer) or down.", "backend", "service", "state")
 	backendReady = describe("gauge", "backend_ready", "1 once the whole backend has been read.", "backend")
 	outagesTotal = describe("counter", "backend_outages_total", "How often the servers, or one of them, stopped answering.", "backend")
 	unseen       = describe("gauge", "backend_unseen", "Refused and failed reads of the backend, by what is unknown without them.", "backend", "aspect")
 
 	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
 	locksUnknown = describe("gauge", "locks_unknown", "Locks with something unknown, by what it is.", "backend", "aspect")
-	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, among those dated by a clock compared with ours.", "backend")
-	undatedHolds = describe("gauge", "holds_undated", "Holds not dated by a clock compared with ours. Their age is in no other sample.", "backend")
-	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait, among those dated by a clock compared with ours.", "backend")
+	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, without undated ones.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds not dated by a clock compared with ours.", "backend")
+	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait, without undated ones.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock, without locks whose waiters are unknown.", "backend")
 	findings     = describe("gauge", "findings", "Findings of locks and of the backend. While the backend is down, only its own.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. Some may be missed on a polled or busy lock.", "backend")
 	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds: released, expired, forced, or ended (how is unknown).", "backend", "how")
-	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; the counters above lack them.")
+	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; grants and ends lack them.")
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
-	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, as in lockscope_oldest_hold_seconds.", "lock")
+	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, without undated ones.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding but without their own series.")
 
 	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None if unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
@@ -47,7 +47,7 @@ var (
 	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
 
 	requestsTotal   = describe("counter", "requests_total", "Requests that lockscope sent to the backend's servers.", "backend")
-	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent. lockscope_requests_total does not count them.", "backend")
+	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent, besides the requests.", "backend")
 	bytesTotal      = describe("counter", "read_bytes_total", "Bytes of replies to requests for many nodes.", "backend")
 	watchesSet      = describe("gauge", "watches", "Watches that lockscope has set on the servers.", "backend")
 	slowed          = describe("gauge", "slowed", "1 while lockscope halves its pace because the servers answer slowly.", "backend")
