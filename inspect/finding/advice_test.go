@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// advised lists the program's own commands in the advice of all rules, one per line.
+// advised lists the lockscope commands in the advice of all rules, one per line.
 func advised() string {
 	seen := map[string]bool{}
 	for _, text := range []string{"x", "a b", "it's; `x`"} {
@@ -39,7 +39,7 @@ func advised() string {
 	return strings.Join(lines, "")
 }
 
-// The command line's tests parse testdata/commands.txt, since nothing here may import it.
+// The command line's tests parse testdata/commands.txt, since this package may not import cli.
 func TestAdvisedCommandsAreListed(t *testing.T) {
 	t.Parallel()
 	const name = "testdata/commands.txt"

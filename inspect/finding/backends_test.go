@@ -8,8 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// A master that takes locks without its replicas is reported once, whatever locks it has.
-// Replicas, and masters that have none or need them, are not reported.
+// A master that accepts writes without waiting for its replicas is reported once, whatever locks it
+// has. Replicas, masters without replicas, and masters that need theirs are not reported.
 func TestReplicaFailover(t *testing.T) {
 	t.Parallel()
 	master := func(replicas int, needs bool) inspect.Server {
@@ -17,15 +17,15 @@ func TestReplicaFailover(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		servers []inspect.Server
-		says    string // empty: nothing
+		says    string // empty if nothing is found
 	}{
-		"a replica that nobody waits for": {[]inspect.Server{master(1, false)}, "does not wait for its replica"},
-		"replicas that nobody waits for":  {[]inspect.Server{master(3, false)}, "waits for none of its 3 replicas"},
-		"several masters with replicas":   {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "and so 1 other"},
-		"no replica":                      {[]inspect.Server{master(0, false)}, ""},
-		"min-replicas-to-write is set":    {[]inspect.Server{master(2, true)}, ""},
-		"a replica of a replica":          {[]inspect.Server{{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1}}, ""},
-		"nobody tells":                    {[]inspect.Server{{Addr: "10.0.0.2:6379", Replicas: 1}}, ""},
+		"a replica, not waited for":     {[]inspect.Server{master(1, false)}, "does not wait for its replica"},
+		"replicas, not waited for":      {[]inspect.Server{master(3, false)}, "waits for none of its 3 replicas"},
+		"several masters with replicas": {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "and so 1 other"},
+		"no replica":                    {[]inspect.Server{master(0, false)}, ""},
+		"min-replicas-to-write is set":  {[]inspect.Server{master(2, true)}, ""},
+		"a replica of a replica":        {[]inspect.Server{{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1}}, ""},
+		"unknown role":                  {[]inspect.Server{{Addr: "10.0.0.2:6379", Replicas: 1}}, ""},
 	} {
 		found := replicaFailover().rule().Backend(&inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: tt.servers}, now)
 		if (len(found) == 1) != (tt.says != "") {
@@ -41,7 +41,7 @@ func TestReplicaFailover(t *testing.T) {
 	}
 }
 
-// Many empty directories are reported, with the command that finds idle ones; a few are not.
+// Many empty directories are reported with the command that finds the idle ones. A few are not.
 func TestEmptyLocks(t *testing.T) {
 	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"}}

@@ -19,13 +19,13 @@ func TestBlind(t *testing.T) {
 	reported := func(c *inspect.Case) { c.Watches, c.Sessions = &inspect.WatchTable{}, map[int64]inspect.Session{} }
 	check(t, "blind", []state{
 		{
-			name: "neither watches nor clients were reported", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
+			name: "neither watches nor clients reported", c: present(queue("kazoo", 2), on(once)), fires: true, severity: inspect.Info, confidence: recipe.Certain,
 			has: []string{"who watches whom and which clients"}, evidence: map[string]any{"unseen": []string{"watches", "sessions"}},
 		},
 		{name: "clients but no watches", c: present(queue("kazoo", 2), on(once), reported, func(c *inspect.Case) { c.Watches = nil }), fires: true, severity: inspect.Info, confidence: recipe.Certain, evidence: map[string]any{"unseen": []string{"watches"}}},
 		{name: "all was reported", c: present(queue("kazoo", 2), on(once), reported)},
-		{name: "nobody waits", c: present(queue("kazoo", 1), on(once))},
-		{name: "while watching, tables come when somebody looks", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
+		{name: "no waiters", c: present(queue("kazoo", 1), on(once))},
+		{name: "while watching, tables are read on demand", c: present(queue("kazoo", 2), on(&inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeWatch}))},
 		{
 			name: "a master is silent", c: present(votes("aa!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"r3 did not answer"},
 			evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "error": "i/o timeout"}}},
@@ -43,7 +43,7 @@ func TestBlind(t *testing.T) {
 	})
 }
 
-// blindness is a finding of blind: its message, part of its advice and its subjects.
+// blindness is an expected finding of blind: its message, part of its advice, and its aspects.
 type blindness struct {
 	message, advice string
 	unseen          []inspect.Aspect
@@ -53,7 +53,7 @@ func refused(a inspect.Aspect, where, read, right string) inspect.Unseen {
 	return inspect.Unseen{Aspect: a, Where: where, Read: read, Reason: "NOPERM", Right: right}
 }
 
-// unseenLists have the sources' reports, and the expected findings.
+// unseenLists have reports of the sources and the expected findings.
 var unseenLists = []struct {
 	name string
 	list []inspect.Unseen
@@ -113,7 +113,7 @@ var unseenLists = []struct {
 		[]blindness{{"http://z1:8080 and 1 other did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
 	},
 	{
-		"refused beside failed",
+		"one refused, one failed",
 		[]inspect.Unseen{refused("waiters", "r1:1", "LRANGE", "+lrange"), {Aspect: "waiters", Where: "r2:1", Read: "LRANGE", Reason: "i/o timeout"}},
 		[]blindness{
 			{"r1:1 refused LRANGE: who waits for it is unknown", "+lrange", []inspect.Aspect{"waiters"}},
@@ -126,7 +126,7 @@ var unseenLists = []struct {
 		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "use r0:6379 instead", []inspect.Aspect{"locks"}}},
 	},
 	{
-		"a root that is not there",
+		"a missing root",
 		[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
 		[]blindness{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},
 	},
@@ -200,8 +200,8 @@ func TestRightsAreGrantedToOurUser(t *testing.T) {
 	}
 }
 
-// answering is a lock on three masters. The last ones return these errors instead of votes; empty:
-// no answer.
+// answering returns a lock on three masters. The last ones return these errors instead of votes, or
+// no answer if empty.
 func answering(errors ...string) *inspect.Lock {
 	l := votes("aaa"[:3-len(errors)]+"!!!"[:len(errors)], time.Minute)
 	for i, text := range errors {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Commands in advice name the right server, with the arguments that its client needs.
+// Commands in advice name the right server and the options that its client needs.
 func TestCommandsNameTheirServers(t *testing.T) {
 	t.Parallel()
 	reach := map[string]inspect.Reach{
@@ -22,7 +22,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 	for _, tt := range []struct {
 		rule      string
 		c         inspect.Case
-		with, not string // with the backend's facts, and without
+		with, not string // the expected command with and without the backend's facts
 	}{
 		{"alien-child", alien, "zkCli.sh -server z1:2181/app stat '", "zkCli.sh stat '"},
 		{"blind", silent("r3:7000"), "redis-cli -h r3 -p 7000 -n 3 --tls PING", "redis-cli -h r3 -p 7000 PING"},

@@ -20,21 +20,21 @@ import (
 
 var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)
 
-// state is one scripted state that a rule is asked about.
+// state is one scripted state for a rule.
 type state struct {
 	name string
 	c    inspect.Case
-	// fires: a finding with this severity and confidence is expected; else nothing may be found.
+	// fires: one finding with this severity and confidence is expected, otherwise none.
 	fires      bool
 	severity   inspect.Severity
 	confidence recipe.Confidence
-	// has are parts of the message, evidence a part of the evidence.
+	// has are parts of the message; evidence is part of the evidence.
 	has      []string
 	evidence map[string]any
-	advice   string // a part of it
+	advice   string // part of the advice
 }
 
-// check asks one rule about states; some must fire and some must not.
+// check runs one rule on states. Some must fire and some must not.
 func check(t *testing.T, rule string, states []state) {
 	t.Helper()
 	fires, silent := 0, 0
@@ -48,7 +48,7 @@ func check(t *testing.T, rule string, states []state) {
 			found := diagnose(t, rule, s.c)
 			if !s.fires {
 				for _, f := range found {
-					t.Errorf("found what is not there: %+v", f)
+					t.Errorf("unexpected finding: %+v", f)
 				}
 				return
 			}
@@ -57,7 +57,7 @@ func check(t *testing.T, rule string, states []state) {
 			}
 			f := found[0]
 			if f.Severity != s.severity || f.Confidence != s.confidence {
-				t.Errorf("is %s and %s, want %s and %s", f.Severity, f.Confidence, s.severity, s.confidence)
+				t.Errorf("severity %s, confidence %s; want %s, %s", f.Severity, f.Confidence, s.severity, s.confidence)
 			}
 			for _, part := range s.has {
 				must.Contain(t, f.Message, part, "message")
@@ -92,19 +92,18 @@ func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
 			return r.Backend(c.Backend, c.Now)
 		}
 	}
-	t.Fatalf("no rule %s speaks of this state", name)
+	t.Fatalf("no rule %s for this state", name)
 	return nil
 }
 
-// readable checks what every finding must satisfy: short advice, and no byte that controls a
-// terminal.
+// readable checks that a finding is complete, short, and free of control characters.
 func readable(t *testing.T, f inspect.Finding) {
 	t.Helper()
 	if f.Message == "" || f.Advice() == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
 		t.Errorf("incomplete: %+v", f)
 	}
 	if n := len([]rune(f.Message)); n > 180 {
-		t.Errorf("a message of %d characters does not fit: %.300s", n, f.Message)
+		t.Errorf("a message of %d characters is too long: %.300s", n, f.Message)
 	}
 	text := must.Have(json.Marshal(f))(t)
 	var back inspect.Finding
@@ -116,7 +115,7 @@ func readable(t *testing.T, f inspect.Finding) {
 	}
 }
 
-// everything has cases, and a backend, that together make every rule fire.
+// everything returns cases and a backend that together make every rule fire.
 func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	raw := inspect.Untrusted(text)
 	owner := inspect.Owner{Label: raw, Process: inspect.Process{Host: raw}, Session: 7, Client: text}
@@ -188,7 +187,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 				Ties: []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: raw, By: "name " + inspect.Escape(text), Certainty: recipe.Likely}},
 			}, Sessions: map[int64]inspect.Session{}, AllSessions: true,
 		},
-		{Lock: zk, Sessions: map[int64]inspect.Session{7: {ID: 7}}}, // its client is there
+		{Lock: zk, Sessions: map[int64]inspect.Session{7: {ID: 7}}}, // its client is connected
 		{Lock: queue("kazoo", 2), Backend: &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce}},
 		{Lock: redis, History: late},
 		present(redis, seen(zombie)),
@@ -232,7 +231,7 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 	return found
 }
 
-// Text from servers is hostile. It must not reach a terminal unescaped, nor a shell into which
+// Text from servers is hostile. It must reach neither a terminal unescaped nor a shell into which
 // advice is pasted.
 func TestHostileNamesStayText(t *testing.T) {
 	t.Parallel()
@@ -243,7 +242,7 @@ func TestHostileNamesStayText(t *testing.T) {
 		for _, f := range findingsIn(everything(text)) {
 			readable(t, f)
 			rules[f.Rule] = true
-			must.True(t, !unquoted(f.Advice(), "reboot"), f.Rule, "a shell would run what the advice names", f.Advice())
+			must.True(t, !unquoted(f.Advice(), "reboot"), f.Rule, "a shell would run part of the advice:", f.Advice())
 		}
 		for _, r := range Rules() {
 			if !rules[r.Name] {
@@ -253,7 +252,7 @@ func TestHostileNamesStayText(t *testing.T) {
 	}
 }
 
-// unquoted reports whether a word is outside of a shell's single quotes.
+// unquoted reports whether a word is outside the single quotes of a shell.
 func unquoted(text, word string) bool {
 	outside := true
 	for i := 0; i < len(text); i++ {
@@ -281,10 +280,10 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	compiler.AssertFormat()
 	schema := must.Have(compiler.Compile("../../docs/snapshot.schema.json"))(t)
 	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
-	must.Be(t, schema.Validate(document), nil, "the contract's schema says")
+	must.Be(t, schema.Validate(document), nil, "the contract's schema")
 }
 
-// A lock of which only the name is known has no finding but blind.
+// A lock known only by name has no findings except blind.
 func TestNothingKnownNothingSaid(t *testing.T) {
 	t.Parallel()
 	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}
@@ -308,7 +307,7 @@ func TestNothingKnownNothingSaid(t *testing.T) {
 	}
 }
 
-// The same state gives the same finding a moment later, so a running clock causes no new snapshot.
+// The same state gives the same findings a moment later, so a running clock causes no new snapshot.
 func TestFindingsStandStill(t *testing.T) {
 	t.Parallel()
 	cases, backend := everything("x")
@@ -323,12 +322,12 @@ func TestFindingsStandStill(t *testing.T) {
 				t.Errorf("before %+v\nafter  %+v", before[i], after[i])
 			}
 		}
-		t.Error("the findings changed though nothing did")
+		t.Error("the findings changed, although nothing else did")
 	}
 }
 
-// A screen of 80 columns has two lines for a message next to the rule's name, and two for advice.
-// The usual texts must fit.
+// On 80 columns, a message next to the rule's name and the advice have two lines each. The usual
+// texts must fit.
 func TestFindingsFitTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, f := range findingsIn(everything("web-7.prod")) {
@@ -341,8 +340,8 @@ func TestFindingsFitTheScreen(t *testing.T) {
 	}
 }
 
-// supported checks that the advised action works on the lock, and that nothing stronger is advised without
-// a condition: a release only if, once, or because nothing milder is left.
+// supported checks that the advised action works on the lock. A release may be advised only with a
+// condition, or as the cheapest fix.
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 	t.Helper()
 	words := ""
@@ -352,7 +351,7 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 		case step.Verb == inspect.VerbTTL && !redis:
 			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice())
 		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
-			t.Errorf("who does not listen is to be asked: %s", f.Advice())
+			t.Errorf("a holder that does not listen is to be asked: %s", f.Advice())
 		case step.Verb == inspect.VerbRelease && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
 			t.Errorf("a release is advised without a condition: %s", f.Advice())
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// followed has a part of what each rule advises, and the tests on servers in which that was done and the
-// finding went away. Where no test does it, the advice itself says that a person has to.
+// followed lists parts of each rule's advice and the tests that carry it out on servers until the
+// finding is gone. Advice without a test must say that a person has to act.
 var followed = []struct{ rule, advice, shown string }{
 	{"no-quorum", "bring one of them back, and stop no other", "cli/testdata/script.doctor-knows-a-lost-quorum"},
 	{"deadlock", "or release its lock (its client keeps running): lockscope release", forty},
@@ -61,32 +61,33 @@ const (
 	advisedOnRedis     = "cli.TestWhatIsAdvisedOnRedisHelps"
 )
 
-// Each rule advises an action that a test has shown to end its finding, or that a person has to do.
+// A test shows that each rule's advice ends its finding, or the advice says that a person has to
+// act.
 func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
 	t.Parallel()
-	advices := map[string]string{} // all of a rule
+	advices := map[string]string{} // all advice of a rule
 	for _, f := range adviceGiven() {
 		advices[f.Rule] += f.Advice() + "\n"
 	}
 	have := map[string]bool{}
 	for _, row := range followed {
 		have[row.rule] = true
-		must.Contain(t, advices[row.rule], row.advice, row.rule, "does not advise")
+		must.Contain(t, advices[row.rule], row.advice, "advice of", row.rule)
 		if row.shown == "" && !strings.Contains(row.advice, "a person has to") {
-			t.Errorf("%s: %q was not done in a test, and does not say that a person has to", row.rule, row.advice)
+			t.Errorf("%s: no test follows %q, which does not say that a person has to", row.rule, row.advice)
 		}
 		for shown := range strings.FieldsSeq(row.shown) {
 			if !doneIn(t, row.rule, shown) {
-				t.Errorf("%s: there is no %s, or nothing in its file is about this rule", row.rule, shown)
+				t.Errorf("%s: no %s, or its file does not name the rule", row.rule, shown)
 			}
 		}
 	}
 	for _, r := range all {
-		must.True(t, have[r.name], r.name, "what it advises was not done, and it does not say that a person has to")
+		must.True(t, have[r.name], r.name, "is missing in followed")
 	}
 }
 
-// adviceGiven are findings with what their rules advise.
+// adviceGiven returns findings with all advice of the rules.
 func adviceGiven() []inspect.Finding {
 	cases, backend := everything("x")
 	endless, obliging, held, orphan := votes("a", time.Minute), queue("curator", 3), queue("kazoo", 2), votes("abc", time.Minute)
@@ -99,7 +100,7 @@ func adviceGiven() []inspect.Finding {
 			Cheapest: inspect.CycleHold{Lock: held.ID, Name: "a"},
 		}
 	})
-	for _, c := range slices.Clone(cases) { // and where nothing was refused
+	for _, c := range slices.Clone(cases) { // the same cases without refused reads
 		seen := *c.Lock
 		seen.Unseen, c.Lock = nil, &seen
 		cases = append(cases, c)
@@ -107,7 +108,8 @@ func adviceGiven() []inspect.Finding {
 	return findingsIn(append(cases, present(endless), present(obliging), present(orphan), cycle), backend)
 }
 
-// doneIn reports whether a test, as FOLDER.Test or FOLDER.page, is in the tree, in a file that names the rule.
+// doneIn reports whether a test, as FOLDER.Test or FOLDER.page, exists in a file that names the
+// rule.
 func doneIn(t *testing.T, rule, test string) bool {
 	t.Helper()
 	dir, name, _ := strings.Cut(test, ".")

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// watched is a lock on a real master that an Observer with all rules watches until the test ends.
+// watched is a lock on a real master, watched by an observer with all rules until the test ends.
 type watched struct {
 	t        *testing.T
 	ctx      context.Context
@@ -61,7 +61,7 @@ func (w *watched) awaitLock(what string, ok func(*inspect.Lock) bool) {
 	})
 }
 
-// has reports whether a rule found something in the lock.
+// has reports whether a rule has a finding about the lock.
 func (w *watched) has(l *inspect.Lock, rule string) bool {
 	return slices.ContainsFunc(l.Findings, func(f inspect.Finding) bool {
 		if f.Rule == rule {
@@ -82,7 +82,7 @@ func (w *watched) do(args ...any) {
 	}
 }
 
-// renew extends the key this many times, each once the previous one was seen.
+// renew extends the key this many times, each after the previous renewal was seen.
 func (w *watched) renew(times int, ttl, every time.Duration) {
 	w.t.Helper()
 	beat := time.NewTicker(every)
@@ -91,7 +91,7 @@ func (w *watched) renew(times int, ttl, every time.Duration) {
 		<-beat.C // the rhythm of the watchdog
 		end := w.observer.Snapshot().Lock(w.id).Holders[0].ExpiresAt
 		w.do("PEXPIRE", w.id.Path, ttl.Milliseconds())
-		w.awaitLock("it is renewed", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].ExpiresAt.After(end) })
+		w.awaitLock("key renewed", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].ExpiresAt.After(end) })
 	}
 }
 
@@ -107,14 +107,14 @@ func TestARealWatchdogStops(t *testing.T) {
 		w := watchKey(t, masters[0], time.Hour)
 		w.do("HSET", w.id.Path, first, 1)
 		w.do("PEXPIRE", w.id.Path, 12000)
-		w.awaitLock("it is held", w.heldBy(first))
+		w.awaitLock("lock held", w.heldBy(first))
 		w.renew(6, 12*time.Second, 2400*time.Millisecond)
 		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "renewal-stopped") {
-			t.Errorf("it is renewed: %+v", l.Findings)
+			t.Errorf("found while renewed: %+v", l.Findings)
 		}
-		w.awaitLock("it has stopped", func(l *inspect.Lock) bool { return w.has(l, "renewal-stopped") })
-		w.do("DEL", w.id.Path) // its client stops what it does, as is advised
-		w.awaitLock("nothing is wrong with a free lock", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && len(l.Findings) == 0 })
+		w.awaitLock("renewal-stopped", func(l *inspect.Lock) bool { return w.has(l, "renewal-stopped") })
+		w.do("DEL", w.id.Path) // its client stops its work, as advised
+		w.awaitLock("free without findings", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && len(l.Findings) == 0 })
 	})
 }
 
@@ -128,14 +128,14 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		must.Have(waiter.Receive(w.ctx))(t)
 		w.do("HSET", w.id.Path, first, 1)
 		w.do("PEXPIRE", w.id.Path, 12000)
-		w.awaitLock("it is held and somebody waits", func(l *inspect.Lock) bool { return w.heldBy(first)(l) && l.WaitersAtLeast == 1 })
+		w.awaitLock("lock held with a waiter", func(l *inspect.Lock) bool { return w.heldBy(first)(l) && l.WaitersAtLeast == 1 })
 		w.renew(6, 12*time.Second, 300*time.Millisecond)
 		if l := w.observer.Snapshot().Lock(w.id); w.has(l, "zombie-renewal") {
-			t.Errorf("it is held for a moment only: %+v", l.Findings)
+			t.Errorf("found after a short hold: %+v", l.Findings)
 		}
 		w.renew(24, 12*time.Second, 300*time.Millisecond)
-		w.awaitLock("it is renewed for too long", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
-		// Its process is restarted, as advised, so nothing renews the key any more.
-		w.awaitLock("it has run out", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
+		w.awaitLock("zombie-renewal", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
+		// Its process is restarted, as advised, so the key is no longer renewed.
+		w.awaitLock("expired without the finding", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
 	})
 }

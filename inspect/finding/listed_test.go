@@ -8,8 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// No rule reports anything about contenders of which only the names were listed, whatever the
-// tables say about others.
+// No rule reports contenders known only by name, whatever the tables say about others.
 func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
 	t.Parallel()
 	const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"

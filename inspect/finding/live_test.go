@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// A real master with a replica is reported, until it waits for its replica.
+// A real master with a replica is reported until it waits for the replica.
 func TestRealMasterWithAReplica(t *testing.T) {
 	t.Parallel()
 	master, replica := servertest.StartRedis(t), servertest.StartRedis(t)
@@ -27,7 +27,7 @@ func TestRealMasterWithAReplica(t *testing.T) {
 	host, port, err := net.SplitHostPort(master.Addr)
 	must.Succeed(t, err)
 	must.Succeed(t, r.Do(t.Context(), "replicaof", host, port).Err())
-	must.Become(t, "the replica is up", func() bool { return strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online") })
+	must.Become(t, "replica online", func() bool { return strings.Contains(m.Info(t.Context(), "replication").Val(), "state=online") })
 	cfg := redissource.Config{Backend: "redis", Only: servertest.UniqueName(t), Once: true, Timeout: 30 * time.Second, Masters: []*redis.UniversalOptions{{Addrs: []string{master.Addr}}}}
 	found := func() bool {
 		o := inspect.NewObserver(time.Now, redissource.New(cfg))
@@ -35,7 +35,7 @@ func TestRealMasterWithAReplica(t *testing.T) {
 		must.Succeed(t, o.Run(t.Context()))
 		return slices.ContainsFunc(o.Snapshot().Backends[0].Findings, func(f inspect.Finding) bool { return f.Rule == "replica-failover" })
 	}
-	must.True(t, found(), "nothing is found of a replica that nobody waits for")
+	must.True(t, found(), "no finding although the master does not wait for its replica")
 	must.Succeed(t, m.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
-	must.True(t, !found(), "it waits for its replica")
+	must.True(t, !found(), "still found although the master waits for its replica")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// target is a backend of servers named a, b, c…, one for each letter of their states.
+// target returns a backend with one server per letter of states, named a, b, c and so on.
 func target(kind inspect.BackendKind, states string) *inspect.Backend {
 	b := &inspect.Backend{Name: "x", Kind: kind}
 	for i, state := range states {
@@ -37,7 +37,7 @@ func target(kind inspect.BackendKind, states string) *inspect.Backend {
 	return b
 }
 
-// Too few usable masters are an alarm, and just enough a warning. A master that may serve others
+// Too few usable masters are critical, and just enough a warning. A master that others may reach
 // counts as usable.
 func TestMastersWithoutAQuorum(t *testing.T) {
 	t.Parallel()
@@ -101,15 +101,15 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 		}
 	}
 	check(t, "no-quorum", []state{
-		critical("one is left", ensemble("-q-", 0, 0), recipe.Likely,
+		critical("one left", ensemble("-q-", 0, 0), recipe.Likely,
 			"3 of 3 servers lost (a: no answer, and 2 more), a quorum is 2: no lock can be taken or released"),
 		critical("for a while", ensemble("-q-", 3, election), recipe.Likely, "3 of 3"),
 		critical("one serves reads", ensemble("r--", 3, 0), recipe.Likely, "a: serves reads only"),
-		critical("all say so", ensemble("qqq", 0, 0), recipe.Certain, "a: no quorum"),
+		critical("all report it", ensemble("qqq", 0, 0), recipe.Certain, "a: no quorum"),
 		critical("the target names three of five", ensemble("--q", 5, 0), recipe.Likely, "3 of 5 servers lost"),
 		warning("one of three", ensemble("++-", 3, 0),
 			"1 of 3 servers lost (c: no answer): if one more goes, no lock can be taken or released"),
-		warning("two of five, of which three are named", ensemble("+--", 5, 0), "2 of 5 servers lost"),
+		warning("two of five, three of them named", ensemble("+--", 5, 0), "2 of 5 servers lost"),
 		{name: "during an election", c: ensemble("-q-", 3, election-time.Second)},
 		{name: "one of three, of an unknown number", c: ensemble("++-", 0, 0)},
 		{name: "one of five", c: ensemble("++++-", 5, 0)},
@@ -117,11 +117,11 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 		{name: "no server answers", c: ensemble("---", 3, 0)},
 		{name: "one that may be cut off from the others", c: ensemble("q", 3, 0)},
 		{name: "one alone", c: ensemble("q", 0, 0)},
-		{name: "others refuse us", c: ensemble("qoo", 3, 0)},
+		{name: "the others refuse our connections", c: ensemble("qoo", 3, 0)},
 	})
 }
 
-// If a second master dies, the warning becomes an alarm with the same name.
+// If a second master dies, the warning becomes critical under the same key.
 func TestALostQuorumIsOneFinding(t *testing.T) {
 	t.Parallel()
 	var keys []string

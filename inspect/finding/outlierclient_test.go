@@ -7,12 +7,12 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// The figures are in the message and the evidence; a backend without outliers has no finding.
+// The message and the evidence have the numbers. A backend without outliers has no finding.
 func TestOutlierClient(t *testing.T) {
 	t.Parallel()
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 	if found := outlierClient().rule().Backend(b, now); found != nil {
-		t.Errorf("nobody stands out: %+v", found)
+		t.Errorf("found without outliers: %+v", found)
 	}
 	b.Outliers = []inspect.Outlier{
 		{Owner: "worker-7\x1b[2J", Session: 7, Client: "10.0.0.7:5000", Under: "/locks", Entries: 512, Holds: 500, Peers: 40, Usual: 2},

@@ -45,7 +45,7 @@ What lockscope diagnoses, with the names and evidence of the JSON. ` + "`locksco
 	return b.String()
 }
 
-// entry is one rule's part of the page.
+// entry returns one rule's section of the page.
 func entry(r *rule) string {
 	name := r.name
 	for i, has := range []bool{r.quiet, r.asOf != nil, r.needsHistory} {
@@ -68,26 +68,25 @@ func TestFindingsPageMatchesRules(t *testing.T) {
 	}
 }
 
-// Every rule has a meaning for the page, and a name that no other has.
+// Every rule has a complete entry and a unique name.
 func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]bool)
 	for _, r := range all {
 		if r.name == "" || names[r.name] || r.severity.Rank() == 0 && r.severity != inspect.Info || slices.Contains([]string{r.means, r.sure, r.do, r.not, r.evidence}, "") {
-			t.Errorf("incomplete, or twice: %+v", r)
+			t.Errorf("incomplete, or not unique: %+v", r)
 		}
 		names[r.name] = true
 		if r.lock == nil && r.backend == nil {
-			t.Errorf("%s speaks of nothing", r.name)
+			t.Errorf("%s has neither a lock nor a backend function", r.name)
 		}
 	}
 }
 
-// asked is a rule that check asks about scripted states, some of which are near misses, or one of backends
-// that a test asks itself.
+// asked finds the rules that a test runs on scripted states with check, or directly on backends.
 var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
 
-// Every rule is tested with states in which it fires and others in which it must not.
+// Every rule is tested with states in which it fires and with near misses.
 func TestEveryRuleHasItsStates(t *testing.T) {
 	t.Parallel()
 	files := must.Have(filepath.Glob("*_test.go"))(t)
@@ -100,15 +99,15 @@ func TestEveryRuleHasItsStates(t *testing.T) {
 	}
 	for _, r := range all {
 		if !have[strings.ReplaceAll(r.name, "-", "")] {
-			t.Errorf("no test asks %s about states with check: those in which it fires, and the near misses", r.name)
+			t.Errorf("no test runs %s with check on states in which it fires and on near misses", r.name)
 		}
 	}
 }
 
-// word is a key as the evidence is documented.
+// word finds a key of the documented evidence.
 var word = regexp.MustCompile(`[a-z][a-z0-9_]+`)
 
-// Findings have the evidence and the severity that the page promises.
+// Findings have the documented evidence and severity.
 func TestEvidenceIsAsDocumented(t *testing.T) {
 	t.Parallel()
 	found := findingsIn(everything("x"))
@@ -122,7 +121,7 @@ func TestEvidenceIsAsDocumented(t *testing.T) {
 				continue
 			}
 			for key := range f.Evidence {
-				must.True(t, slices.Contains(keys, key), r.name, "has the evidence", key, "which is documented nowhere")
+				must.True(t, slices.Contains(keys, key), r.name, "has the undocumented evidence", key)
 			}
 			if f.Severity != r.severity && f.Severity != r.sometimes {
 				t.Errorf("%s is %s: %s", r.name, f.Severity, f.Message)

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// fair is a Redisson fair lock on one master with three waiters.
+// fair returns a Redisson fair lock on one master with three waiters.
 func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
 	l := votes("a", time.Minute)
 	l.Recipe, l.State = "redisson", inspect.StateContended
@@ -21,7 +21,7 @@ func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
 
 func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiters[i].Dead = true } }
 
-// By its history a key lives for a minute, so one with a minute left was just set.
+// The history says that keys live for a minute, so a key with a minute left was just set.
 func TestSplitQuorum(t *testing.T) {
 	t.Parallel()
 	check(t, "split-quorum", []state{
@@ -39,7 +39,7 @@ func TestSplitQuorum(t *testing.T) {
 	never := votes("ab-", time.Minute)
 	never.Masters[1].NoExpiry, never.Masters[1].ExpiresAt = true, time.Time{}
 	if f := diagnose(t, "split-quorum", present(never)); !strings.Contains(f[0].Advice(), "release redis:lock:a --owner b --waiter") || f[0].Evidence["never_expires"] != true {
-		t.Errorf("who waits for a vote that never expires waits for ever: %s", f[0].Advice())
+		t.Errorf("no release of the vote that never expires: %s", f[0].Advice())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestThinMargin(t *testing.T) {
 		{name: "it lasts", c: present(votes("aa-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "four of five", c: present(votes("aaaa-", time.Minute))},
 		{name: "a silent one may hold it: only we may be cut off from it", c: present(votes("aaa-!", time.Minute))},
-		{name: "two silent ones, that were seen to hold it or not", c: present(votes("aaa!!", time.Minute), seen(history()))},
+		{name: "two silent ones, whose votes were seen before", c: present(votes("aaa!!", time.Minute), seen(history()))},
 		{name: "a single master", c: present(votes("a", time.Minute))},
 		{name: "two masters", c: present(votes("aa", time.Minute))},
 		{name: "no quorum at all", c: present(votes("a--", time.Minute))},
@@ -107,7 +107,7 @@ func TestNoTTL(t *testing.T) {
 			severity: inspect.Info, confidence: recipe.Possible, advice: "find out what writes it",
 		},
 		{name: "a counter that the operator names", c: renamed(endless("a", "token", 0), "cache:a"), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
-		{name: "what looks like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out what writes it"},
+		{name: "a value like a library's", c: guess(endless("a", "node-redlock", 0)), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "find out what writes it"},
 		{
 			name: "a key without expiry", c: endless("a", "custom", 0), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a never expires"}, evidence: map[string]any{"contender": "a", "masters": []string{"r1"}},
@@ -128,7 +128,7 @@ func TestNoTTL(t *testing.T) {
 	})
 }
 
-// renewing is the history of a key renewed every ten seconds, the last time this long ago.
+// renewing returns the history of a key renewed every ten seconds, the last time this long ago.
 func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.History {
 	return past(append([]func(*inspect.History){func(h *inspect.History) {
 		h.LongestTTL = 30 * time.Second
@@ -145,10 +145,10 @@ func TestRenewalStopped(t *testing.T) {
 			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
 		},
 		{name: "late, but only two and a half times", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
-		{name: "nobody looked when it was due", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }), seen(renewing(26*time.Second)))},
+		{name: "not read when it was due", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }), seen(renewing(26*time.Second)))},
 		{name: "too few renewals for a rhythm", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second, func(h *inspect.History) { h.Renewal.Count = 2 })))},
 		{name: "never renewed", c: present(votes("a", 4*time.Second), seen(history()))},
-		{name: "its life says that it was renewed", c: present(votes("a", 28*time.Second), seen(renewing(26*time.Second)))},
+		{name: "its TTL shows a renewal", c: present(votes("a", 28*time.Second), seen(renewing(26*time.Second)))},
 		{name: "the master is silent", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.Masters[0].Up = false }), seen(renewing(26*time.Second)))},
 		{name: "it has expired", c: present(votes("a", -time.Second), seen(renewing(31*time.Second)))},
 		{name: "it was released", c: present(votes("-", 0), seen(renewing(26*time.Second)))},
@@ -169,26 +169,26 @@ func TestZombieRenewal(t *testing.T) {
 			has: []string{"every 10s, past the limit of 10m, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "held_over": "1h"},
 		},
 		{name: "others wait", c: present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds))), fires: true, severity: inspect.Warning, confidence: recipe.Possible},
-		{name: "who waited is most likely gone", c: present(held(time.Hour, func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }), seen(renewing(time.Second, noHolds)))},
+		{name: "the waiter is most likely gone", c: present(held(time.Hour, func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }), seen(renewing(time.Second, noHolds)))},
 		{
-			name: "held at the first look", c: present(votes("a", 25*time.Second), seen(renewing(time.Second, func(h *inspect.History) { h.Since = now.Add(-time.Hour) }))),
+			name: "held at the first read", c: present(votes("a", 25*time.Second), seen(renewing(time.Second, func(h *inspect.History) { h.Since = now.Add(-time.Hour) }))),
 			fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 		},
-		{name: "nobody waits, and nothing to compare with", c: present(held(time.Hour), seen(renewing(time.Second, noHolds)))},
+		{name: "no waiters, and nothing to compare with", c: present(held(time.Hour), seen(renewing(time.Second, noHolds)))},
 		{name: "not for long", c: present(held(9*time.Minute, waiting), seen(renewing(time.Second)))},
 		{name: "its holds last as long", c: present(held(time.Hour, waiting), seen(renewing(time.Second, func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute })))},
 		{name: "it is not renewed any more", c: present(held(time.Hour), seen(renewing(26*time.Second)))},
-		{name: "a leader leads on", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))},
+		{name: "a leader", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))},
 		{
 			name: "perhaps a leader", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind, l.KindConfidence = inspect.KindElection, recipe.Possible }), seen(renewing(time.Second, noHolds))),
 		},
-		{name: "within twice what is expected", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }), seen(renewing(time.Second)))},
+		{name: "within twice the expected time", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }), seen(renewing(time.Second)))},
 		{name: "no history", c: present(held(time.Hour, waiting))},
 	})
 }
 
-// last dates the newest sight of the key on the third master.
+// last sets when the key was last seen on the third master.
 func last(ago time.Duration) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { l.Masters[2].LastPresent = now.Add(-ago) }
 }
@@ -232,20 +232,20 @@ func TestMasterRestarted(t *testing.T) {
 		},
 		{name: "watched since before, and never seen there", c: present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history()))},
 		{name: "released there after it started", c: present(with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history()))},
-		{name: "the value tells that it was asked for before", c: present(with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
-		{name: "the value tells that it was asked for after", c: present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))},
+		{name: "requested before the start, by its value", c: present(with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
+		{name: "requested after the start, by its value", c: present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))},
 		{name: "it is just being taken", c: present(votes("a--", time.Minute), up(30*time.Second))},
 		{name: "the others are about to follow", c: present(votes("aa-", time.Minute), up(30*time.Second), seen(past(func(h *inspect.History) { h.LongestTTL = time.Minute })))},
 		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
 		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
-		{name: "nobody has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},
+		{name: "no master has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},
 		{name: "it does not answer", c: present(votes("aa!", time.Minute), up(30*time.Second))},
-		{name: "nobody knows when it started", c: present(votes("aa-", time.Minute), func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} })},
-		{name: "nothing is known of the servers", c: present(votes("aa-", time.Minute))},
+		{name: "its start is unknown", c: present(votes("aa-", time.Minute), func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} })},
+		{name: "the servers are unknown", c: present(votes("aa-", time.Minute))},
 		{name: "the lock was taken after the restart", c: present(with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second))},
-		{name: "taken after the restart, seen there in another's hands before", c: present(with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history()))},
+		{name: "taken after the restart, held there by another before", c: present(with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history()))},
 		{name: "taken before, never expires", c: present(with(endless(), since(time.Hour)), up(30*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
-		{name: "never expires, taken nobody knows when", c: present(endless(), up(30*time.Minute))},
+		{name: "never expires, taken at an unknown time", c: present(endless(), up(30*time.Minute))},
 	})
 }
 
@@ -322,9 +322,9 @@ func TestStarvation(t *testing.T) {
 			has: []string{"overtaken 1 time, waiting for over 30s, usually at most 1.0s"},
 		},
 		{name: "overtaken nine times", c: present(waited(time.Second), overtaken(9))},
-		{name: "waiting for long, but nobody overtook", c: present(waited(time.Hour), overtaken(0))},
-		{name: "waiting for long, but the usual is not known", c: present(waited(time.Hour), overtaken(1, func(h *inspect.History) { h.Waits.Count = 5 }))},
-		{name: "who was overtaken is gone", c: present(queue("curator", 2), overtaken(50))},
+		{name: "waiting for long, but not overtaken", c: present(waited(time.Hour), overtaken(0))},
+		{name: "waiting for long, but the usual time is unknown", c: present(waited(time.Hour), overtaken(1, func(h *inspect.History) { h.Waits.Count = 5 }))},
+		{name: "the overtaken one is gone", c: present(queue("curator", 2), overtaken(50))},
 		{name: "no history", c: present(waited(time.Hour))},
 	})
 }
@@ -356,7 +356,7 @@ func TestForeignValue(t *testing.T) {
 			name: "a hash on one master", c: present(votes("aaf", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"a hash under this key on r3 is not a lock"}, evidence: map[string]any{"masters": []map[string]any{{"addr": "r3", "type": "hash"}}},
 		},
-		{name: "on every master, and nobody watched: it is not a lock", c: present(votes("fff", time.Minute))},
+		{name: "on every master, in a single read: it is not a lock", c: present(votes("fff", time.Minute))},
 		{name: "on every master", c: present(votes("fff", time.Minute), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 and 2 others"}},
 		{name: "locks only", c: present(votes("aa-", time.Minute))},
 		{name: "a silent master", c: present(votes("aa!", time.Minute))},

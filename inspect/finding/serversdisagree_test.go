@@ -15,7 +15,7 @@ func TestServersDisagree(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		roles []string
-		says  string // empty: nothing
+		says  string // empty if nothing is found
 	}{
 		"an ensemble":                  {[]string{"leader", "follower", "observer"}, ""},
 		"one alone":                    {[]string{"standalone"}, ""},
@@ -26,7 +26,7 @@ func TestServersDisagree(t *testing.T) {
 		"two leaders around one":       {[]string{"leader", "follower", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.1:2181 is leader"},
 		"two leaders, and one alone":   {[]string{"follower", "leader", "leader", "standalone"}, "not one ensemble: 10.0.0.4:2181 is standalone, 10.0.0.1:2181 is follower"},
 		"one is cut off and says so":   {[]string{"leader", "follower", "read-only"}, ""},
-		"nobody tells":                 {[]string{"", "", "standalone"}, ""},
+		"unknown roles":                {[]string{"", "", "standalone"}, ""},
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 		for i, role := range tt.roles {
@@ -45,13 +45,13 @@ func TestServersDisagree(t *testing.T) {
 		for _, server := range f.Evidence["servers"].([]evidence) {
 			roles = append(roles, server["role"].(string))
 		}
-		must.Same(t, roles, tt.roles, name, "its evidence has")
+		must.Same(t, roles, tt.roles, name, "roles in the evidence")
 		readable(t, f)
 	}
 }
 
-// Two leaders of one ensemble may follow each other: one was paused during the election. If both
-// persist, they belong to two ensembles.
+// Two leaders may belong to one ensemble if one was paused during an election. If both persist,
+// they belong to two ensembles.
 func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	t.Parallel()
 	leader := func(zxid uint64, led, said time.Duration) inspect.Server {
@@ -64,15 +64,15 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	const once, later, epoch = 0, 40 * time.Second, 1 << 32
 	for name, tt := range map[string]struct {
 		servers    []inspect.Server
-		watch, one recipe.Confidence // of the finding in a watch, and in one look; empty: none
+		watch, one recipe.Confidence // confidence of the finding in a watch, and in a single read; empty if none
 	}{
 		"one was elected just now":             {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, 5*time.Second, once)}, "", ""},
-		"nobody tells since when it does":      {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
-		"one stood still for long":             {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
-		"it said so twice since":               {[]inspect.Server{leader(epoch+7, time.Hour, 10*time.Second), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
-		"nobody tells their transactions":      {[]inspect.Server{leader(0, time.Hour, once), leader(0, time.Hour, later)}, "", recipe.Possible},
+		"since when is unknown":                {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
+		"one was paused for long":              {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
+		"it has claimed to lead for 10 s":      {[]inspect.Server{leader(epoch+7, time.Hour, 10*time.Second), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
+		"unknown transactions":                 {[]inspect.Server{leader(0, time.Hour, once), leader(0, time.Hour, later)}, "", recipe.Possible},
 		"both lead for long":                   {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, time.Hour, later)}, recipe.Certain, recipe.Certain},
-		"both say so, not since when they do":  {[]inspect.Server{leader(epoch+7, 0, later), leader(2*epoch+1, 0, later)}, recipe.Certain, recipe.Certain},
+		"both lead since unknown times":        {[]inspect.Server{leader(epoch+7, 0, later), leader(2*epoch+1, 0, later)}, recipe.Certain, recipe.Certain},
 		"two in one epoch":                     {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(epoch+8, 5*time.Second, once)}, recipe.Certain, recipe.Certain},
 		"two in one epoch, as one was elected": {[]inspect.Server{leader(epoch+7, 0, later), leader(epoch+8, 0, once)}, recipe.Certain, recipe.Certain},
 	} {
@@ -90,14 +90,14 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 	}
 }
 
-// A member that hangs far behind its leader, or has different data, is named; a short lag under
-// load is not.
+// A member that is far behind its leader, or has different data, is named. A short lag under load
+// is not reported.
 func TestMembersThatDiffer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		odd  inspect.Server
-		says string // empty: nothing
-		// advised, and the evidence for it.
+		says string // empty if nothing is found
+		// advised is part of the advice; evidence is a key and value of the evidence.
 		advised, evidence string
 	}{
 		"all have the same":              {odd: inspect.Server{}},
@@ -130,20 +130,20 @@ func TestMembersThatDiffer(t *testing.T) {
 	}
 }
 
-// A single look reports a lagging member as info, since it may only be catching up.
+// A single read reports a lagging member as info, since it may only be catching up.
 func TestSingleLookReportsLaggingMember(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode    inspect.Mode
 		lagging bool
 		lag     time.Duration
-		want    inspect.Severity // empty: nothing
+		want    inspect.Severity // empty if nothing is found
 	}{
-		"it lacks what was there a second before": {inspect.ModeOnce, true, 1100 * time.Millisecond, inspect.Info},
-		"it could not be asked again":             {inspect.ModeOnce, true, 3 * time.Millisecond, ""},
-		"it has caught up":                        {inspect.ModeOnce, false, 1100 * time.Millisecond, ""},
-		"who watches waits":                       {inspect.ModeWatch, true, 1100 * time.Millisecond, ""},
-		"far behind":                              {inspect.ModeOnce, true, 12 * time.Second, inspect.Warning},
+		"behind by over a second":     {inspect.ModeOnce, true, 1100 * time.Millisecond, inspect.Info},
+		"it could not be asked again": {inspect.ModeOnce, true, 3 * time.Millisecond, ""},
+		"it has caught up":            {inspect.ModeOnce, false, 1100 * time.Millisecond, ""},
+		"watching":                    {inspect.ModeWatch, true, 1100 * time.Millisecond, ""},
+		"far behind":                  {inspect.ModeOnce, true, 12 * time.Second, inspect.Warning},
 	} {
 		odd := inspect.Server{Addr: "10.0.0.3:2181", State: inspect.ServerUp, Role: "follower", Zxid: 1<<32 + 7, Lagging: tt.lagging, Lag: tt.lag}
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: tt.mode, Servers: []inspect.Server{{Addr: "10.0.0.1:2181", State: inspect.ServerUp, Role: "leader"}, odd}}

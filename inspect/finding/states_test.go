@@ -8,7 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// queue is a mutex on ZooKeeper with n contenders, each behind the one before, that came a second ago.
+// queue returns a ZooKeeper mutex with n contenders that came a second ago, each behind the
+// previous one.
 func queue(library string, n int) *inspect.Lock {
 	l := &inspect.Lock{
 		ID: inspect.ID{Backend: "zk", Path: "/l"}, Kind: inspect.KindMutex, Recipe: library, Confidence: recipe.Certain,
@@ -33,8 +34,8 @@ func queue(library string, n int) *inspect.Lock {
 	return l
 }
 
-// votes is a key on a master for each letter: a letter is the value that it holds, "-" absent, "!" no answer, "f" a
-// foreign value. ttl is the votes' remaining time.
+// votes returns a key with one master per letter: a letter is its value, "-" absent, "!" no answer,
+// "f" a foreign value. ttl is the remaining TTL of the values.
 func votes(masters string, ttl time.Duration) *inspect.Lock {
 	list := make([]inspect.Vote, len(masters))
 	for i, m := range masters {
@@ -55,7 +56,7 @@ func votes(masters string, ttl time.Duration) *inspect.Lock {
 	return l
 }
 
-// history is of a lock that was held often for up to a second, and waited for as long.
+// history returns that of a lock with many holds and waits of up to a second.
 func history() *inspect.History {
 	usual := inspect.Spans{Count: 100, P50: 100 * time.Millisecond, P99: time.Second, Max: 2 * time.Second}
 	return &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}
@@ -69,7 +70,7 @@ func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
 	return l
 }
 
-// holder and waiter change the first of them.
+// holder and waiter change the first holder and the first waiter.
 func holder(change func(*inspect.Contender)) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { change(&l.Holders[0]) }
 }
@@ -78,7 +79,7 @@ func waiter(change func(*inspect.Contender)) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { change(&l.Waiters[0]) }
 }
 
-// past is a change of history.
+// past returns a history with a change.
 func past(changes ...func(*inspect.History)) *inspect.History {
 	h := history()
 	for _, change := range changes {
@@ -87,7 +88,7 @@ func past(changes ...func(*inspect.History)) *inspect.History {
 	return h
 }
 
-// present is a case of the present.
+// present returns a case as of now.
 func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
 	c := inspect.Case{Lock: l, Now: now}
 	for _, change := range changes {
@@ -96,8 +97,8 @@ func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
 	return c
 }
 
-// seen gives a case a history in which every contender has been in its state since the first look
-// or its arrival.
+// seen adds a history in which every contender has been in its state since the first read or its
+// arrival.
 func seen(h *inspect.History) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.History = h

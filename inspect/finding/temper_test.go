@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Possible locks, such as registries, counters, caches and queues of jobs, raise no alarm and no
-// release is advised.
+// Possible locks may be registries, counters, caches or queues of jobs, so they raise no alarm and
+// no release is advised.
 func TestPossibleLocksStayQuiet(t *testing.T) {
 	t.Parallel()
 	cases, _ := everything("x")
@@ -40,10 +40,10 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 		}
 		guessed += certain
 	}
-	must.True(t, guessed >= 20, "only", guessed, "findings to keep quiet")
+	must.True(t, guessed >= 20, "only", guessed, "findings about possible locks")
 }
 
-// An action is advised only if all its evidence was seen.
+// An action is advised only if none of its evidence is unseen.
 func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 	t.Parallel()
 	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
@@ -56,7 +56,7 @@ func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 	for _, tt := range []struct {
 		rule  string
 		c     inspect.Case
-		holds bool // the advice
+		holds bool // the advice remains
 	}{
 		{"stuck-holder", stuck(inspect.AspectSessions), true},
 		{"stuck-holder", stuck(inspect.AspectHolders), false},
@@ -73,7 +73,8 @@ func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 	}
 }
 
-// Independent servers given as the masters of one lock: the target is suspect, not the locks.
+// If independent servers are given as the masters of one lock, the target is suspect, not the
+// locks.
 func TestSuspectTarget(t *testing.T) {
 	t.Parallel()
 	servers := func(spread inspect.Spread, roles ...string) inspect.Case {
@@ -94,12 +95,12 @@ func TestSuspectTarget(t *testing.T) {
 	apart := inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
 	check(t, "suspect-target", []state{
 		{
-			name: "every lock stands on one of three", c: servers(apart, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "every lock is on one of three", c: servers(apart, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"each of 4 locks is on only one of the 3"}, evidence: map[string]any{"locks": 4, "masters": []string{"r1", "r2", "r3"}},
 		},
 		{name: "many, all on the same one", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}, "master", "master", "master"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "a failed attempt or two", c: servers(inspect.Spread{Masters: 3, Locks: 2, OnOne: 2, Used: 1}, "master", "master", "master")},
-		{name: "one lock stands on several", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")},
+		{name: "one lock is on several", c: servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")},
 		{
 			name: "nine of ten", c: servers(inspect.Spread{Masters: 3, Locks: 10, OnOne: 9, Used: 3}, "master", "master", "master"),
 			fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"9 of 10 locks are on only one of the 3 servers"},
@@ -130,7 +131,7 @@ func TestSuspectTarget(t *testing.T) {
 	}
 }
 
-// redis-py asks one server: a lock on one of three is held, whatever a quorum would be.
+// redis-py locks on one server, so its lock on one of three servers is held.
 func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 	t.Parallel()
 	of := func(library, letters string) inspect.Case {
@@ -149,7 +150,7 @@ func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 		if found := diagnose(t, rule, of("redis-py", letters)); found != nil {
 			t.Errorf("%s: %+v", rule, found)
 		}
-		must.True(t, diagnose(t, rule, of("redsync", letters)) != nil, rule, "does not see that of redsync")
+		must.True(t, diagnose(t, rule, of("redsync", letters)) != nil, rule, "has no finding for redsync")
 	}
 	for letters, want := range map[string]string{"-a-": "most likely held", "ab-": "most likely each is held"} {
 		if got := (describe.View{Now: now}).Verdict(of("redis-py", letters).Lock); !strings.HasPrefix(got, "unknown: ") || !strings.Contains(got, want) {
@@ -158,12 +159,12 @@ func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 	}
 }
 
-// Every rule about locks names the aspects that it depends on, except for rules that need none.
+// Every rule about locks names the aspects that it depends on, except for a few that need none.
 func TestRulesRestOnAspects(t *testing.T) {
 	t.Parallel()
 	for _, r := range all {
 		if r.lock != nil && r.restsOn == nil && !slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.name) {
-			t.Errorf("%s rests on nothing: give it restsOn or, if nothing unseen can make it wrong, a place in this list", r.name)
+			t.Errorf("%s: set restsOn, or add it to this list if no unseen aspect can make it wrong", r.name)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// kazooThread is one of the threads that share a session; its label tells it from the others.
+// kazooThread is one of the threads that share a session, with its own label.
 type kazooThread struct {
 	session     *zk.Conn
 	root, label string
@@ -54,8 +54,7 @@ func (k kazooThread) acquire(ctx context.Context, lock string) (node string, err
 	}
 }
 
-// work takes two locks, always in one order, keeps them at most until hold ends, and releases
-// them.
+// work takes two locks in order, keeps them for a while or until hold ends, and releases them.
 func (k kazooThread) work(ctx, hold context.Context, first, second string) error {
 	one, err := k.acquire(ctx, first)
 	if err != nil {
@@ -66,14 +65,14 @@ func (k kazooThread) work(ctx, hold context.Context, first, second string) error
 		return err
 	}
 	select {
-	case <-time.After(inspect.SettleFor * 3 / 2): // so that its locks last longer than a deadlock has to
+	case <-time.After(inspect.SettleFor * 3 / 2): // longer than a deadlock must last to be reported
 	case <-hold.Done():
 	}
 	return errors.Join(k.session.Delete(two, -1), k.session.Delete(one, -1))
 }
 
-// Threads that share sessions and take locks in one order are in no deadlock. Two that wait for
-// each other are, soon and for as long as they do.
+// Threads that share sessions and take locks in one order are not in a deadlock. Two threads that
+// wait for each other are, as long as they wait.
 func TestThreadsOfSharedSessions(t *testing.T) {
 	t.Parallel()
 	server, root := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}), servertest.UniquePath(t)

@@ -10,8 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A master that refuses writes is critical if no other can make up for it, and a warning if the
-// others are a quorum.
+// A master that refuses writes is a warning if the others are a quorum, otherwise critical.
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	const up, down = inspect.ServerUp, inspect.ServerDown
@@ -42,14 +41,14 @@ func TestWritesRefused(t *testing.T) {
 			"its memory is full: most locks cannot be taken, nor can Redisson's be released (and so 1 other)", "DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 			map[string]any{"servers": []evidence{{"addr": "r1", "maxmemory": int64(1 << 20)}, {"addr": "r2", "maxmemory": int64(1 << 20)}}}),
 		fires("a node of a cluster", of(inspect.Cluster, master("r1", up, ""), master("r2", up, ""), master("r3", up, save)), inspect.Critical, "r3 refuses writes", "", nil),
-		fires("one of three, of which another is a replica", of(independent, master("r1", up, save), replica("r2", ""), master("r3", up, "")), inspect.Critical,
+		fires("one of three, another is a replica", of(independent, master("r1", up, save), replica("r2", ""), master("r3", up, "")), inspect.Critical,
 			"r1 refuses writes, since its last snapshot failed: no lock can be taken, renewed or released", "", map[string]any{"quorum": 2, "unusable": 1}),
-		fires("one of three, beside a replica", of(independent, master("r1", up, save), replica("r2", save), master("r3", up, ""), master("r4", up, "")), inspect.Warning,
+		fires("one of three, with a replica", of(independent, master("r1", up, save), replica("r2", save), master("r3", up, ""), master("r4", up, "")), inspect.Warning,
 			"no lock can be taken, renewed or released there", "", map[string]any{"quorum": 2, "unusable": 1, "servers": []evidence{{"addr": "r1"}}}),
-		fires("the only master, beside its replica", of(independent, master("r1", up, save), replica("r2", "")), inspect.Critical, "r1 refuses writes", "", map[string]any{"quorum": nil}),
+		fires("the only master, with its replica", of(independent, master("r1", up, save), replica("r2", "")), inspect.Critical, "r1 refuses writes", "", map[string]any{"quorum": nil}),
 		{name: "a replica of a cluster cannot save", c: of(inspect.Cluster, master("r1", up, ""), replica("r2", save))},
 		{name: "all take writes", c: of(independent, master("r1", up, ""), master("r2", up, ""))},
-		{name: "what it said before it went down", c: of(independent, master("r1", down, save), master("r2", up, ""))},
+		{name: "refused before it went down", c: of(independent, master("r1", down, save), master("r2", up, ""))},
 		{name: "a cluster that takes writes", c: of(inspect.Cluster, master("r1", up, ""))},
 	})
 	if found := diagnose(t, "writes-refused", of(independent, master("r1", up, save), master("r2", up, memory))); len(found) != 2 {
@@ -57,11 +56,11 @@ func TestWritesRefused(t *testing.T) {
 	}
 }
 
-// A second reason is a separate finding: a watch reports it, and both if there are two.
+// A second reason is a separate finding, so a watch reports it.
 func TestSecondRefusalReasonIsReported(t *testing.T) {
 	t.Parallel()
 	at := now
-	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // played, not run
+	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // only played
 	o.Diagnose(Rules(), time.Hour)
 	var reported []string
 	err := o.Film(time.Second, func(emit func(inspect.Update)) error {

@@ -29,10 +29,10 @@ func TestPersistentContender(t *testing.T) {
 				w.Special = inspect.Special{Recipe: "kazoo"}
 			}))),
 		},
-		{name: "ephemeral ones", c: present(queue("kazoo", 3))},
+		{name: "ephemeral contenders", c: present(queue("kazoo", 3))},
 		{name: "ShedLock's are by design", c: present(with(queue("shedlock", 1), holder(persistent)))},
 		{name: "Helix's are by design", c: present(with(queue("helix", 1), holder(persistent)))},
-		{name: "kazoo's leases are, since they say when they end", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
+		{name: "kazoo's leases are by design, since they expire", c: present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))},
 		{name: "Hive's explicit ones are by design", c: present(with(queue("curator", 1), holder(func(h *inspect.Contender) {
 			persistent(h)
 			h.Special = inspect.Special{Recipe: "hive"}
@@ -69,9 +69,9 @@ func TestStuckHolder(t *testing.T) {
 		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
 		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
-		{name: "all who queue are most likely gone", c: present(with(held(time.Hour), deadAt(0), deadAt(1)))},
-		warning("one of those who queue is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "past the limit of 10m; 1 waiting"),
-		warning("so many instances wait unseen", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
+		{name: "all waiters are most likely gone", c: present(with(held(time.Hour), deadAt(0), deadAt(1)))},
+		warning("one of the waiters is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "past the limit of 10m; 1 waiting"),
+		warning("waiters are known only by number", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
 		warning("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil })), recipe.Certain, "others wait"),
 		{
 			name: "a deadlock is possibly the reason", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
@@ -80,20 +80,20 @@ func TestStuckHolder(t *testing.T) {
 			}),
 		},
 		{name: "a deadlock is the reason", c: present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })},
-		{name: "a leader leads on", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
-		{name: "a leader that is one for sure, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
+		{name: "a leader", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
+		{name: "certainly a leader, by its nodes' names", c: present(leads(held(time.Hour), recipe.Certain))},
 		{
 			name: "perhaps a leader, by a word of the path", c: present(leads(held(time.Hour), recipe.Possible)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			has: []string{"perhaps as a leader"}, evidence: map[string]any{"kind": "election"}, advice: "if it is an election, its leader is meant to hold: say so in the profile (expect: match, kind: election). If it is a lock, see what",
 		},
 		{
-			name: "a configured time goes for what may be an election, too", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "a configured time also counts for a possible election", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c:   present(expected(leads(held(3*time.Minute), recipe.Likely), time.Minute)),
 			has: []string{"expected at most 1m", "perhaps as a leader"}, evidence: map[string]any{"kind": "election", "expected_ms": int64(60_000)},
 		},
-		{name: "perhaps a leader, of whom nobody waits for", c: present(with(leads(held(time.Hour), recipe.Possible), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
+		{name: "perhaps a leader, without waiters", c: present(with(leads(held(time.Hour), recipe.Possible), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		{
-			name: "one that can be asked is to be asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
+			name: "a holder that can be asked is asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
 			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true }))),
 		},
 		{name: "perhaps a leader, for a short while", c: present(leads(held(time.Minute), recipe.Likely))},
@@ -104,11 +104,11 @@ func TestStuckHolder(t *testing.T) {
 			c: present(came(5*time.Hour), seen(past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 }))), evidence: map[string]any{"watched_since": stamp(now.Add(-4 * time.Hour))},
 		},
 		{
-			name: "over twice what is expected", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			name: "over twice the expected time", c: present(expected(held(21*time.Minute), 10*time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"for over 20m, expected at most 10m"}, evidence: map[string]any{"expected_ms": int64(600_000), "limit_ms": int64(1_200_000)},
 		},
-		{name: "within twice what is expected, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
-		{name: "what is expected goes before what was seen", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
+		{name: "within twice the expected time, over the general limit", c: present(expected(held(19*time.Minute), 10*time.Minute))},
+		{name: "the expected time takes precedence over history", c: present(expected(held(time.Minute), time.Minute), seen(history()))},
 		warning("expected to be short", present(expected(held(3*time.Second), time.Second)), recipe.Certain, "expected at most 1.0s"),
 		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
 		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "past the limit of 1.0s"),
@@ -123,25 +123,25 @@ func TestStuckHolder(t *testing.T) {
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
 		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "may have held it past the limit of 10m"),
 		{name: "came lately", c: present(came(time.Minute))},
-		warning("held at the first look", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, " has held it past the limit of 10m"),
-		warning("looked at for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
-		{name: "came after the first look", c: present(came(time.Minute), seen(watched(time.Hour)))},
-		warning("granted while we could not look", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+		warning("held at the first read", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, " has held it past the limit of 10m"),
+		warning("watched for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
+		{name: "came after the first read", c: present(came(time.Minute), seen(watched(time.Hour)))},
+		warning("granted during a gap", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
 		}), recipe.Possible, "may have held it past the limit"),
-		{name: "seen for longer than it is there: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+		{name: "seen for longer than it exists: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
 		})},
 		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
-		{name: "nothing is known of its time", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
+		{name: "its times are unknown", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
 		warning("the backend's clock is ahead", present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute }), recipe.Certain),
-		{name: "nobody holds", c: present(inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/l"}, nil, now))},
+		{name: "no holder", c: present(inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/l"}, nil, now))},
 	})
 }
 
-// Its clock is an hour off, or may be: only its known bounds count.
+// The server's clock is or may be an hour off, so only the known bounds of the hold count.
 func TestStuckHolderByTheServersClock(t *testing.T) {
 	t.Parallel()
 	came := func(d time.Duration) *inspect.Lock {
@@ -162,11 +162,11 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		},
 		warning("the servers' own clock dated something much later", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
 		{
-			name: "granted at its making, by a clock that could not be compared", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
+			name: "granted at its creation, by a clock that could not be compared", fires: true, severity: inspect.Warning, confidence: recipe.Possible,
 			c: present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1})),
 		},
-		warning("seen to hold for that long, by whatever clock it was dated", present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, " has held it past the limit of 10m"),
-		warning("its grant was seen, by whatever clock it was dated", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, " has held it past the limit of 10m"),
+		warning("seen to hold for that long, whatever the clock", present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})), recipe.Likely, " has held it past the limit of 10m"),
+		warning("its grant was seen, whatever the clock", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, " has held it past the limit of 10m"),
 		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
 		{
 			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
@@ -176,7 +176,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	})
 }
 
-// datedBy makes a leader's clock date the contenders.
+// datedBy sets the leader's clock that dates the contenders.
 func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, Clock: clock}
@@ -184,8 +184,8 @@ func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
 	}
 }
 
-// sessionsKnown gives the case these sessions, all or some, as of the time when their table was
-// read.
+// sessionsKnown gives the case these sessions from a table read at readAt. all reports whether the
+// table is complete.
 func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Sessions, c.AllSessions, c.SessionsAt = map[int64]inspect.Session{}, all, readAt
@@ -195,19 +195,19 @@ func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func
 	}
 }
 
-// serving makes a server have begun to serve this long ago.
+// serving sets when a server started serving: this long ago.
 func serving(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
 	}
 }
 
-// heard is a session with a timeout of 10 s that a server heard from this long ago.
+// heard returns a session with a timeout of 10 s that a server heard from this long ago.
 func heard(id int64, ago time.Duration) inspect.Session {
 	return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
 }
 
-// missed makes the holder's session, with a timeout of 10 s, missing since this long ago.
+// missed sets since when the holder's session, with a timeout of 10 s, has been missing.
 func missed(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		h := &c.Lock.Holders[0]
@@ -234,7 +234,7 @@ func TestGhostOwner(t *testing.T) {
 			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"waits"}, evidence: map[string]any{"session": "0x2"},
 		},
 		{name: "all are connected", c: present(old(time.Minute), known(true, now, heard(1, 0), heard(2, 0)))},
-		{name: "one server did not tell", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
+		{name: "one server did not report", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
 		{name: "a server began to serve 39 s ago: it may be on its way", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
 		{name: "a server began to serve 43 s ago: it is due within two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(43*time.Second))},
 		{
@@ -251,7 +251,7 @@ func TestGhostOwner(t *testing.T) {
 			severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"session": "0x1"},
 		},
 		{
-			name: "watched, and first missed now: it times out by itself", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched), fires: true,
+			name: "watched, and first missed now: it will time out", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched), fires: true,
 			severity: inspect.Info, confidence: recipe.Likely, has: []string{"connected to no server", "ends by 03:15:00 UTC"}, advice: "wait until then",
 			evidence: map[string]any{"missing_since": stamp(now), "ends_by": stamp(now.Add(45 * time.Second))},
 		},
@@ -274,7 +274,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "the table's age is unknown, and it came lately", c: present(old(50*time.Second), known(true, time.Time{}))},
 		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
 		{
-			name: "it came after the table, by a clock that nobody knows", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
+			name: "it came after the table, by an unknown clock", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
 				c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = now, now
 			}),
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// watching is a queue whose waiters watch as the servers answered.
+// watching returns a queue whose waiters have these watches according to the servers.
 func watching(library string, sure recipe.Confidence, answers ...inspect.Confirmation) inspect.Case {
 	l := queue(library, len(answers)+1)
 	l.Confidence = sure
@@ -22,8 +22,8 @@ func watching(library string, sure recipe.Confidence, answers ...inspect.Confirm
 	return present(l, func(c *inspect.Case) { c.Sessions = sessions })
 }
 
-// A disconnected client watches nothing. If the servers do not list connections, it looks the same
-// as one with a lost wake-up.
+// A disconnected client has no watches. If the servers do not list connections, it looks the same
+// as a client with a lost wake-up.
 func TestMissingWatchMayMeanDisconnection(t *testing.T) {
 	t.Parallel()
 	of := func(sessions map[int64]inspect.Session, all bool, unseen ...inspect.Unseen) inspect.Case {
@@ -35,12 +35,12 @@ func TestMissingWatchMayMeanDisconnection(t *testing.T) {
 	listed := map[int64]inspect.Session{2: {ID: 2}}
 	check(t, "missing-watch", []state{
 		{
-			name: "no server says who is connected", c: of(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "no server lists connections", c: of(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			has: []string{"or is not connected"}, advice: "cons in 4lw.commands.whitelist", evidence: map[string]any{"right": "cons in 4lw.commands.whitelist, or the AdminServer in the target"},
 		},
 		{name: "another right", c: of(nil, false, denied), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "AdminServer credentials"},
-		{name: "it may be on the server that does not say", c: of(map[int64]inspect.Session{3: {ID: 3}}, false), fires: true, severity: inspect.Info, confidence: recipe.Possible},
-		{name: "it is on one that does", c: of(listed, false), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "it may be on a server that does not list connections", c: of(map[int64]inspect.Session{3: {ID: 3}}, false), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "it is on a server that does", c: of(listed, false), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "it is on none", c: of(map[int64]inspect.Session{3: {ID: 3}}, true)},
 	})
 }
@@ -49,7 +49,7 @@ func TestMissingWatch(t *testing.T) {
 	t.Parallel()
 	check(t, "missing-watch", []state{
 		{
-			name: "the second waiter watches nobody", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Missing, inspect.Confirmed), fires: true,
+			name: "the second waiter has no watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Missing, inspect.Confirmed), fires: true,
 			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"does not watch", "1 behind it"},
 			evidence: map[string]any{"contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000002", "expected": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "session": "0x3"},
 		},
@@ -66,12 +66,12 @@ func TestMissingWatch(t *testing.T) {
 		},
 		{name: "Hive never watches", c: watching("hive", recipe.Certain, inspect.Missing)},
 		{name: "all watch", c: watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed)},
-		{name: "nobody could look", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
+		{name: "watches unknown", c: watching("curator", recipe.Certain, inspect.Unconfirmed, inspect.Unconfirmed)},
 		{
-			name: "it was looked at a while ago", c: read(inspect.TableOld, watching("kazoo", recipe.Certain, inspect.Missing)), fires: true,
+			name: "watches read a while ago", c: read(inspect.TableOld, watching("kazoo", recipe.Certain, inspect.Missing)), fires: true,
 			severity: inspect.Warning, confidence: recipe.Possible, advice: "look at the lock",
 		},
-		{name: "all may have connected anew since", c: read(inspect.TableVoid, watching("kazoo", recipe.Certain, inspect.Missing))},
+		{name: "all may have reconnected since", c: read(inspect.TableVoid, watching("kazoo", recipe.Certain, inspect.Missing))},
 	})
 	many := make([]inspect.Confirmation, 25)
 	for i := range many {
@@ -83,7 +83,7 @@ func TestMissingWatch(t *testing.T) {
 	}
 }
 
-// watchingTheHolder is a queue of four whose last one watches the first.
+// watchingTheHolder returns a queue of four in which the last contender watches the first.
 func watchingTheHolder() inspect.Case {
 	c := watching("curator", recipe.Certain, inspect.Confirmed, inspect.Confirmed, inspect.Missing)
 	l := c.Lock
@@ -94,7 +94,8 @@ func watchingTheHolder() inspect.Case {
 	return c
 }
 
-// One session left six entries behind a holder, and watches nothing: each is named, and so is what they have in common.
+// A session left six entries behind a holder and watches nothing. Each entry is reported, and so is
+// the session.
 func TestEntriesThatOneSessionLeaked(t *testing.T) {
 	t.Parallel()
 	leaked := watching("curator", recipe.Certain, slices.Repeat([]inspect.Confirmation{inspect.Missing}, 6)...)
@@ -129,7 +130,7 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 			}
 		}
 	}
-	heard := func(after time.Duration) func(*inspect.Case) { // since it queued, with a leader's clock 3 s ahead
+	heard := func(after time.Duration) func(*inspect.Case) { // after it queued, with the leader's clock 3 s ahead
 		return func(c *inspect.Case) {
 			c.Offset = 3 * time.Second
 			w := &c.Lock.Waiters[0]
@@ -137,7 +138,7 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 			c.Sessions, c.AllSessions = map[int64]inspect.Session{w.Owner.Session: {ID: w.Owner.Session, LastContact: now.Add(-10*time.Second + after)}}, true
 		}
 	}
-	contact := func(timeout time.Duration) func(*inspect.Case) { // unknown, of a session of that timeout
+	contact := func(timeout time.Duration) func(*inspect.Case) { // unknown contact, with this session timeout
 		return func(c *inspect.Case) {
 			heard(0)(c)
 			id := c.Lock.Waiters[0].Owner.Session
@@ -152,11 +153,11 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		},
 		{name: "and surely not the right one", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"watches_gone": left}},
 		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
-		{name: "it watches the right one beside", c: gone(inspect.Confirmed, inspect.WatchSettle)},
+		{name: "it also watches the right one", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
 		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"}},
 		{
-			name: "nor is it known whether it was", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
+			name: "unknown whether its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
 			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"},
 		},
 		{
@@ -168,7 +169,7 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 	})
 }
 
-// read is the same case with a table of watches from earlier.
+// read returns the same case with an earlier table of watches.
 func read(age inspect.TableAge, c inspect.Case) inspect.Case {
 	c.WatchesAre = age
 	return c
@@ -208,12 +209,12 @@ func TestHerd(t *testing.T) {
 		},
 		{name: "ten watch a node that has no queue", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))},
 		{name: "another node is watched", c: on(queue("sequential", 12), "/l/x", ids(3, 13))},
-		{name: "nobody could look", c: present(queue("sequential", 12))},
+		{name: "watches unknown", c: present(queue("sequential", 12))},
 		{
-			name: "somebody looked a while ago", c: read(inspect.TableOld, on(queue("sequential", 12), first, ids(3, 13))), fires: true,
+			name: "watches read a while ago", c: read(inspect.TableOld, on(queue("sequential", 12), first, ids(3, 13))), fires: true,
 			severity: inspect.Warning, confidence: recipe.Possible, advice: "look at the lock",
 		},
-		{name: "all may have connected anew since", c: read(inspect.TableVoid, on(queue("sequential", 12), first, ids(3, 13)))},
+		{name: "all may have reconnected since", c: read(inspect.TableVoid, on(queue("sequential", 12), first, ids(3, 13)))},
 	})
 }
 
@@ -225,7 +226,7 @@ func TestSelfWait(t *testing.T) {
 		})
 		return present(with(l, changes...))
 	}
-	watched := func(holds, waits time.Duration) inspect.Case { // seen to do so for so long
+	watched := func(holds, waits time.Duration) inspect.Case { // holds and waits since these times ago
 		c := twice(time.Minute)
 		c.History = &inspect.History{Since: now.Add(-time.Hour)}
 		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = now.Add(-holds), now.Add(-waits)
@@ -251,14 +252,14 @@ func TestSelfWait(t *testing.T) {
 			name: "watched for a while", c: watched(6*time.Second, 6*time.Second), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			advice: "If it lasts, see what that client's threads do",
 		},
-		{name: "a registry, in which nobody watches", c: twice(time.Hour, func(l *inspect.Lock) { l.Recipe, l.Confidence = "sequential", recipe.Possible })},
+		{name: "a registry without watches", c: twice(time.Hour, func(l *inspect.Lock) { l.Recipe, l.Confidence = "sequential", recipe.Possible })},
 		{name: "watched: threads that take turns", c: watched(time.Hour, 4*time.Second)},
 		{name: "watched: it was granted just now", c: watched(4*time.Second, time.Hour)},
 		{
 			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
 		},
-		{name: "a member node beside a candidate", c: twice(time.Hour, func(l *inspect.Lock) {
+		{name: "a member node next to a candidate", c: twice(time.Hour, func(l *inspect.Lock) {
 			l.Recipe, l.Waiters[1].Name = "sequential", "member-0000000002"
 		})},
 		{name: "threads that share a session, by their labels", c: twice(time.Hour, func(l *inspect.Lock) {
@@ -281,10 +282,10 @@ func TestSelfWait(t *testing.T) {
 	})
 }
 
-// TestSelfWaitBehindItsLostEntry: of one client's two waiting entries, the one in front watches none.
+// A client has two waiting entries, and the first one has no watch.
 func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 	t.Parallel()
-	lost := func(change func(*inspect.Lock)) inspect.Case { // 1 holds, 2 waits twice, and 3 between
+	lost := func(change func(*inspect.Lock)) inspect.Case { // session 1 holds, 2 waits twice, with 3 in between
 		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
 			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
 			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
@@ -298,11 +299,11 @@ func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 	}
 	check(t, "self-wait", []state{
 		{
-			name: "behind an entry that it has lost", c: lost(nil), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"behind its own"},
+			name: "behind its own lost entry", c: lost(nil), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"behind its own"},
 			evidence: map[string]any{"behind": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000001", "contender": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000003"}, advice: "restart",
 		},
-		{name: "behind one that another thread of it waits with", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
-		{name: "nobody could look", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
+		{name: "behind an entry of its other thread", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
+		{name: "watches unknown", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
 		{name: "neither watches: its client may be away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
 		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
 		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
@@ -326,7 +327,7 @@ func TestLostWakeUp(t *testing.T) {
 		return c
 	}
 	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
-	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches a gone node
+	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches a deleted node
 		c := first("sequential", recipe.Likely)
 		h, w := &c.Lock.Holders[0], &c.Lock.Waiters[0]
 		h.Special, w.Special, w.Watch = w.Special, h.Special, answer
@@ -347,23 +348,23 @@ func TestLostWakeUp(t *testing.T) {
 			has: []string{"first in line", "it may not know that it holds the lock", "1 behind it"}, evidence: map[string]any{"watches_gone": left, "blocked_below": 1},
 		},
 		{
-			name: "nobody else waits", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 })), fires: true,
+			name: "no other waiters", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 })), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely,
 		},
 		{name: "plain nodes: it may have looked at the answer", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
 		{
-			name: "a waiter, and not the one that it waits for", c: waiting(inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "a waiter that does not watch its predecessor", c: waiting(inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"will not know when its turn comes"}, evidence: map[string]any{"watches_gone": left}, advice: "restart",
 		},
 		{name: "a waiter that also watches the right one", c: waiting(inspect.Confirmed)},
 		{
-			name: "a waiter, of a lock that was read again since", c: waiting(inspect.Missing, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt.Add(-time.Second) }), fires: true,
+			name: "a waiter of a lock that was read again since", c: waiting(inspect.Missing, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt.Add(-time.Second) }), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely,
 		},
 		{name: "a waiter, but the table may be older than what it saw", c: waiting(inspect.Unconfirmed, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt })},
 		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
 		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
-		{name: "one that stood behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {
+		{name: "the deleted node was behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {
 			l.Holders[0].WatchesGone = "x-72057675180539904-0000000005"
 		}))},
 		{
@@ -371,7 +372,7 @@ func TestLostWakeUp(t *testing.T) {
 			has: []string{"first in line, but still watches", "behind it"},
 		},
 		{name: "a leader watches a follower", c: first("kazoo", recipe.Certain, facing, lock(func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
-		{name: "another thread of it waits, and may have left it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
+		{name: "its other thread waits, and may have left the watch", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
 		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},
 		{name: "its client may be on its way back", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
 	})

@@ -34,7 +34,7 @@ func TestDeadlock(t *testing.T) {
 			evidence: map[string]any{"locks": []string{"zk:/a", "redis:b"}, "owners": []string{"web-1", "web-2"}},
 		},
 		{
-			name: "the hold that costs the least is another lock's", fires: true, severity: inspect.Critical, confidence: recipe.Likely,
+			name: "the cheapest hold is on another lock", fires: true, severity: inspect.Critical, confidence: recipe.Likely,
 			c: present(queue("kazoo", 2), in(&free), func(c *inspect.Case) {
 				c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 			}),
@@ -59,7 +59,7 @@ func TestDeadlock(t *testing.T) {
 
 func TestMixedRecipes(t *testing.T) {
 	t.Parallel()
-	mix := func(first, second string) *inspect.Lock { // the second does not watch the first
+	mix := func(first, second string) *inspect.Lock { // the second contender does not watch the first
 		return with(queue(first, 2), waiter(func(w *inspect.Contender) { w.Recipe, w.Watch = second, inspect.Missing }))
 	}
 	watching := func(answer inspect.Confirmation) *inspect.Lock { // kazoo behind go-zookeeper, by extra_lock_patterns
@@ -69,7 +69,7 @@ func TestMixedRecipes(t *testing.T) {
 		{name: "it watches the other library's node", c: present(watching(inspect.Confirmed))},
 		{name: "it does not", c: present(watching(inspect.Missing)), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
 		{
-			name: "nobody could look at its watch", c: present(watching(inspect.Unconfirmed)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "its watch is unknown", c: present(watching(inspect.Unconfirmed)), fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			has: []string{"no watch shows that go-zookeeper and kazoo queue together"},
 		},
 		{
@@ -77,11 +77,11 @@ func TestMixedRecipes(t *testing.T) {
 			c: present(watching(inspect.Missing), func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true }),
 		},
 		{
-			name: "all may have connected anew since", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "all may have reconnected since", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: read(inspect.TableVoid, present(watching(inspect.Missing))),
 		},
 		{
-			name: "readers of two libraries hold, and nothing shows their order", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "readers of two libraries hold, in no visible order", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: present(with(watching(inspect.Confirmed), func(l *inspect.Lock) {
 				l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Mode: recipe.Shared, Special: inspect.Special{Recipe: "kazoo"}})
 			})),
@@ -92,7 +92,7 @@ func TestMixedRecipes(t *testing.T) {
 			evidence: map[string]any{"libraries": map[string]int{"curator": 1, "kazoo": 1}},
 		},
 		{name: "kazoo ignores go-zookeeper", c: present(mix("kazoo", "go-zookeeper")), fires: true, severity: inspect.Critical, confidence: recipe.Likely},
-		{name: "a name that anybody may have written", c: present(mix("curator", "sequential")), fires: true, severity: inspect.Critical, confidence: recipe.Possible},
+		{name: "a name without a known library", c: present(mix("curator", "sequential")), fires: true, severity: inspect.Critical, confidence: recipe.Possible},
 		{
 			name: "go-zookeeper takes Curator's readers for writers", fires: true, severity: inspect.Critical, confidence: recipe.Likely,
 			c: present(with(mix("curator", "go-zookeeper"), holder(func(h *inspect.Contender) { h.Mode = recipe.Shared }))),
@@ -124,13 +124,13 @@ func TestTwoLeaders(t *testing.T) {
 			evidence: map[string]any{"contender": forced, "session": "0x4d", "client": "10.0.0.7:4711", "leader": "_c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000"},
 		},
 		{
-			name: "nobody came after it", fires: true, severity: inspect.Critical, confidence: recipe.Likely, has: []string{"although it has no entry"},
+			name: "no new leader", fires: true, severity: inspect.Critical, confidence: recipe.Likely, has: []string{"although it has no entry"},
 			c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Holders, c.Lock.Waiters = nil, nil }),
 		},
-		{name: "no server says whether it is connected", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may still lead"}},
+		{name: "unknown whether it is connected", c: after(nil, false), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"may still lead"}},
 		{name: "its session has ended", c: after([]int64{1}, true)},
 		{name: "it is a candidate again", c: after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Waiters[0].Owner.Session = 77 })},
-		{name: "nobody was forced out", c: after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })},
+		{name: "no leader was forced out", c: after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })},
 	})
 }
 
@@ -198,7 +198,7 @@ func TestSequenceWrap(t *testing.T) {
 	})
 }
 
-// A message about long names with a common beginning shows where they differ.
+// A message about long names with a common prefix shows where they differ.
 func TestShortNamesDiffer(t *testing.T) {
 	t.Parallel()
 	shown := map[string]bool{}
@@ -207,6 +207,6 @@ func TestShortNamesDiffer(t *testing.T) {
 	}
 	must.Equal(t, len(shown), 3, "names look alike", shown)
 	for name := range shown {
-		must.True(t, len([]rune(name)) <= 33, name, "is not short")
+		must.True(t, len([]rune(name)) <= 33, name, "is too long")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// blindBecause reports whether a running backend explains why it does not show everything.
+// blindBecause reports whether a running backend explains with these words what it does not show.
 func blindBecause(words string) func(*inspect.Backend) bool {
 	return func(b *inspect.Backend) bool {
 		text := b.Error
@@ -27,8 +27,7 @@ func blindBecause(words string) func(*inspect.Backend) bool {
 	}
 }
 
-// An endless SCAN with ever new keys costs a bounded amount of memory, and the backend reports
-// it.
+// An endless SCAN with ever new keys uses a bounded amount of memory, and the backend reports it.
 func TestEndlessScanIsCutShort(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
@@ -55,7 +54,7 @@ func TestEndlessScanIsCutShort(t *testing.T) {
 		good.redisSource(true), good.zkSource(true))
 }
 
-// In an endless tree, each node has as many children as its parent.
+// In an endless tree, each node has children like its parent.
 func TestEndlessTreeIsCutShort(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
@@ -70,7 +69,7 @@ func TestEndlessTreeIsCutShort(t *testing.T) {
 		if _, found := servertest.ZooKeeperRequest(requests, opMultiRead); n == 0 || !found {
 			return false
 		}
-		for len(requests) >= 12 { // several may have come at once
+		for len(requests) >= 12 { // several may have come in one write
 			size := 4 + int(binary.BigEndian.Uint32(requests))
 			xid := int32(binary.BigEndian.Uint32(requests[4:]))
 			if binary.BigEndian.Uint32(requests[8:]) == opMultiRead && size <= len(requests) {

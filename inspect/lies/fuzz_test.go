@@ -24,21 +24,21 @@ import (
 )
 
 var (
-	fuzzFor  = flag.Duration("lies.for", 0, "how `LONG` TestMutatedConversations goes on; 0: a second, two minutes in make test-all")
+	fuzzFor  = flag.Duration("lies.for", 0, "how `LONG` TestMutatedConversations runs; 0: a second, or two minutes in make test-all")
 	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: any")
 )
 
-// mutator changes what servers say.
+// mutator changes the servers' replies.
 type mutator struct {
 	mu   sync.Mutex
 	r    *rand.Rand
 	kept [][]byte // earlier replies
-	rate int      // one of so many pieces is changed
+	rate int      // one in rate chunks is changed
 }
 
 var numbers = []int64{0, -1, 1, -2, 4, 20, 1000, 1 << 16, 1 << 20, 1<<20 + 1, 1 << 26, 1<<31 - 1, -1 << 31, 1 << 40, 1<<63 - 1}
 
-// mutate changes a piece of what a server says, or not.
+// mutate changes a chunk of a reply, or not.
 func (m *mutator) mutate(p []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,11 +83,11 @@ func (m *mutator) change(p []byte) []byte {
 			}
 			return append(append(bytes.Clone(p[:from]), strconv.FormatInt(number, 10)...), p[end:]...)
 		}
-	case 8: // cut
+	case 8: // truncated
 		return p[:at]
-	case 9: // said twice
+	case 9: // repeated
 		return append(p, p[at:]...)
-	case 10: // in the words of another time
+	case 10: // mixed with an earlier reply
 		return append(bytes.Clone(p[:at]), m.kept[m.r.IntN(len(m.kept))]...)
 	default:
 		return append(p[:at:at], append(bytes.Repeat([]byte("*1\r\n"), m.r.IntN(40)), p[at:]...)...)
@@ -104,9 +104,8 @@ func startMutated(t *testing.T, addr string, m *mutator) string {
 	})
 }
 
-// TestMutatedConversations looks at servers, and takes locks of them, whose answers are changed on the way,
-// for as long as one likes: see make fuzz. All that it may have of them are errors, at a bounded cost of
-// memory and time.
+// Servers whose replies are mutated are read, and locks are acquired on them (see make fuzz). That
+// may cause only errors, at a bounded cost of memory and time.
 func TestMutatedConversations(t *testing.T) {
 	good := startHonest(t)
 	seed := *fuzzSeed
@@ -155,7 +154,7 @@ func mutatedRound(t *testing.T, good honest, seed uint64) {
 					held++
 				}
 			}
-			return held >= 2 && (once || ctx.Err() != nil) // more while the takers below hold theirs
+			return held >= 2 && (once || ctx.Err() != nil) // more while the clients below hold their locks
 		}, redisSource("bad-redis", redisAddr, once), zkSource("bad-zk", zkAddr, once),
 			good.redisSource(once), good.zkSource(once))
 	})
@@ -173,11 +172,11 @@ func mutatedRound(t *testing.T, good honest, seed uint64) {
 	case <-ended:
 	case <-time.After(50 * time.Second):
 		stacks := make([]byte, 1<<20)
-		t.Fatalf("not ended 49 s after its time\n%s", stacks[:runtime.Stack(stacks, true)])
+		t.Fatalf("still running 49 s after the end\n%s", stacks[:runtime.Stack(stacks, true)])
 	}
 }
 
-// takeRedis takes locks until the context ends.
+// takeRedis acquires locks until the context ends.
 func takeRedis(ctx context.Context, options []*redis.UniversalOptions) {
 	for ctx.Err() == nil {
 		session, err := lockops.NewRedisSession(ctx, options, lockops.WithUncheckedMasters(), lockops.WithRequestLimit(200*time.Millisecond))

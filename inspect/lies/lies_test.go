@@ -1,4 +1,4 @@
-// Package lies holds tests of all that speaks with servers against servers that answer nonsense.
+// Package lies tests everything that talks to servers against servers that send nonsense.
 package lies
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// mostMemory limits this process's memory at any time, the lying server included.
+// mostMemory is the limit of this process's memory, including the lying server's.
 const mostMemory = 600 << 20
 
-// watchMemory fails a test whose memory ever exceeds mostMemory.
+// watchMemory fails the test if memory ever exceeds mostMemory.
 func watchMemory(t *testing.T) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
@@ -48,13 +48,13 @@ func watchMemory(t *testing.T) {
 	t.Cleanup(func() {
 		close(ended)
 		<-done
-		if t.Logf("%d MiB at most", peak>>20); peak > mostMemory {
-			t.Errorf("%d MiB at some time", peak>>20)
+		if t.Logf("peak of %d MiB", peak>>20); peak > mostMemory {
+			t.Errorf("peak of %d MiB, over the limit", peak>>20)
 		}
 	})
 }
 
-// masters returns the options of a target with one server.
+// masters returns the options for a target with one server.
 func masters(addr string) []*redis.UniversalOptions {
 	return connect.Target{Service: connect.RedisMasters, Servers: []string{addr}}.RedisOptions(nil)
 }
@@ -67,7 +67,7 @@ func zkSource(name, addr string, once bool) inspect.Source {
 	return zksource.New(zksource.Config{Backend: name, Servers: []string{addr}, Once: once, Timeout: 3 * time.Second})
 }
 
-// honest holds one server of each kind, with a held lock.
+// honest has one server of each kind, with a held lock.
 type honest struct{ redis, zk string }
 
 func startHonest(t *testing.T) honest {
@@ -85,7 +85,7 @@ func startHonest(t *testing.T) honest {
 	return honest{r.Addr, z.Addr()}
 }
 
-// The good servers have time for a busy machine.
+// The timeout of the good servers suits a busy machine.
 func (h honest) redisSource(once bool) inspect.Source {
 	return redissource.New(redissource.Config{Backend: "good-redis", Masters: masters(h.redis), Once: once, Timeout: 20 * time.Second})
 }
@@ -94,7 +94,7 @@ func (h honest) zkSource(once bool) inspect.Source {
 	return zksource.New(zksource.Config{Backend: "good-zk", Servers: []string{h.zk}, Once: once, Timeout: 20 * time.Second})
 }
 
-// ends looks once, which is to end on its own.
+// ends runs a single read, which must end without a timeout.
 func ends(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
 	t.Helper()
 	observer := inspect.NewObserver(time.Now, sources...)
@@ -110,13 +110,13 @@ func ends(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources 
 
 func complain(t *testing.T, what string, last *inspect.Snapshot) {
 	t.Helper()
-	t.Errorf("not seen: %s; the last was", what)
+	t.Errorf("not seen: %s; last snapshot:", what)
 	for _, b := range last.Backends {
 		t.Errorf("  %s is %s: %s %v", b.Name, b.State, b.Error, b.Unseen)
 	}
 }
 
-// seen is the first snapshot that satisfies want, of an observer of these sources.
+// seen waits until an observer of these sources has a snapshot that satisfies want.
 func seen(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources ...inspect.Source) {
 	t.Helper()
 	observer := inspect.NewObserver(time.Now, sources...)
@@ -142,7 +142,7 @@ func seen(t *testing.T, what string, want func(*inspect.Snapshot) bool, sources 
 	}
 }
 
-// goodAnd reports whether both good backends show their lock, and the bad one is as it is to be.
+// goodAnd reports whether both good backends show their lock and the bad one satisfies bad.
 func goodAnd(bad func(*inspect.Backend) bool) func(*inspect.Snapshot) bool {
 	return func(s *inspect.Snapshot) bool {
 		held := 0
@@ -175,7 +175,7 @@ func downBecause(words ...string) func(*inspect.Backend) bool {
 	}
 }
 
-// eachWay looks at a bad server next to good ones, once and for a time.
+// eachWay reads a bad server next to good ones, once and while watching.
 func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect.Source, want func(*inspect.Backend) bool) {
 	t.Helper()
 	for _, once := range []bool{true, false} {
@@ -190,7 +190,7 @@ func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect
 	}
 }
 
-// says answers every request with a word in it by text.
+// says replies with text to every request that contains word.
 func says(word, text string) servertest.Answer {
 	return func(_ int, requests []byte, client io.Writer) bool {
 		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
@@ -201,7 +201,7 @@ func says(word, text string) servertest.Answer {
 	}
 }
 
-// saysForever answers by text without end.
+// saysForever replies with begin and then with text without end.
 func saysForever(word, begin, text string) servertest.Answer {
 	return func(_ int, requests []byte, client io.Writer) bool {
 		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
@@ -215,7 +215,7 @@ func saysForever(word, begin, text string) servertest.Answer {
 	}
 }
 
-// trickles answers by a byte now and then.
+// trickles replies with begin and then one byte every 50 ms.
 func trickles(word, begin string) servertest.Answer {
 	return func(_ int, requests []byte, client io.Writer) bool {
 		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
@@ -312,7 +312,7 @@ func TestLyingZooKeeperIsDownAlone(t *testing.T) {
 		"no names at all in many":   {replies(within(-1), opMultiRead), "out of bounds"},
 		"data of 2 GB":              {replies(words32(1<<31-1), opMultiRead, opGetData), "out of bounds"},
 		"a long frame":              {says("", string(words32(1<<31-1))), ""},
-		"a reply to nobody":         {afterGreeting(says("", string(servertest.ZooKeeperReply(4242)))), "4242"},
+		"an unknown reply":          {afterGreeting(says("", string(servertest.ZooKeeperReply(4242)))), "4242"},
 		"a frame that trickles":     {afterGreeting(trickles("", string(words32(60_000_000)))), ""},
 		"a greeting that trickles":  {trickles("", string(words32(41))), ""},
 	} {
@@ -328,12 +328,12 @@ func TestLyingZooKeeperIsDownAlone(t *testing.T) {
 	}
 }
 
-// afterGreeting lies only once there is a session.
+// afterGreeting lies only after the greeting.
 func afterGreeting(answer servertest.Answer) servertest.Answer {
 	return func(n int, requests []byte, client io.Writer) bool { return n > 0 && answer(n, requests, client) }
 }
 
-// withoutMany lies for a server that has no request for many reads, so that each is asked for on its own.
+// withoutMany rejects requests for several reads, so that each is sent on its own.
 func withoutMany(answer servertest.Answer) servertest.Answer {
 	return func(n int, requests []byte, client io.Writer) bool {
 		if xid, found := servertest.ZooKeeperRequest(requests, opMultiRead); found && n > 0 && !answer(n, requests, client) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// redisLies are answers to everything.
+// redisLies are replies to every request.
 var redisLies = map[string]string{
 	"largest string":   "$9223372036854775806\r\n",
 	"100 GB":           "$100000000000\r\n",
@@ -26,7 +26,7 @@ var redisLies = map[string]string{
 	"an attribute":     "|1\r\n",
 }
 
-// turning is a liar that begins to lie on request.
+// turning starts to lie on request.
 func turning(t *testing.T, addr, lie string) (liar *servertest.Liar, lies *atomic.Bool) {
 	lies = new(atomic.Bool)
 	return servertest.StartLiar(t, addr, func(_ int, _ []byte, client io.Writer) bool {
@@ -44,7 +44,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// A lying master out of three loses its vote, before the lock is acquired and while it is held.
+// One lying master out of three loses its vote, before the lock is acquired and while it is held.
 func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 	t.Parallel()
 	for name, lie := range redisLies {
@@ -66,7 +66,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 				select {
 				case <-hold.Context().Done():
 					t.Errorf("lies before: %v: lost: %v", before, context.Cause(hold.Context()))
-				case <-time.After(6500 * time.Millisecond): // it was renewed since
+				case <-time.After(6500 * time.Millisecond): // renewed in the meantime
 				}
 				must.Be(t, hold.Release(within(t, time.Minute)), nil, "lies before", before, "release")
 				lies.Store(false)
@@ -75,7 +75,7 @@ func TestRedlockHoldsOnBesideALiar(t *testing.T) {
 	}
 }
 
-// A session with a single lying server only gets errors.
+// A session with a single lying server gets only errors.
 func TestLockOfALiarHasErrors(t *testing.T) {
 	t.Parallel()
 	for name, lie := range redisLies {
@@ -98,7 +98,7 @@ func TestLockOfALiarHasErrors(t *testing.T) {
 	}
 }
 
-// A lying ZooKeeper grants no session, or one whose locks fail with errors.
+// A lying ZooKeeper server causes errors, in the session or in its locks.
 func TestLyingZooKeeperLocksFail(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
@@ -124,7 +124,7 @@ func TestLyingZooKeeperLocksFail(t *testing.T) {
 			defer session.Close()
 			if hold, err := lockops.NewZKMutex(session, "/locks/"+strings.ReplaceAll(name, " ", "-")).Acquire(within(t, 8*time.Second)); err == nil {
 				_ = hold.Release(within(t, 8*time.Second))
-				if name != "half of a change" { // not every lock makes one
+				if name != "half of a change" { // not every lock makes a change
 					t.Error("acquired")
 				}
 			}

@@ -29,30 +29,31 @@ type report struct {
 	KnownWrong                      string `yaml:"known_wrong"`
 }
 
-// step of one ZooKeeper session.
+// step is one step of a ZooKeeper session.
 type step struct {
 	Session, Create, Watch, Delete, Data     string
 	Sequential, Persistent, Container, Close bool
 }
 
-// expectation of what doctor says.
+// expectation is the expected output of doctor.
 type expectation struct {
 	Locks    map[string]lockExpectation
 	NotLocks []string `yaml:"not_locks"`
-	// Backend has the findings of backends, as "rule severity".
+	// Backend has the findings about backends, as "rule severity".
 	Backend []string
-	// Partial: not everything could be read, so that the exit code is 3.
+	// Partial means that some reads failed, so the exit code is 3.
 	Partial bool
 }
 
 type lockExpectation struct {
 	State, Kind, Recipe, Confidence, Waiters string
-	// Holder is a part of the text about the holders: a name, a label, a host.
+	// Holder is part of the text about the holders, such as a name, a label or a host.
 	Holder   string
 	Findings []string
 }
 
-// reports reads all cases and checks that each has its source, its story and the right answer.
+// reports reads all cases and checks that each has its report, its story and the colleague's
+// answer.
 func reports(t *testing.T) []report {
 	t.Helper()
 	files, err := filepath.Glob("cases/*.yaml")
@@ -68,7 +69,7 @@ func reports(t *testing.T) []report {
 			t.Fatalf("%s: %v", f, err)
 		}
 		if seen[r.Report] || r.Says == "" || r.Colleague == "" || len(r.Redis)+len(r.ZooKeeper) == 0 {
-			t.Errorf("%s: give says, colleague, redis or zookeeper, and a report that no other case has", f)
+			t.Errorf("%s: set says, colleague, redis or zookeeper, and a unique report", f)
 		}
 		seen[r.Report] = true
 		all = append(all, r)
@@ -78,7 +79,7 @@ func reports(t *testing.T) []report {
 
 var placeholder = regexp.MustCompile(`<(ms|s|time|hex|session) ([^>]+)>`)
 
-// fill replaces the placeholders in a text; id is a session's.
+// fill replaces the placeholders in a text. id returns a session's id.
 func fill(t *testing.T, text string, id func(session string) int64) string {
 	t.Helper()
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {

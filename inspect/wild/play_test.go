@@ -15,13 +15,14 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// servers that cases are played into.
+// servers are the servers for the cases.
 type servers struct {
 	redis []*servertest.Redis
 	zk    *servertest.ZooKeeper
 }
 
-// play writes a case's data and returns the targets to look at. Its clients stay connected until the test ends.
+// play writes a case's data and returns its targets. The clients stay connected until the test
+// ends.
 func (s servers) play(t *testing.T, r report) (targets []string) {
 	t.Helper()
 	for _, words := range r.Redis {
@@ -46,7 +47,7 @@ func (s servers) play(t *testing.T, r report) (targets []string) {
 	return targets
 }
 
-// front is how the servers are reached: one by one, or through a proxy in front of them.
+// front returns the target, directly or through a proxy in front of the servers.
 func front(t *testing.T, through string, addrs []string) (url string) {
 	t.Helper()
 	switch through {
@@ -61,11 +62,11 @@ func front(t *testing.T, through string, addrs []string) (url string) {
 	case "":
 		return "redis://" + strings.Join(addrs, ",")
 	}
-	t.Fatalf("through %q", through)
+	t.Fatalf("unknown proxy %q", through)
 	return ""
 }
 
-// command runs one on the first master, or on that whose number comes first.
+// command runs a command on the first master, or on the one whose number comes first.
 func (s servers) command(t *testing.T, r report, words []string) {
 	t.Helper()
 	master := s.redis[0]
@@ -95,7 +96,7 @@ func (s servers) command(t *testing.T, r report, words []string) {
 	}
 }
 
-// player plays the steps of ZooKeeper sessions; that without a name owns nothing.
+// player plays the steps of ZooKeeper sessions. The unnamed session owns nothing.
 type player struct {
 	t        *testing.T
 	addr     string
@@ -107,7 +108,7 @@ func (p *player) session(name string) *zk.Conn {
 		c, _, err := zk.Connect([]string{p.addr}, time.Minute, zk.WithLogInfo(false))
 		must.Succeed(p.t, err)
 		p.t.Cleanup(c.Close)
-		if _, _, err := c.Exists("/"); err != nil { // it has an id then
+		if _, _, err := c.Exists("/"); err != nil { // wait for its id
 			p.t.Fatal(err)
 		}
 		p.sessions[name] = c
@@ -152,6 +153,6 @@ func (p *player) do(s step) {
 		p.t.Fatalf("%+v: %v", s, err)
 	}
 	if s.Create != "" {
-		p.t.Cleanup(func() { _ = operator.Delete(name, -1) }) // what is below it was created later, and is gone
+		p.t.Cleanup(func() { _ = operator.Delete(name, -1) }) // its children were created later and are already deleted
 	}
 }

@@ -25,7 +25,7 @@ func TestReports(t *testing.T) {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
 				if r.Real {
-					t.Skip("only real servers show it")
+					t.Skip("needs real servers")
 				}
 				s := servers{zk: servertest.StartEmbeddedZooKeeper(t, zkserver.Config{Started: time.Now().Add(-time.Hour)})}
 				for range r.Masters {
@@ -55,7 +55,7 @@ func TestReports(t *testing.T) {
 	})
 }
 
-// judge plays a case and compares what doctor says with what it should say.
+// judge plays a case and compares doctor's output with the expectation.
 func judge(t *testing.T, s servers, r report) {
 	t.Helper()
 	targets := s.play(t, r)
@@ -67,11 +67,11 @@ func judge(t *testing.T, s servers, r report) {
 	case r.KnownWrong == "" && len(wrong) > 0:
 		t.Errorf("%s\n%s\nA colleague: %s", r.Report, strings.Join(wrong, "\n"), r.Colleague)
 	case r.KnownWrong != "" && len(wrong) == 0:
-		t.Errorf("%s: it is judged rightly now: take known_wrong out", r.Report)
+		t.Errorf("%s: judged correctly now: remove known_wrong", r.Report)
 	}
 }
 
-// alarms reports whether findings are expected. Where none are, the first look has to be right.
+// alarms reports whether findings are expected. If not, the first read has to be right.
 func (e expectation) alarms() bool {
 	for _, l := range e.Locks {
 		if len(l.Findings) > 0 {
@@ -81,7 +81,7 @@ func (e expectation) alarms() bool {
 	return len(e.Backend) > 0
 }
 
-// said is what doctor printed, as far as it is compared.
+// said is the compared part of doctor's output.
 type said struct {
 	code     int
 	Backends []struct{ Findings []finding }
@@ -97,7 +97,7 @@ type lock struct {
 
 type finding struct{ Rule, Severity, Message string }
 
-// doctor runs the command on the targets.
+// doctor runs the command for these targets.
 func doctor(t *testing.T, targets []string, partial bool) (s said) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -118,7 +118,7 @@ func doctor(t *testing.T, targets []string, partial bool) (s said) {
 	return s
 }
 
-// complaints are the differences between the expected and the actual output.
+// complaints returns the differences between the expected and the actual output.
 func (e expectation) complaints(s said) (all []string) {
 	var ofBackends []finding
 	for _, b := range s.Backends {
@@ -132,11 +132,11 @@ func (e expectation) complaints(s said) (all []string) {
 		if ok {
 			all, expected = append(all, want.complaints(l)...), append(expected, want.Findings...)
 		} else if !slices.Contains(e.NotLocks, l.Path) || l.Confidence != "possible" || compare(l.Path, nil, l.Findings) != nil {
-			all = append(all, fmt.Sprintf("%s: is listed: %s %s %v", l.Path, l.Confidence, l.Recipe, l.Findings))
+			all = append(all, fmt.Sprintf("%s: unexpected lock: %s %s %v", l.Path, l.Confidence, l.Recipe, l.Findings))
 		}
 	}
 	for path := range missing {
-		all = append(all, path+": is not listed")
+		all = append(all, path+": not listed")
 	}
 	code := 0
 	if slices.ContainsFunc(expected, func(f string) bool { return !strings.HasSuffix(f, " info") }) {
@@ -169,8 +169,7 @@ func (want lockExpectation) complaints(l lock) []string {
 	return all
 }
 
-// compare returns the differences between the findings that are wanted and those that were found, but for what could
-// not be seen.
+// compare returns the difference between the wanted and the actual findings, except blind.
 func compare(about string, want []string, found []finding) []string {
 	var got []string
 	for _, f := range found {
