@@ -68,7 +68,7 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 }
 
 // Two programs, each with a kazoo and a redis-py client, wait for each other over ZooKeeper and
-// Redis. doctor finds the deadlock on both locks and says how it knows the programs. Both go on
+// Redis. doctor finds the deadlock on both locks and reports how it knows the programs. Both go on
 // after the advised release.
 func TestADeadlockOverBothBackends(t *testing.T) {
 	t.Parallel()

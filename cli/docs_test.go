@@ -85,7 +85,7 @@ func TestTheCommandLineIsAsDocumented(t *testing.T) {
 			sub.LocalFlags().VisitAll(collect)
 		}
 		said := slices.DeleteFunc(flagsIn(s.text), func(name string) bool { return slices.Contains(inherited, name) })
-		must.True(t, sameSet(own, said), name, "has the flags", own, "docs/cli.md says", said)
+		must.True(t, sameSet(own, said), name, "has the flags", own, "docs/cli.md has", said)
 	}
 	check(root, global)
 	for _, cmd := range root.Commands() {

@@ -79,7 +79,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	must.True(t, ran >= 20, "only", ran, "lines ran")
 	for begins := range notRun {
 		if begins != "lockscope demo" && notRunUnused(t, begins) {
-			t.Errorf("no line begins with %q any more", begins)
+			t.Errorf("no line begins with %q", begins)
 		}
 	}
 }

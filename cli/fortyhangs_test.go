@@ -303,7 +303,7 @@ func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
 		all[h.addrs[i]+" holder of the fair lock"] = fmt.Sprint(m.HGetAll(ctx, "lock:stuck-fair").Val())
 		if len(h.masters) == 3 {
 			all[h.addrs[i]+" other votes"] = fmt.Sprintf("%q", m.Get(ctx, "lock:stuck-split").Val())
-			if i == 0 { // the vote that never expires is to be released
+			if i == 0 { // the vote that never expires gets released
 				delete(all, h.addrs[i]+" other votes")
 			}
 		}

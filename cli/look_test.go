@@ -31,7 +31,7 @@ func TestDemoHeadless(t *testing.T) {
 	var missing []string
 	defer func() {
 		if t.Failed() {
-			t.Logf("not as its caption says: %q", missing)
+			t.Logf("not as captioned: %q", missing)
 		}
 	}()
 	untilLong(t, 4*time.Second, "what the captions say", func(span string) bool {

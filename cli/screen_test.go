@@ -225,7 +225,7 @@ func TestScreenOnARealQueue(t *testing.T) {
 			peers = append(peers, servertest.StartKazoo(t, server.Addr, path+"/orders", fmt.Sprintf("worker-%d", i+1)))
 			if i == 0 {
 				peers[0].Expect(t, "acquired")
-				r.awaitText(path + "/orders") // a new lock appears on its own
+				r.awaitText(path + "/orders") // a new lock appears without a key press
 				r.keys(enter)
 			}
 			r.awaitText(fmt.Sprintf("worker-%d", i+1))

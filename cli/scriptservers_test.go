@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// zookeeper [own] gives the page a path of its own, or an own server. It sets the target $ZK, the
+// zookeeper [own] gives the page its own path, or its own server. It sets the target $ZK, the
 // path $ROOT and the server's address $ZKADDR.
 func (p *page) zookeeper(args []string) {
 	switch {

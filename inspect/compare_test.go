@@ -93,13 +93,13 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 		v       view
 		want    string
 	}{
-		"was there before":    {nil, full, view{at: now, first: true}, ""},
-		"new":                 {nil, full, view{at: now}, "appeared, acquired 11, waiting 12"},
-		"new, not looked at":  {nil, hidden, view{at: now}, "appeared"},
-		"gone":                {full, nil, view{at: now}, "released 11, gone"},
-		"gone while blind":    {full, nil, view{at: now, blindFrom: now.Add(-time.Minute)}, "ended 11, gone"},
-		"cannot be looked at": {full, hidden, view{at: now}, ""},
-		"can be again":        {hidden, full, view{at: now, blindFrom: now.Add(-time.Minute)}, ""},
+		"in the first pass": {nil, full, view{at: now, first: true}, ""},
+		"new":               {nil, full, view{at: now}, "appeared, acquired 11, waiting 12"},
+		"new, unread":       {nil, hidden, view{at: now}, "appeared"},
+		"gone":              {full, nil, view{at: now}, "released 11, gone"},
+		"gone while blind":  {full, nil, view{at: now, blindFrom: now.Add(-time.Minute)}, "ended 11, gone"},
+		"unreadable":        {full, hidden, view{at: now}, ""},
+		"readable again":    {hidden, full, view{at: now, blindFrom: now.Add(-time.Minute)}, ""},
 	} {
 		must.Equal(t, short(compare(tt.was, tt.is, tt.v)), tt.want, name)
 	}
@@ -156,13 +156,13 @@ func TestServerDeletionIsNotARelease(t *testing.T) {
 		"deleted, or renamed":                       {"x x x", "- - -", "", "released x", recipe.Likely},
 		"unsure on one":                             {"x x x", "- - x", "b", "ended x", CertaintyUnknown},
 		"unsure where a quorum is left":             {"x x x", "- x x", "a", "", ""},
-		"unsure on one, given up on the others":     {"x x x", "- - -", "b", "released x", recipe.Likely},
+		"unsure on one, released on the others":     {"x x x", "- - -", "b", "released x", recipe.Likely},
 		"unsure on one of a quorum":                 {"x x -", "- - -", "b", "released x", recipe.Likely},
 		"unsure on one, and down on one":            {"x x x", "! - -", "c", "ended x", CertaintyUnknown},
-		"unsure on one, down on one, given up else": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
+		"unsure on one, down on one, released else": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
 		"unsure on two":                             {"x x x", "- - -", "a c", "ended x", CertaintyUnknown},
 		"unsure on the only one":                    {"x", "-", "a", "ended x", CertaintyUnknown},
-		"unsure where none was to lose":             {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
+		"unsure where it had no key":                {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
 		"unsure, and retaken":                       {"x x x", "y y y", "b c", "ended x, acquired y", CertaintyUnknown},
 		"unsure on one, and handed over":            {"x x x", "y y y", "b", "released x, handover x>y", recipe.Likely},
 	} {
@@ -197,9 +197,9 @@ func TestVotesAreComparedByTheirMasters(t *testing.T) {
 		was, is []Vote
 		want    string
 	}{
-		"one of before is none now": {ballots("- x x"), without("a", unsure("b", ballots("- - x"))), "ended x"},
-		"unsure of what it had not": {ballots("x x -"), without("a", unsure("c", ballots("- - -"))), "released x"},
-		"the only one":              {ballots("x"), moved, "ended x"},
+		"a former master":            {ballots("- x x"), without("a", unsure("b", ballots("- - x"))), "ended x"},
+		"unsure where it had no key": {ballots("x x -"), without("a", unsure("c", ballots("- - -"))), "released x"},
+		"the only one":               {ballots("x"), moved, "ended x"},
 	} {
 		v := view{at: now.Add(time.Millisecond)}
 		must.Equal(t, short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)), tt.want, name)
@@ -234,8 +234,8 @@ func TestUnreadKeyIsNotReportedExpired(t *testing.T) {
 		want string
 		sure recipe.Confidence
 	}{
-		"looked at just before":  {900 * time.Millisecond, "expired x", recipe.Likely},
-		"not looked at for long": {300 * time.Millisecond, "ended x", CertaintyUnknown},
+		"read just before":  {900 * time.Millisecond, "expired x", recipe.Likely},
+		"not read for long": {300 * time.Millisecond, "ended x", CertaintyUnknown},
 	} {
 		v := view{at: now.Add(time.Second), unseenSince: now.Add(tt.seen)}
 		events := compare(KeyLock(id, ballots("x"), now), is, v)
@@ -334,9 +334,9 @@ func TestPermitHoldersEndIndependently(t *testing.T) {
 		was, is []Vote
 		want    string
 	}{
-		"given up on the others":       {permits("xy", "xy", "xy"), permits("-", "y", "y"), "released x"},
-		"lost with what is left of it": {permits("xy", "xy", "xy"), permits("-", "y", "xy"), "ended x"},
-		"given up, and handed on":      {permits("xy", "xy", "x"), permits("-", "xz", "xz"), "released y, handover y>z"},
+		"released on the others":    {permits("xy", "xy", "xy"), permits("-", "y", "y"), "released x"},
+		"too few keys left":         {permits("xy", "xy", "xy"), permits("-", "y", "xy"), "ended x"},
+		"released, and handed over": {permits("xy", "xy", "x"), permits("-", "xz", "xz"), "released y, handover y>z"},
 	} {
 		v := view{at: now.Add(time.Millisecond), restarted: func(m Vote) bool { return m.Addr == "a" }}
 		must.Equal(t, short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)), tt.want, name)

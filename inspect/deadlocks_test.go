@@ -56,16 +56,16 @@ func TestThreadsThatShareASession(t *testing.T) {
 		"labels tell threads apart":        {[]*Lock{chain("1", "a1", "b2"), chain("2", "b1", "a2")}, ""},
 		"a deadlock of labelled threads":   {[]*Lock{chain("1", "a1", "b1", "a2"), chain("2", "b1", "a1", "b2")}, "/1 /2 likely"},
 		"two threads of one session":       {[]*Lock{chain("1", "a1", "a2"), chain("2", "a2", "a1")}, "/1 /2 likely"},
-		"a label elsewhere tells, too":     {[]*Lock{chain("1", "a1", "b"), chain("2", "b", "a1"), chain("3", "a2")}, "/1 /2 likely"},
+		"a label elsewhere counts":         {[]*Lock{chain("1", "a1", "b"), chain("2", "b", "a1"), chain("3", "a2")}, "/1 /2 likely"},
 		"one label twice in queues":        {[]*Lock{chain("1", "a1", "b1"), chain("2", "b1", "a1"), chain("3", "x", "a1", "a2")}, "/1 /2 possible"},
 		"no labels, two entries each":      {unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), "/1 /2 likely"},
 		"no labels, three entries":         {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a")), "/1 /2 possible"},
 		"no labels, two waits":             {unlabelled(chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "x", "a")), "/1 /2 possible"},
 		"one label for all, three entries": {[]*Lock{chain("1", "a", "b"), chain("2", "b", "a"), chain("3", "a")}, "/1 /2 possible"},
-		"it got a lock while it waited":    {withCzxids(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), 4, 5, 1, 2), "/1 /2 possible"},
+		"granted a lock while waiting":     {withCzxids(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), 4, 5, 1, 2), "/1 /2 possible"},
 		"each waited after it had a lock":  {withCzxids(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), 1, 4, 2, 3), "/1 /2 likely"},
 		"labels on some entries":           {append(unlabelled(chain("1", "a", "b")), chain("2", "b", "a")), "/1 /2 likely"},
-		"no label beside several": {
+		"no label next to several": {
 			append(unlabelled(chain("1", "a", "b"), chain("2", "b", "a")), chain("3", "a1", "a2")), "/1 /2 possible",
 		},
 		"threads that a library names":       {[]*Lock{chain("1", "!7", "!8"), chain("2", "!8", "!7"), chain("3", "!7")}, "/1 /2 likely"},
@@ -95,7 +95,7 @@ func TestMovingLockIsNotDeadlocked(t *testing.T) {
 		change func(one, two *Lock)
 		want   string
 	}{
-		"all stand":    {func(_, _ *Lock) {}, "/1 /2 likely"},
+		"unchanged":    {func(_, _ *Lock) {}, "/1 /2 likely"},
 		"a new holder": {func(one, _ *Lock) { one.Holders[0].Seen = young }, ""},
 		"a new waiter": {func(_, two *Lock) { two.Waiters[0].Seen = young }, ""},
 		"a new waiter behind": {func(one, _ *Lock) {
@@ -201,7 +201,7 @@ func TestTwoLooksAtADeadlock(t *testing.T) {
 		return o.Snapshot()
 	}
 	first := look(nil, chain("1", "a", "b"), chain("2", "b", "a"))
-	expect(t, "one look", judged(first.Cycles()), "/1 /2 possible")
+	expect(t, "one read", judged(first.Cycles()), "/1 /2 possible")
 	expect(t, "the same", judged(look(first, chain("1", "a", "b"), chain("2", "b", "a")).Cycles()), "/1 /2 likely")
 	again := chain("2", "b", "a")
 	again.Waiters[0].Name = "queued again"

@@ -222,6 +222,6 @@ func TestDeadlockAdviceFollowsTheQueues(t *testing.T) {
 	a.send(0, Update{Put: []*Lock{waitedFor(chain("1", "a", "b"), 0), waitedFor(chain("2", "b", "a", "c"), 0)}, Backend: zkUp})
 	expect(t, "at first", advice(), "free /1, free /1")
 	a.send(1, Update{Put: []*Lock{waitedFor(chain("1", "a", "b", "d", "e"), 1)}})
-	expect(t, "more come", advice(), "free /2, free /2")
+	expect(t, "more waiters", advice(), "free /2, free /2")
 	expect(t, "reported once", a.reports(t), "finding deadlock, finding deadlock, waiting 12, waiting 13")
 }

@@ -264,15 +264,15 @@ func TestHolderWithoutSessionHasExpired(t *testing.T) {
 		took     int // seconds to read them
 		want     string
 	}{
-		"not in a table of all":    {map[int64]Session{12: {ID: 12}}, true, 0, "expired 11, handover 11>12"},
-		"not in a table of some":   {map[int64]Session{12: {ID: 12}}, false, 0, "released 11, handover 11>12"},
-		"silent for too long":      {map[int64]Session{11: silent}, true, 0, "expired 11, handover 11>12"},
-		"alive a moment before":    {map[int64]Session{11: recent}, true, 0, "released 11, handover 11>12"},
-		"no time of last contact":  {map[int64]Session{11: {ID: 11}}, true, 0, "released 11, handover 11>12"},
-		"heard of before one hung": {map[int64]Session{11: waited}, true, 6, "released 11, handover 11>12"},
-		"not there before that":    {map[int64]Session{12: {ID: 12}}, true, 6, "expired 11, handover 11>12"},
-		"it came while one hung":   {map[int64]Session{12: {ID: 12}}, true, 26, "released 11, handover 11>12"},
-		"no server reported any":   {nil, false, 0, "released 11, handover 11>12"},
+		"not in a table of all":      {map[int64]Session{12: {ID: 12}}, true, 0, "expired 11, handover 11>12"},
+		"not in a table of some":     {map[int64]Session{12: {ID: 12}}, false, 0, "released 11, handover 11>12"},
+		"silent for too long":        {map[int64]Session{11: silent}, true, 0, "expired 11, handover 11>12"},
+		"alive a moment before":      {map[int64]Session{11: recent}, true, 0, "released 11, handover 11>12"},
+		"no time of last contact":    {map[int64]Session{11: {ID: 11}}, true, 0, "released 11, handover 11>12"},
+		"heard from before one hung": {map[int64]Session{11: waited}, true, 6, "released 11, handover 11>12"},
+		"missing before that":        {map[int64]Session{12: {ID: 12}}, true, 6, "expired 11, handover 11>12"},
+		"created while one hung":     {map[int64]Session{12: {ID: 12}}, true, 26, "released 11, handover 11>12"},
+		"no server reported any":     {nil, false, 0, "released 11, handover 11>12"},
 	} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
@@ -315,16 +315,16 @@ func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 		unsure   bool
 		want     EventKind
 	}{
-		"no sessions":                                        {zkUp, nil, 31, true, EventReleased},
-		"no sessions, created a moment before":               {&known, nil, 0, false, EventReleased},
-		"no sessions, created a while before":                {&known, nil, 5, true, EventReleased},
-		"heard of less than its timeout before":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
-		"heard of as long before":                            {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
-		"heard of when it was reported before":               {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
-		"heard of as long before, and closed at once":        {zkUp, []map[int64]Session{heard(8), {}}, 19, true, EventReleased},
-		"connected to no server, since one stopped serving":  {&disturbed, []map[int64]Session{heard(15), {}}, 27, true, EventReleased},
-		"connected to no server for as long as it may be so": {zkUp, []map[int64]Session{heard(15), {}}, 27, false, EventExpired},
-		"on its way to another server when it was asked":     {zkUp, []map[int64]Session{heard(17), {}}, 27, true, EventReleased},
+		"no sessions":                                       {zkUp, nil, 31, true, EventReleased},
+		"no sessions, created a moment before":              {&known, nil, 0, false, EventReleased},
+		"no sessions, created a while before":               {&known, nil, 5, true, EventReleased},
+		"heard from less than its timeout ago":              {zkUp, []map[int64]Session{heard(17)}, 25, false, EventReleased},
+		"heard from over its timeout ago":                   {zkUp, []map[int64]Session{heard(17)}, 27, true, EventReleased},
+		"heard from when reported before":                   {zkUp, []map[int64]Session{heard(17), {}}, 25, false, EventReleased},
+		"heard from long ago, and closed at once":           {zkUp, []map[int64]Session{heard(8), {}}, 19, true, EventReleased},
+		"connected to no server, since one stopped serving": {&disturbed, []map[int64]Session{heard(15), {}}, 27, true, EventReleased},
+		"connected to no server beyond its timeout":         {zkUp, []map[int64]Session{heard(15), {}}, 27, false, EventExpired},
+		"on its way to another server when asked":           {zkUp, []map[int64]Session{heard(17), {}}, 27, true, EventReleased},
 	} {
 		a := applying(t)
 		a.send(0, Update{Put: []*Lock{queueOf(t, "11")}, Backend: tt.backend})

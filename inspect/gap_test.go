@@ -88,10 +88,10 @@ func TestGapsAreReported(t *testing.T) {
 		from  int // From of all events about the gap
 		until int // To of the blind event
 	}{
-		"the process stood still":              {[]step{{41, gap(8, 41)}}, 8, 41},
-		"two tell of the same gap":             {[]step{{41, gap(8, 41)}, {41, gap(8, 41)}}, 8, 41},
-		"the backend was down":                 {[]step{{10, Update{Backend: &down}}, {41, Update{Backend: &up}}}, 8, 41},
-		"the process stood still while it was": {[]step{{10, Update{Backend: &down}}, {40, gap(20, 40)}, {41, Update{Backend: &up}}}, 8, 41},
+		"the process was paused":           {[]step{{41, gap(8, 41)}}, 8, 41},
+		"the same gap twice":               {[]step{{41, gap(8, 41)}, {41, gap(8, 41)}}, 8, 41},
+		"the backend was down":             {[]step{{10, Update{Backend: &down}}, {41, Update{Backend: &up}}}, 8, 41},
+		"the process was paused meanwhile": {[]step{{10, Update{Backend: &down}}, {40, gap(20, 40)}, {41, Update{Backend: &up}}}, 8, 41},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := applying(t)
@@ -176,9 +176,9 @@ func TestSecondGapDoesNotRedateChanges(t *testing.T) {
 		u  Update
 	}
 	for name, steps := range map[string][]step{
-		"late news twice":           {{5, gap(1, 5)}, {8, gap(4, 8)}},
-		"late news, then no server": {{5, gap(1, 5)}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
-		"no server twice":           {{3, downFrom(1)}, {5, Update{Backend: &up}}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
+		"two late reads":              {{5, gap(1, 5)}, {8, gap(4, 8)}},
+		"a late read, then no server": {{5, gap(1, 5)}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
+		"no server twice":             {{3, downFrom(1)}, {5, Update{Backend: &up}}, {7, downFrom(6)}, {8, Update{Backend: &up}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := applying(t)
@@ -235,11 +235,11 @@ func TestUnheardSessionEndIsNoRelease(t *testing.T) {
 		want          string
 		from          int // From of an end
 	}{
-		"sessions unknown":               {nil, nil, 30, "ended 11", 1},
-		"not heard of since":             {heard(-1), nil, 30, "ended 11", -1},
-		"heard of since":                 {heard(-1), heard(15), 30, "released 11", 0},
-		"heard of since, and not lately": {nil, heard(6), 30, "released 11", 0},
-		"long after":                     {nil, nil, 90, "released 11", 0},
+		"sessions unknown":             {nil, nil, 30, "ended 11", 1},
+		"not heard from since":         {heard(-1), nil, 30, "ended 11", -1},
+		"heard from since":             {heard(-1), heard(15), 30, "released 11", 0},
+		"heard from since, not lately": {nil, heard(6), 30, "released 11", 0},
+		"long after":                   {nil, nil, 90, "released 11", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := applying(t)
@@ -292,7 +292,7 @@ func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 		c := &Contender{Czxid: czxid, Since: now.Add(-time.Second), Seen: seen, Owner: Owner{Session: 11, SessionTimeout: 30 * time.Second}}
 		must.Equal(t, p.sessionLived(c, now), known, czxid, "lived")
 		if came := p.came(c); came.Equal(c.Since) != known || came.Equal(seen) == known {
-			t.Errorf("%d: came at %v", czxid, came)
+			t.Errorf("%d: created at %v", czxid, came)
 		}
 	}
 	if age := new(backendState).ageOf(&WatchTable{ReadAt: now}, now); age != TableOfNow {

@@ -194,11 +194,11 @@ func TestCulpritsAreThreads(t *testing.T) {
 	locks[1].Waiters[0].Owner.Session = locks[0].Holders[0].Owner.Session
 	s := NewSnapshot(now, nil, locks)
 	if e, ok := s.Culprit(locks[0]); !ok || e.Lock != locks[0] {
-		t.Errorf("the culprit of a lock whose holder runs is on %v", e.Lock.ID)
+		t.Errorf("culprit of a lock with a running holder: on %v", e.Lock.ID)
 	}
 	locks[1].Waiters[0].Owner.Label = locks[0].Holders[0].Owner.Label
 	if e, ok := NewSnapshot(now, nil, locks).Culprit(locks[0]); !ok || e.Lock != locks[1] {
-		t.Errorf("the culprit of a lock whose holder waits is on %v", e.Lock.ID)
+		t.Errorf("culprit of a lock with a waiting holder: on %v", e.Lock.ID)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestHostsHaveNames(t *testing.T) {
 		{name: "all of it is matched", host: "x orders-7d9f8b6c54-x2kqz", nobodyIsAsked: true},
 		{name: "this host", client: "127.0.0.1:1", nobodyIsAsked: true},
 		{name: "a name that is not an address", host: "web-1", nobodyIsAsked: true},
-		{name: "nobody known", nobodyIsAsked: true},
+		{name: "unknown host", nobodyIsAsked: true},
 	} {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
 			Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: tt.client, Process: inspect.Process{Host: inspect.Untrusted(tt.host)}},

@@ -103,7 +103,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	}
 	must.Equal(t, l.Waiters[0].Owner.Client, "", "client of an unreported session")
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
-		t.Errorf("watches %v and %v, want confirmed and not yet known", l.Waiters[0].Watch, l.Waiters[1].Watch)
+		t.Errorf("watches %v and %v, want confirmed and unconfirmed", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
 	// The waiter was behind the same predecessor before and after the table, so its watch is
 	// missing. The watch of a newer waiter is unknown.
@@ -206,7 +206,7 @@ func TestOurOwnEndIsNoFailure(t *testing.T) {
 		stop()
 		must.Succeed(t, <-ended)
 		if b := o.Snapshot().Backend("zk"); b == nil || b.State != Connected {
-			t.Fatalf("the last snapshot says %+v", b)
+			t.Fatalf("the last snapshot has %+v", b)
 		}
 		sub.Close()
 	}

@@ -43,17 +43,17 @@ func TestOutliers(t *testing.T) {
 		locks []*Lock
 		want  string
 	}{
-		"nothing":                           {nil, ""},
-		"one among many":                    {heldBy("/locks/", peers(1, 20, 50)...), "w21 50 of /locks, 20 peers with 1"},
-		"just under ten times":              {heldBy("/locks/", peers(6, 20, 59)...), ""},
-		"just under fifty":                  {heldBy("/locks/", peers(1, 20, 49)...), ""},
-		"among a few":                       {heldBy("/locks/", peers(1, 9, 500)...), ""},
-		"two outliers":                      {heldBy("/locks/", peers(1, 20, 900, 60)...), "w21 900 of /locks, 21 peers with 1; w22 60 of /locks, 21 peers with 1"},
-		"many large ones are usual":         {heldBy("/locks/", peers(1, 12, 100, 100, 100, 100, 100)...), ""},
-		"a service with a place of its own": {append(heldBy("/locks/", peers(1, 20)...), heldBy("/jobs/", append(make([]int, 20), 500)...)...), ""},
-		"what is only possibly a lock":      {possible, ""},
-		"a process on Redis with threads":   {redis, "w21 80 of lock:orders:, 20 peers with 1"},
-		"unknown owners":                    {slices.Collect(withoutOwners(heldBy("/locks/", peers(1, 20, 80)...))), ""},
+		"nothing":                         {nil, ""},
+		"one among many":                  {heldBy("/locks/", peers(1, 20, 50)...), "w21 50 of /locks, 20 peers with 1"},
+		"just under ten times":            {heldBy("/locks/", peers(6, 20, 59)...), ""},
+		"just under fifty":                {heldBy("/locks/", peers(1, 20, 49)...), ""},
+		"among a few":                     {heldBy("/locks/", peers(1, 9, 500)...), ""},
+		"two outliers":                    {heldBy("/locks/", peers(1, 20, 900, 60)...), "w21 900 of /locks, 21 peers with 1; w22 60 of /locks, 21 peers with 1"},
+		"many large ones are usual":       {heldBy("/locks/", peers(1, 12, 100, 100, 100, 100, 100)...), ""},
+		"a service in its own directory":  {append(heldBy("/locks/", peers(1, 20)...), heldBy("/jobs/", append(make([]int, 20), 500)...)...), ""},
+		"possible locks":                  {possible, ""},
+		"a process on Redis with threads": {redis, "w21 80 of lock:orders:, 20 peers with 1"},
+		"unknown owners":                  {slices.Collect(withoutOwners(heldBy("/locks/", peers(1, 20, 80)...))), ""},
 	} {
 		var got []string
 		for _, list := range findOutliers(slices.Values(tt.locks)) {

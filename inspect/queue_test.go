@@ -105,9 +105,9 @@ func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
 		second Confirmation
 		third  Confirmation
 	}{
-		{"nobody watches", nil, Unconfirmed, Unconfirmed},
+		{"no watches", nil, Unconfirmed, Unconfirmed},
 		{"a stranger watches", map[string][]int64{"/services/s-0000000000": {99}, "/services": {1}}, Unconfirmed, Unconfirmed},
-		{"one watches its own", map[string][]int64{"/services/s-0000000001": {2}}, Unconfirmed, Unconfirmed},
+		{"a node watches itself", map[string][]int64{"/services/s-0000000001": {2}}, Unconfirmed, Unconfirmed},
 		{"they watch each other", map[string][]int64{"/services/s-0000000000": {2}}, Confirmed, Missing},
 	} {
 		before, after := read(0), read(2*time.Second)

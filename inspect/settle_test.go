@@ -79,19 +79,19 @@ func TestTransientFindingNeedsSecondLook(t *testing.T) {
 		do       []func(*applied)
 		reported string
 	}{
-		{"one look", steps(sees(0, "x"), passes(0.1, 10)), ""},
-		{"two looks, too soon after each other", steps(sees(0, "x"), sees(0.9, "x"), passes(1, 10)), ""},
-		{"two looks", steps(sees(0, "x"), sees(1.1, "x")), "finding halfway"},
+		{"one read", steps(sees(0, "x"), passes(0.1, 10)), ""},
+		{"two reads, too close", steps(sees(0, "x"), sees(0.9, "x"), passes(1, 10)), ""},
+		{"two reads", steps(sees(0, "x"), sees(1.1, "x")), "finding halfway"},
 		{"it is reported once", steps(sees(0, "x"), sees(1.1, "x"), sees(2.2, "x"), passes(2, 4)), "finding halfway"},
-		{"what it rests on was read again, the lock is as it was", steps(sees(0, "x"), knows(1), passes(0.1, 2.5)), "finding halfway"},
-		{"the same again and again, and gone in between", steps(sees(0, "x"), sees(0.6, ""), sees(1.1, "x"), passes(1.2, 2.2)), ""},
+		{"its evidence was read again, the lock is unchanged", steps(sees(0, "x"), knows(1), passes(0.1, 2.5)), "finding halfway"},
+		{"the same evidence, but gone in between", steps(sees(0, "x"), sees(0.6, ""), sees(1.1, "x"), passes(1.2, 2.2)), ""},
 		{"different evidence each time", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "z"), sees(1.9, "x")), ""},
 		{"the second of two", steps(sees(0, "x"), sees(0.6, "y"), sees(1.1, "y"), sees(1.7, "y")), "finding halfway"},
-		{"gone before the second look", steps(sees(0, "x"), passes(0.1, 1.1), sees(1.2, ""), passes(1.3, 5)), ""},
+		{"gone before the second read", steps(sees(0, "x"), passes(0.1, 1.1), sees(1.2, ""), passes(1.3, 5)), ""},
 		{"a gap in between", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 4.9)), ""},
 		{"the backend was down in between", steps(sees(0, "x"), hears(Update{Backend: &down}), passes(0.1, 3), hears(Update{Backend: zkUp}), sees(3, "x")), ""},
 		{"still found after the gap", steps(sees(0, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), sees(5.6, "x")), "finding halfway"},
-		{"what was reported stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
+		{"a reported finding stays over a gap", steps(sees(0, "x"), sees(1.1, "x"), hears(Update{Gap: gap}), sees(4.5, "x"), passes(4.6, 12)), "finding halfway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := applying(t)

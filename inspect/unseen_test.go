@@ -28,15 +28,15 @@ func TestNobodySeenIsNotFree(t *testing.T) {
 		unseen []Unseen
 		want   State
 	}{
-		"all was seen":                       {absent(1), nil, StateFree},
-		"when it expires is unknown":         {absent(1), unseen(AspectExpiry, "r1"), StateFree},
-		"the only master hides who holds it": {absent(1), unseen(AspectHolders, "r1"), StateUnknown},
-		"one of three hides it":              {absent(3), unseen(AspectHolders, "r2"), StateFree},
-		"one of three hides it twice":        {absent(3), append(unseen(AspectHolders, "r2"), unseen(AspectKind, "r2")...), StateFree},
-		"two of three hide it":               {absent(3), unseen(AspectHolders, "r1", "r2"), StateUnknown},
-		"a directory that may not be read":   {directory(), unseen(AspectHolders, ""), StateUnknown},
-		"an empty directory":                 {directory(), nil, StateFree},
-		"a visible holder":                   {held, unseen(AspectHolders, "r1"), StateHeld},
+		"all was seen":                     {absent(1), nil, StateFree},
+		"when it expires is unknown":       {absent(1), unseen(AspectExpiry, "r1"), StateFree},
+		"the only master hides the holder": {absent(1), unseen(AspectHolders, "r1"), StateUnknown},
+		"one of three hides it":            {absent(3), unseen(AspectHolders, "r2"), StateFree},
+		"one of three hides it twice":      {absent(3), append(unseen(AspectHolders, "r2"), unseen(AspectKind, "r2")...), StateFree},
+		"two of three hide it":             {absent(3), unseen(AspectHolders, "r1", "r2"), StateUnknown},
+		"a directory that may not be read": {directory(), unseen(AspectHolders, ""), StateUnknown},
+		"an empty directory":               {directory(), nil, StateFree},
+		"a visible holder":                 {held, unseen(AspectHolders, "r1"), StateHeld},
 	} {
 		l := clone(tt.l)
 		l.Unseen = tt.unseen

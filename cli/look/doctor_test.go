@@ -104,7 +104,7 @@ func TestDoctorFailsOnIncompleteReads(t *testing.T) {
 		{"a server that was not asked", inspect.Backend{State: inspect.Connected, Servers: server(inspect.ServerUnknown)}, fine, 0, 0, ""},
 		{"a degraded backend", inspect.Backend{State: inspect.Degraded}, fine, 3, 0, "is degraded"},
 		{"a backend that is down", inspect.Backend{State: inspect.Down}, fine, 3, 3, "is down"},
-		{"what happens between two looks", inspect.Backend{State: inspect.Connected, Unseen: unseen("changes")}, fine, 0, 0, ""},
+		{"changes between two reads", inspect.Backend{State: inspect.Connected, Unseen: unseen("changes")}, fine, 0, 0, ""},
 		{"found wins", inspect.Backend{State: inspect.Connected, Unseen: unseen(inspect.AspectLocks)}, warned, 1, 1, "only partly read"},
 	} {
 		tt.backend.Name = "b"

@@ -351,7 +351,7 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 		case step.Verb == inspect.VerbTTL && !redis:
 			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice())
 		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
-			t.Errorf("a holder that does not listen is to be asked: %s", f.Advice())
+			t.Errorf("advice to ask a holder that does not listen: %s", f.Advice())
 		case step.Verb == inspect.VerbRelease && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
 			t.Errorf("a release is advised without a condition: %s", f.Advice())
 		}

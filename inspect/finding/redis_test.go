@@ -177,7 +177,7 @@ func TestZombieRenewal(t *testing.T) {
 		{name: "no waiters, and nothing to compare with", c: present(held(time.Hour), seen(renewing(time.Second, noHolds)))},
 		{name: "not for long", c: present(held(9*time.Minute, waiting), seen(renewing(time.Second)))},
 		{name: "its holds last as long", c: present(held(time.Hour, waiting), seen(renewing(time.Second, func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute })))},
-		{name: "it is not renewed any more", c: present(held(time.Hour), seen(renewing(26*time.Second)))},
+		{name: "no longer renewed", c: present(held(time.Hour), seen(renewing(26*time.Second)))},
 		{name: "a leader", c: present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))},
 		{
 			name: "perhaps a leader", fires: true, severity: inspect.Info, confidence: recipe.Possible,
@@ -289,7 +289,7 @@ func TestStaleFairQueue(t *testing.T) {
 	}
 	check(t, "stale-fair-queue", []state{
 		{
-			name: "the next in turn is dead", c: present(fair(deadAt(0))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "the next waiter is dead", c: present(fair(deadAt(0))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"the next in turn, u:1, is most likely gone and holds up the queue; stale: 1 of 3"}, evidence: map[string]any{"head": true, "stale": 1, "contenders": []string{"u:1"}},
 		},
 		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are most likely gone (first u:2)"}, evidence: map[string]any{"head": false}},

@@ -17,16 +17,16 @@ func TestServersDisagree(t *testing.T) {
 		roles []string
 		says  string // empty if nothing is found
 	}{
-		"an ensemble":                  {[]string{"leader", "follower", "observer"}, ""},
-		"one alone":                    {[]string{"standalone"}, ""},
-		"two alone":                    {[]string{"standalone", "standalone"}, "not one ensemble: 10.0.0.1:2181 is standalone, 10.0.0.2:2181 is standalone"},
-		"one alone among others":       {[]string{"leader", "follower", "standalone"}, "not one ensemble: 10.0.0.3:2181 is standalone, 10.0.0.1:2181 is leader"},
-		"two leaders":                  {[]string{"leader", "leader", "follower"}, "not one ensemble: 10.0.0.2:2181 is leader, 10.0.0.1:2181 is leader"},
-		"two leaders after a follower": {[]string{"follower", "leader", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.2:2181 is leader"},
-		"two leaders around one":       {[]string{"leader", "follower", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.1:2181 is leader"},
-		"two leaders, and one alone":   {[]string{"follower", "leader", "leader", "standalone"}, "not one ensemble: 10.0.0.4:2181 is standalone, 10.0.0.1:2181 is follower"},
-		"one is cut off and says so":   {[]string{"leader", "follower", "read-only"}, ""},
-		"unknown roles":                {[]string{"", "", "standalone"}, ""},
+		"an ensemble":                    {[]string{"leader", "follower", "observer"}, ""},
+		"one alone":                      {[]string{"standalone"}, ""},
+		"two alone":                      {[]string{"standalone", "standalone"}, "not one ensemble: 10.0.0.1:2181 is standalone, 10.0.0.2:2181 is standalone"},
+		"one alone among others":         {[]string{"leader", "follower", "standalone"}, "not one ensemble: 10.0.0.3:2181 is standalone, 10.0.0.1:2181 is leader"},
+		"two leaders":                    {[]string{"leader", "leader", "follower"}, "not one ensemble: 10.0.0.2:2181 is leader, 10.0.0.1:2181 is leader"},
+		"two leaders after a follower":   {[]string{"follower", "leader", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.2:2181 is leader"},
+		"two leaders around one":         {[]string{"leader", "follower", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.1:2181 is leader"},
+		"two leaders, and one alone":     {[]string{"follower", "leader", "leader", "standalone"}, "not one ensemble: 10.0.0.4:2181 is standalone, 10.0.0.1:2181 is follower"},
+		"one reports that it is cut off": {[]string{"leader", "follower", "read-only"}, ""},
+		"unknown roles":                  {[]string{"", "", "standalone"}, ""},
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 		for i, role := range tt.roles {

@@ -68,7 +68,7 @@ func TestStuckHolder(t *testing.T) {
 		warning("over the limit", present(held(11*time.Minute)), recipe.Certain, " has held it past the limit of 10m; 2 waiting"),
 		{name: "a lease, which is held until its end", c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))},
 		{name: "just under the limit", c: present(held(10*time.Minute - time.Second))},
-		{name: "nobody waits", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
+		{name: "no waiters", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		{name: "all waiters are most likely gone", c: present(with(held(time.Hour), deadAt(0), deadAt(1)))},
 		warning("one of the waiters is most likely gone", present(with(held(time.Hour), deadAt(0))), recipe.Certain, "past the limit of 10m; 1 waiting"),
 		warning("waiters are known only by number", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 })), recipe.Certain, "at least 3 waiting"),
@@ -122,7 +122,7 @@ func TestStuckHolder(t *testing.T) {
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
 		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
 		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "may have held it past the limit of 10m"),
-		{name: "came lately", c: present(came(time.Minute))},
+		{name: "created lately", c: present(came(time.Minute))},
 		warning("held at the first read", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, " has held it past the limit of 10m"),
 		warning("watched for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
 		{name: "came after the first read", c: present(came(time.Minute), seen(watched(time.Hour)))},
@@ -133,7 +133,7 @@ func TestStuckHolder(t *testing.T) {
 			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
 		})},
-		{name: "listed, and not read yet", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
+		{name: "listed only", c: present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))},
 		{name: "its times are unknown", c: present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))},
 		{name: "the backend's clock is behind", c: present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })},
 		warning("the backend's clock is ahead", present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute }), recipe.Certain),
@@ -169,7 +169,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		warning("its grant was seen, whatever the clock", present(held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})), recipe.Certain, " has held it past the limit of 10m"),
 		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
 		{
-			name: "dated by a former leader, whose clock is not known", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
+			name: "dated by a former leader, whose clock is unknown", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
 			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "older than the present leader",
 		},
 		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),

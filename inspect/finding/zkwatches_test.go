@@ -41,7 +41,7 @@ func TestMissingWatchMayMeanDisconnection(t *testing.T) {
 		{name: "another right", c: of(nil, false, denied), fires: true, severity: inspect.Info, confidence: recipe.Possible, advice: "AdminServer credentials"},
 		{name: "it may be on a server that does not list connections", c: of(map[int64]inspect.Session{3: {ID: 3}}, false), fires: true, severity: inspect.Info, confidence: recipe.Possible},
 		{name: "it is on a server that does", c: of(listed, false), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
-		{name: "it is on none", c: of(map[int64]inspect.Session{3: {ID: 3}}, true)},
+		{name: "it is on no server", c: of(map[int64]inspect.Session{3: {ID: 3}}, true)},
 	})
 }
 
@@ -200,7 +200,7 @@ func TestHerd(t *testing.T) {
 		{name: "ten watch the directory", c: on(queue("sequential", 12), "/l", ids(1, 11)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"node": "/l"}},
 		{name: "ten watch a lock at the root", c: on(with(queue("sequential", 1), func(l *inspect.Lock) { l.ID.Path = "/" }), first[2:], ids(1, 11)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "nine watch the holder", c: on(queue("sequential", 12), first, ids(3, 12))},
-		{name: "the next in turn and nine more", c: on(queue("sequential", 12), first, ids(2, 12))},
+		{name: "the next waiter and nine more", c: on(queue("sequential", 12), first, ids(2, 12))},
 		{name: "readers wait for one writer", c: on(readers, first, ids(2, 14))},
 		{name: "one session watches ten times", c: on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})},
 		{
@@ -274,7 +274,7 @@ func TestSelfWait(t *testing.T) {
 		}))},
 		{name: "it waits twice, and another holds", c: present(with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 })))},
 		{name: "a lease that is not granted yet", c: twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })},
-		{name: "one of several leases is its own", c: twice(time.Hour, func(l *inspect.Lock) {
+		{name: "it holds one of several leases", c: twice(time.Hour, func(l *inspect.Lock) {
 			l.Kind, l.Limit = inspect.KindSemaphore, 2
 			l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Owner: inspect.Owner{Session: 99}})
 		})},
@@ -363,7 +363,7 @@ func TestLostWakeUp(t *testing.T) {
 		},
 		{name: "a waiter, but the table may be older than what it saw", c: waiting(inspect.Unconfirmed, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt })},
 		{name: "the watches were not read", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Watches = nil })},
-		{name: "it watches none", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
+		{name: "it has no watch on a deleted node", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Holders[0].WatchesGone = "" }))},
 		{name: "the deleted node was behind it", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) {
 			l.Holders[0].WatchesGone = "x-72057675180539904-0000000005"
 		}))},

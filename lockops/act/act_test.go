@@ -270,7 +270,7 @@ func TestReleaseFailsWithoutQuorum(t *testing.T) {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("deleted, although it is unknown who holds the lock")
+		t.Error("deleted, although the holder is unknown")
 	}
 }
 

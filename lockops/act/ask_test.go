@@ -20,9 +20,9 @@ func TestAHolderIsAsked(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		a := startAsking(t, server)
-		t.Run("who listens", a.obliging)
-		t.Run("who does nothing", a.deaf)
-		t.Run("who does not listen", a.others)
+		t.Run("listens", a.obliging)
+		t.Run("does nothing", a.deaf)
+		t.Run("does not listen", a.others)
 	})
 }
 

@@ -53,7 +53,7 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 		"one removed":   {without(2), 3},
 		"reordered":     {[]string{lines[0], lines[2], lines[1], lines[3]}, 2},
 		"repeated":      {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3},
-		"sum taken out": {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4},
+		"sum removed":   {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4},
 		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))

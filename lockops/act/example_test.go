@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// A lock whose holder is gone is freed: look first, then execute the preview.
+// Free a lock whose holder is gone: preview, then execute.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {

@@ -112,18 +112,18 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 		released, unknown bool
 		reason            Reason
 	}{
-		"beside a silent one":                     {masters: []faulty{deletes, deletes, silent, never, never}, released: true},
-		"beside too many silent ones":             {masters: []faulty{silent, silent, silent, never, never}, unknown: true},
-		"beside two that have it":                 {masters: []faulty{deletes, refuses, refuses, never, never}, released: true},
-		"beside a quorum that has it":             {masters: []faulty{refuses, refuses, refuses, never, never}, reason: NoQuorum},
-		"beside a value that one has":             {masters: []faulty{deletes, never, never}, released: true},
-		"it cannot be read after":                 {masters: []faulty{deletes, {fails: errLostAnswer, dead: true}, {fails: errLostAnswer, dead: true}}, unknown: true},
-		"beside those where it ended":             {masters: []faulty{gone, gone, never}, reason: Gone},
-		"it ended but where it is refused":        {masters: []faulty{gone, gone, refuses}, reason: NoQuorum},
-		"a vote that is refused":                  {masters: []faulty{refuses, {}, {}}, reason: NoQuorum},
-		"what is gone could not be read before":   {masters: []faulty{gone, gone, unread}, unknown: true},
-		"what is gone was deleted beside another": {masters: []faulty{gone, deletes, unread}, released: true},
-		"what is gone was not asked":              {masters: []faulty{gone, gone, unsent}, reason: Gone},
+		"with a silent one":            {masters: []faulty{deletes, deletes, silent, never, never}, released: true},
+		"with too many silent ones":    {masters: []faulty{silent, silent, silent, never, never}, unknown: true},
+		"with two that have it":        {masters: []faulty{deletes, refuses, refuses, never, never}, released: true},
+		"with a quorum that has it":    {masters: []faulty{refuses, refuses, refuses, never, never}, reason: NoQuorum},
+		"with a value on one":          {masters: []faulty{deletes, never, never}, released: true},
+		"unreadable after":             {masters: []faulty{deletes, {fails: errLostAnswer, dead: true}, {fails: errLostAnswer, dead: true}}, unknown: true},
+		"with two where it expired":    {masters: []faulty{gone, gone, never}, reason: Gone},
+		"expired except where refused": {masters: []faulty{gone, gone, refuses}, reason: NoQuorum},
+		"a refused vote":               {masters: []faulty{refuses, {}, {}}, reason: NoQuorum},
+		"gone, unreadable before":      {masters: []faulty{gone, gone, unread}, unknown: true},
+		"gone, but deleted on another": {masters: []faulty{gone, deletes, unread}, released: true},
+		"gone, not asked":              {masters: []faulty{gone, gone, unsent}, reason: Gone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			releaser := faultyMasters(t, tt.masters)

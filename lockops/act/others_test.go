@@ -42,11 +42,11 @@ func TestPreviewConsidersOtherLocks(t *testing.T) {
 		deadlock Deadlock
 		lines    []string
 	}{
-		{"all was read", whole, locks, NoDeadlock, []string{"still holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
-		{"nothing to tell", whole, locks[:1], NoDeadlock, nil},
-		{"not all was read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"could not all be read", "zk:/b"}},
-		{"it is being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"could not all be read"}},
-		{"nothing was", nil, nil, DeadlockUnknown, []string{"could not all be read"}},
+		{"all read", whole, locks, NoDeadlock, []string{"still holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
+		{"no other locks", whole, locks[:1], NoDeadlock, nil},
+		{"not all read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"could not all be read", "zk:/b"}},
+		{"being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"could not all be read"}},
+		{"nothing read", nil, nil, DeadlockUnknown, []string{"could not all be read"}},
 	} {
 		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
 		var s *inspect.Snapshot
@@ -90,12 +90,12 @@ func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 		backends []*inspect.Backend
 		want     Deadlock
 	}{
-		{"somebody waits", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
-		{"nobody waits", queue(1), []*inspect.Backend{zk}, NoDeadlock},
-		{"somebody waits for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown},
-		{"who waits is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock},
-		{"both were given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
-		{"nobody knows whose it is", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
+		{"a waiter", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
+		{"no waiter", queue(1), []*inspect.Backend{zk}, NoDeadlock},
+		{"a waiter for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown},
+		{"its waiter is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock},
+		{"both given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
+		{"an unknown owner", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
 	} {
 		p := Preview{Request: Request{ID: tt.lock.ID}, Seen: &tt.lock.Holders[0]}
 		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))

@@ -103,10 +103,10 @@ func TestATTLIsGuarded(t *testing.T) {
 			return c.Set(context.Background(), key, "another", 0).Err()
 		}, -1, Changed},
 		"gone": {0, func(c redis.UniversalClient, key string) error { return c.Del(context.Background(), key).Err() }, -2, Gone},
-		"a TTL by now": {0, func(c redis.UniversalClient, key string) error {
+		"a TTL was set": {0, func(c redis.UniversalClient, key string) error {
 			return c.Expire(context.Background(), key, 20*time.Hour).Err()
 		}, 20 * time.Hour, Changed},
-		"no TTL any more": {time.Hour, func(c redis.UniversalClient, key string) error { return c.Persist(context.Background(), key).Err() }, -1, Changed},
+		"the TTL was removed": {time.Hour, func(c redis.UniversalClient, key string) error { return c.Persist(context.Background(), key).Err() }, -1, Changed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachTTLCase(t, 1, func(t *testing.T, c ttlCase) {

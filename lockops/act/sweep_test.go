@@ -160,16 +160,16 @@ func TestSweepCountsByLeaderClock(t *testing.T) {
 		found, recent, undated int
 	}{
 		{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1},
-		{"it was two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
+		{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
 		{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1},
-		{"a leader of the past dated them", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
-		{"that one's successor leads for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
-		{"the clock is not known", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
-		{"it is not, and has dated much later things", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
-		{"it is not, and has dated much earlier things as well", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
-		{"it is not, and began two days before the newest of what it dated", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
+		{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
+		{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
+		{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
+		{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
+		{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
+		{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
 		{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
-		{"nothing is known", nil, 2 * day, 0, 0, 3},
+		{"no backend", nil, 2 * day, 0, 0, 3},
 	} {
 		s.backend = tt.backend
 		p := s.preview(day, tt.ahead)

@@ -36,7 +36,7 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 		"two of three":                      {masters: []faulty{sets, lost, silent}, unknown: true},
 		"the one on which it depends":       {masters: []faulty{sets, lost, refuses}, unknown: true},
 		"one, where too many refuse":        {masters: []faulty{silent, refuses, refuses}, reason: NoQuorum},
-		"where the others refuse, and one":  {masters: []faulty{sets, silent, refuses, refuses, refuses}, reason: NoQuorum},
+		"one of five, where others refuse":  {masters: []faulty{sets, silent, refuses, refuses, refuses}, reason: NoQuorum},
 		"a value on one, of three":          {masters: []faulty{silent, {}, {}}, unknown: true},
 		"a value on two, of five, one lost": {masters: []faulty{sets, silent, {}, {}, {}}, unknown: true},
 	} {
