@@ -45,7 +45,7 @@ var inFile = []*regexp.Regexp{
 var quotedName = regexp.MustCompile("`\\w+`")
 
 // Files declare the names that ARCHITECTURE.md places in them.
-func TestTheMapHasNamesWhereTheyAre(t *testing.T) {
+func TestArchitectureDocMatchesDeclarations(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/ARCHITECTURE.md"))(t)
 	declarations := make(map[string][]map[string]bool) // by suffixes of the path: docs.go, internal/arch/docs.go
 	sources(t, func(name string, _ *token.FileSet, f *ast.File) {

@@ -74,7 +74,7 @@ const (
 	testFileLines, testLines = 460, 110
 )
 
-func TestFilesAndFunctionsAreOfAReadableSize(t *testing.T) {
+func TestFilesAndFunctionsStayShort(t *testing.T) {
 	sources(t, func(name string, fset *token.FileSet, f *ast.File) {
 		mostOfFile, most := fileLines, functionLines
 		if strings.HasSuffix(name, "_test.go") {

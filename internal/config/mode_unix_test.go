@@ -82,7 +82,7 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 	}
 }
 
-func TestAKeyThatOthersControlIsRefused(t *testing.T) {
+func TestInsecureKeyFileIsRefused(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key.pem")
 	must.Succeed(t, os.WriteFile(key, nil, 0o600))
 	for mode, refused := range map[fs.FileMode]bool{0o600: false, 0o640: os.Geteuid() != 0, 0o644: true, 0o660: true} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestOwnerCommandIsWholeAndHarmlessOrNotThere(t *testing.T) {
+func TestOwnerCommandIsCompleteAndSafe(t *testing.T) {
 	known := map[string]string{"host": "10.0.0.7", "pid": "4711", "client": "10.0.0.7:50112", "label": "worker 1", "thread": "-oProxyCommand=x"}
 	for _, tt := range []struct {
 		template OwnerCommand

@@ -37,7 +37,7 @@ func secretsOf(t *testing.T, p Profile, getenv func(string) string) ([]connect.T
 	return targets, p.Secrets(t.Context(), From{Getenv: getenv, Stderr: os.Stderr, Within: time.Minute}, targets)
 }
 
-func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
+func TestEachTargetHasItsOwnSecrets(t *testing.T) {
 	file := secretFile(t, "of the file\r\nsecond line\n", 0o600)
 	p, err := profile(t, fmt.Sprintf(`profiles: {p: {username: all, password: of the profile, targets: [
 		zk://z1,
@@ -65,7 +65,7 @@ func TestEachTargetHasSecretsOfItsOwn(t *testing.T) {
 }
 
 // The password for Redis in the environment is for all servers without their own.
-func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
+func TestEnvironmentOverridesProfileNotTarget(t *testing.T) {
 	p := must.Have(profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`))(t)
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
 	targets := must.Have(secretsOf(t, p, func(name string) string { return env[name] }))(t)
@@ -80,7 +80,7 @@ func TestTheEnvironmentComesBeforeTheProfileAndAfterTheTarget(t *testing.T) {
 	}
 }
 
-func TestNoSecretIsTakenFromWhereOthersCanBeOrNothingIs(t *testing.T) {
+func TestUnusableSecretSourcesAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ account, says string }{
 		"readable file":   {"password_file: " + secretFile(t, "x", 0o640), "chmod 600"},
 		"empty file":      {"password_file: " + secretFile(t, "\nx", 0o600), "no password"},
@@ -102,7 +102,7 @@ func TestNoSecretIsTakenFromWhereOthersCanBeOrNothingIs(t *testing.T) {
 }
 
 // The time limit ends a hanging command whose child keeps the output open.
-func TestACommandForAPasswordIsStopped(t *testing.T) {
+func TestHungPasswordCommandIsStopped(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	p := Profile{Targets: []Target{{URL: "redis://r1"}}, Account: Account{PasswordCommand: []string{"sh", "-c", "sleep 1000 2>/dev/null & echo $! >" + pids + "; wait"}}}
 	t.Cleanup(func() {
@@ -123,7 +123,7 @@ func TestACommandForAPasswordIsStopped(t *testing.T) {
 }
 
 // Programs that print passwords do not get our secrets, and run once even if several targets use them.
-func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
+func TestPasswordCommandHasCleanEnvironment(t *testing.T) {
 	t.Setenv("LOCKSCOPE_ZK_AUTH", "digest:u:secret")
 	runs := filepath.Join(t.TempDir(), "runs")
 	p := must.Have(profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs)))(t)
@@ -137,7 +137,7 @@ func TestACommandForAPasswordHasACleanEnvironment(t *testing.T) {
 }
 
 // Unused and ambiguous secrets are errors.
-func TestCredentialsThatWouldBeIgnoredAreRefused(t *testing.T) {
+func TestUnusedOrAmbiguousCredentialsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ profile, says string }{
 		{"{targets: [zk://z1], username: u, password: s}", "are for Redis"},
 		{"{targets: [{url: redis://r1, password: s}], username: u, password: s}", "are for Redis"},

@@ -67,7 +67,7 @@ func sessionBy(t *testing.T, target connect.Target) error {
 }
 
 // The error about a server of another kind names that kind, if known, and says what to use instead.
-func TestAServerOfAnotherKindIsNamed(t *testing.T) {
+func TestErrorNamesWrongServerKind(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)
 	secure := certs.Server(t)
@@ -164,7 +164,7 @@ func secureBefore(t *testing.T, config *tls.Config, addr string) string {
 }
 
 // A full server with TLS closes connections before TLS begins.
-func TestAServerWithTLSThatIsFullIsNamed(t *testing.T) {
+func TestReportsFullTLSServer(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)
 	server, secure := servertest.StartRedisTLS(t, certs, "--maxclients", "3")

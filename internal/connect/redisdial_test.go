@@ -35,7 +35,7 @@ func fillClients(t *testing.T, addr string) {
 }
 
 // The error of a full server, which answers once and closes, is recognized.
-func TestAServerThatIsFullIsNamed(t *testing.T) {
+func TestReportsFullServer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t, "--maxclients", "3")
 	fillClients(t, server.Addr)
@@ -48,7 +48,7 @@ func TestAServerThatIsFullIsNamed(t *testing.T) {
 
 // The error has the first sentence of a server that refuses a client. A server that expects TLS is
 // recognized.
-func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
+func TestEarlyDisconnectIsExplained(t *testing.T) {
 	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")
 	})
@@ -70,7 +70,7 @@ func TestWhyAConnectionEndedBeforeItsFirstReply(t *testing.T) {
 
 // After the first reply nothing is checked: a later reply that looks like a refusal is passed on, and
 // so is the end of the connection.
-func TestAConnectionThatWasAnsweredEndsAsItIs(t *testing.T) {
+func TestErrorsAfterFirstReplyPassThrough(t *testing.T) {
 	t.Parallel()
 	addr := connect.Listen(t, func(c net.Conn) {
 		for _, reply := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {

@@ -39,7 +39,7 @@ func listen(t *testing.T, f func(net.Conn)) (addr string) {
 }
 
 // A Redis without TLS may take the greeting for a partial command and stay silent, or reply an error.
-func TestAPortWithoutTLSIsNamed(t *testing.T) {
+func TestReportsPlaintextPort(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]string{"": silentTLS, "-ERR unknown command\r\n": noTLS} {
 		addr := listen(t, func(c net.Conn) {
@@ -62,7 +62,7 @@ func TestAPortWithoutTLSIsNamed(t *testing.T) {
 }
 
 // ~ in a path is the user's home directory, as in a shell.
-func TestTLSWithACertificateBelowHome(t *testing.T) {
+func TestCertificatePathExpandsTilde(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // about connections that end after the handshake
 	server.StartTLS()

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestARefusedLoginAsksForNewSecrets(t *testing.T) {
+func TestRefusedLoginRequestsNewSecrets(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	server.Mini.RequireUserAuth("ops", "new")

@@ -59,7 +59,7 @@ func answer(c net.Conn, master string) {
 	}
 }
 
-func TestTheMasterIsWhoMostSentinelsName(t *testing.T) {
+func TestSentinelMajorityPicksMaster(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		named []string // by each sentinel; "dead" is a port without one

@@ -107,7 +107,7 @@ func FuzzParseTarget(f *testing.F) {
 }
 
 // A target's URL parses to the same backend with the same name.
-func TestURLIsATargetAgain(t *testing.T) {
+func TestTargetURLRoundTrips(t *testing.T) {
 	t.Parallel()
 	targets, err := ParseTargets([]string{
 		"zk://a/locks?admin=http://a:8080", "zk://b,c:7?chroot=/app", "zks://[::1]:3?ca=/etc/my%25ca.pem&server_name=x", "redis://r1,r2:1,r3/4?match=lock:*",

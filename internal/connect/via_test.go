@@ -83,7 +83,7 @@ func relaySSH(notes string, args []string) int {
 
 // Redis and ZooKeeper, with TLS and without, are reached through ssh, which is only asked for a
 // connection and gets none of our secrets.
-func TestServersAreReachedThroughSSH(t *testing.T) {
+func TestSSHReachesEveryBackend(t *testing.T) {
 	calls := fakeSSH(t)
 	t.Setenv(connect.RedisPassword, "hidden")
 	certs := servertest.NewCertificates(t)
@@ -114,7 +114,7 @@ func TestServersAreReachedThroughSSH(t *testing.T) {
 }
 
 // If ssh fails, the error quotes it and says what to do.
-func TestWhySSHFailedIsSaid(t *testing.T) {
+func TestSSHFailureIsExplained(t *testing.T) {
 	fakeSSH(t)
 	nobody := "127.0.0.1:1"
 	for _, tt := range []struct{ host, want string }{
@@ -146,7 +146,7 @@ func TestWhySSHFailedIsSaid(t *testing.T) {
 }
 
 // Closing a connection ends its ssh, even if that hangs.
-func TestSSHEndsWithItsConnection(t *testing.T) {
+func TestCloseEndsSSHProcess(t *testing.T) {
 	fakeSSH(t)
 	met := make(chan struct{})
 	silent := connect.Listen(t, func(c net.Conn) {
@@ -165,7 +165,7 @@ func TestSSHEndsWithItsConnection(t *testing.T) {
 }
 
 // Nothing that a shell or ssh could take for more than a name gets into ssh's arguments.
-func TestAViaIsANameAndNothingElse(t *testing.T) {
+func TestViaAcceptsOnlyPlainHosts(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
 		"bastion", "http://bastion", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://$(x)", "ssh://u:p@h", "ssh://-l@h", "ssh://h/path", "ssh://h?x=y",

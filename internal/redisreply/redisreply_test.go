@@ -37,7 +37,7 @@ func TestRedisIsToldFromAProxy(t *testing.T) {
 	}
 }
 
-func TestARefusalOfUsAloneIsKnown(t *testing.T) {
+func TestClientSpecificRefusalsAreRecognized(t *testing.T) {
 	for text, want := range map[string]bool{
 		"NOAUTH Authentication required.":                true,
 		"WRONGPASS invalid username-password pair":       true,

@@ -6,7 +6,7 @@ import (
 )
 
 // The system is also asked if the clocks drift apart slowly, or the wall clock is set back.
-func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
+func TestClockDriftTriggersSystemQuery(t *testing.T) {
 	var ahead, slept time.Duration
 	asked := 0
 	c := counter{ahead: func() time.Duration { return ahead }, count: func() time.Duration { asked++; return slept }}
@@ -32,7 +32,7 @@ func TestTheSystemIsAskedOnceTheClocksMovedApart(t *testing.T) {
 }
 
 // A suspension that happens while the system is asked is found the next time.
-func TestASuspensionWhileTheSystemIsAskedIsFound(t *testing.T) {
+func TestSuspensionDuringQueryIsNotLost(t *testing.T) {
 	var ahead, slept time.Duration
 	c := counter{ahead: func() time.Duration { return ahead }}
 	c.count = func() time.Duration {

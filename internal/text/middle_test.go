@@ -21,7 +21,7 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-func TestADomainIsLeftOutOfHosts(t *testing.T) {
+func TestDomainIsCutFromHosts(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"app-1.acme.net:4001", ".acme.net", "app-1:4001"},
 		{"worker  app-1.acme.net", ".acme.net", "worker  app-1"},

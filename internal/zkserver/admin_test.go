@@ -150,7 +150,7 @@ func TestAdminCommandsAreAsReal(t *testing.T) {
 	}
 }
 
-func TestAdminSessionIDsAreExactDecimals(t *testing.T) {
+func TestAdminSessionIDsAreExact(t *testing.T) {
 	t.Parallel()
 	b := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	var ids []int64

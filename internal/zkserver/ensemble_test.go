@@ -40,7 +40,7 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 
 // All members see writes through a follower, in order. A follower that is cut off answers from its
 // own data, and the leader expires its sessions.
-func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
+func TestCutOffFollowerServesLocalData(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
 	follower, leader := conns[1], conns[0]
@@ -64,7 +64,7 @@ func TestFollowerThatIsCutOffAnswersByItself(t *testing.T) {
 }
 
 // A lagging follower answers with old data until a sync.
-func TestSyncWaitsForAFollowerThatLags(t *testing.T) {
+func TestSyncWaitsForLaggingFollower(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
 	const lag = 3 * time.Second

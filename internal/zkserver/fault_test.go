@@ -134,7 +134,7 @@ func TestNoiseHarmsNobodyElse(t *testing.T) {
 }
 
 // Answers to a client that does not read are bounded, and others are served meanwhile.
-func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
+func TestNonReadingClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	good, _ := dialZK(t, server.Addr, 30*time.Second)

@@ -14,7 +14,7 @@ import (
 )
 
 // A certificate only authenticates the client to a server that asks for it.
-func TestACertificateCountsWhereTheServerAsksForIt(t *testing.T) {
+func TestCertificateCountsOnlyWhenRequested(t *testing.T) {
 	t.Parallel()
 	c := servertest.NewCertificates(t)
 	config := must.Have((&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config())(t)

@@ -16,7 +16,7 @@ var anyRequest = Request{Op: 107}
 
 // go-zookeeper sees only its own replies, however the stream is cut, and the other caller gets its
 // whole reply.
-func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
+func TestTapHidesItsRepliesFromClient(t *testing.T) {
 	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)
 	long := make([]int32, 4<<10)
@@ -51,7 +51,7 @@ func TestTapKeepsOurOwnRepliesFromTheClient(t *testing.T) {
 }
 
 // Our own replies, which go-zookeeper does not see, extend its read deadline.
-func TestTapCountsOurOwnRepliesAsSignsOfLife(t *testing.T) {
+func TestTapRepliesExtendReadDeadline(t *testing.T) {
 	t.Parallel()
 	tap, c := tapped(nil, 1000)
 	s := c.Conn.(*script)

@@ -163,7 +163,7 @@ var lateNews = map[string]struct {
 	"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
 }
 
-func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
+func TestLatenessCountsFromLastAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range lateNews {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestNewsAreAsOldAsTheNewestAnswerBeforeThem(t *testing.T) {
 	}
 }
 
-func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
+func TestSyncsAreRateLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)
@@ -214,7 +214,7 @@ func TestTheLeaderIsAskedOnceInAWhile(t *testing.T) {
 
 // Events and answers are delivered in the server's order: the event of a change before an answer that
 // shows it.
-func TestEventsAndRepliesAreHeardInTheServersOrder(t *testing.T) {
+func TestEventsAndRepliesKeepServerOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)

@@ -32,7 +32,7 @@ func TestReadsAloneLeaveFewMarks(t *testing.T) {
 }
 
 // Only requests of the session are marks: an authentication does not keep the session alive.
-func TestOnlyRequestsOfTheSessionAreMarks(t *testing.T) {
+func TestAuthRequestsDoNotProveSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := withSession(t)

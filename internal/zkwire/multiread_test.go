@@ -76,7 +76,7 @@ func (c tapped) make(t testing.TB, path string, data []byte, acl []zk.ACL) {
 
 // A multiRead returns the same as single reads, with an error only for nodes that are missing or
 // unreadable.
-func TestMultiReadSaysWhatSingleReadsSay(t *testing.T) {
+func TestMultiReadMatchesSingleReads(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
@@ -155,7 +155,7 @@ func TestAnOldServerSaysSo(t *testing.T) {
 }
 
 // An answer that is too long fails only its request, and a smaller request is answered.
-func TestAnAnswerThatIsTooLongIsAskedForInParts(t *testing.T) {
+func TestOversizedReadsAreSplit(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := dial(t, zks.Addr)

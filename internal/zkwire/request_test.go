@@ -141,7 +141,7 @@ func TestTapHearsEvents(t *testing.T) {
 }
 
 // Only commits by a quorum move Committed, not reads, syncs, pings, failures or a resumed session.
-func TestCommittedCountsOnlyWhatAQuorumDid(t *testing.T) {
+func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 	s := server(t)
 	p := newHang(t, s.Addr())
 	tap := &Tap{}

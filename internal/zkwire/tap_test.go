@@ -242,7 +242,7 @@ func (h *hang) resume() {
 	close(h.passing)
 }
 
-func TestServerListWaitsOnlyWhenAllWereTried(t *testing.T) {
+func TestServerListPausesAfterFullRound(t *testing.T) {
 	t.Parallel()
 	l := new(ServerList)
 	must.True(t, l.Init([]string{"nocolon"}) != nil, "a server without a port was accepted")
@@ -300,7 +300,7 @@ func tapped(input []byte, piece int) (*Tap, *tapConn) {
 	return tap, c
 }
 
-func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
+func TestTapReassemblesSplitFrames(t *testing.T) {
 	t.Parallel()
 	greeting := frame(0, 4000, 0x1234, 0x5678, 0)
 	input := append(append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, 0)...), frame(xidPing, 0, 0, 0)...)
@@ -316,7 +316,7 @@ func TestTapReadsFramesHoweverTheyAreCut(t *testing.T) {
 	}
 }
 
-func TestTapKeepsBadFramesFromTheClient(t *testing.T) {
+func TestTapRejectsBadFrames(t *testing.T) {
 	t.Parallel()
 	greeting := frame(0, 4000, 0, 1, 0)
 	for name, input := range map[string][]byte{

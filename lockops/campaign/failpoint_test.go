@@ -18,7 +18,7 @@ import (
 
 // A hold is watched from the moment of its grant, not only once Acquire returns. In between, the
 // caller's goroutine may be paused for any time, and an operator may delete the node.
-func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
+func TestFailpoint_HoldIsWatchedBeforeReturn(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := must.Have(lockops.NewZKSession(t.Context(), []string{server.Addr}))(t)
 	defer s.Close()
@@ -41,7 +41,7 @@ func TestFailpoint_HoldIsLookedAfterBeforeTheCallerHasIt(t *testing.T) {
 
 // The end of a round resumes and awaits workers stopped at a failpoint, so that none writes to a
 // closed report.
-func TestFailpoint_ARoundEndsWithWhoStandsInIt(t *testing.T) {
+func TestFailpoint_RoundEndResumesStoppedWorkers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report := must.Have(OpenReport(path, 0, func(err error) { t.Error(err) }))(t)
 	end := stopAtFailpoints(report, 1, time.Hour)

@@ -40,7 +40,7 @@ const member1, member2 = "10.0.0.1:2181", "10.0.0.2:2181"
 
 // An Acquire on a hanging server returns soon after its context ends, and its request is undone in
 // the background.
-func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
+func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
 		s := session(member1)
 		defer s.Close()
@@ -63,7 +63,7 @@ func TestAcquireReturnsSoonOnAServerThatHangs(t *testing.T) {
 
 // A hold granted after a silence of its client ends before its session can expire. Commits do not
 // show the leader that the session is alive, and the follower that would report it is cut off first.
-func TestASilenceBeforeAGrantShortensIt(t *testing.T) {
+func TestSilenceBeforeGrantShortensHold(t *testing.T) {
 	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
 		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 			first, second := session(member2), session(member1)

@@ -12,7 +12,7 @@ import (
 )
 
 // A round whose report cannot be written fails, but the process continues with the next one.
-func TestAReportThatCannotBeWrittenFails(t *testing.T) {
+func TestUnwritableReportFails(t *testing.T) {
 	var failures []error
 	report := must.Have(OpenReport(filepath.Join(t.TempDir(), "nemesis.jsonl"), 0, func(err error) { failures = append(failures, err) }))(t)
 	report.Add(Record{Op: OpFault})

@@ -40,7 +40,7 @@ func (s *story) gives(i int) {
 	s.think(i, s.tick())
 }
 
-func TestFirstComeFirstServedHasNoInversions(t *testing.T) {
+func TestArrivalOrderHasNoInversions(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false, false)
 	for i := range 3 {
@@ -55,7 +55,7 @@ func TestFirstComeFirstServedHasNoInversions(t *testing.T) {
 	}
 }
 
-func TestAGrantThatOvertakesIsOneInversionHoweverManyItOvertakes(t *testing.T) {
+func TestOvertakingGrantIsOneInversion(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false, false)
 	for i := range 3 {
@@ -189,7 +189,7 @@ func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
 	}
 }
 
-func TestWhoStillWaitsCountsForTheLongestWait(t *testing.T) {
+func TestLongestWaitIncludesOngoingWaits(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)
@@ -266,7 +266,7 @@ func TestHandoffsCountFromTheLastReader(t *testing.T) {
 	}
 }
 
-func TestStuckIsWaitingForTheServersOnly(t *testing.T) {
+func TestStuckCountsOnlyServerWaits(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false)
 	later := func() time.Time { return s.now.Add(time.Minute) }
@@ -319,7 +319,7 @@ func TestFiguresWithoutGrants(t *testing.T) {
 	must.Equal(t, fmt.Sprint(q.Count, q.P50.Round(time.Millisecond), q.P99.Round(time.Minute), q.Max), "4 10ms 1h0m0s 2h0m0s", "times")
 }
 
-func TestTimesDependOnSeedAndContenderOnly(t *testing.T) {
+func TestSeedAndContenderDetermineTimes(t *testing.T) {
 	t.Parallel()
 	draw := func(seed uint64, contender int) (drawn []time.Duration) {
 		next := Times(seed, contender, 10*time.Millisecond, 100*time.Millisecond)

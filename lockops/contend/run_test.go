@@ -199,13 +199,13 @@ func TestAFairLock(t *testing.T) {
 	}
 }
 
-func TestALockThatGrantsToTwoAtOnceIsFoundOut(t *testing.T) {
+func TestDoubleGrantIsDetected(t *testing.T) {
 	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
 	must.True(t, r.Overlaps != 0, "no overlap was reported")
 }
 
-func TestALockThatServesTheLastFirstIsFoundOut(t *testing.T) {
+func TestReverseGrantOrderIsDetected(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Think = 0
@@ -226,7 +226,7 @@ func TestWithoutPlacesTheCallsCount(t *testing.T) {
 	}
 }
 
-func TestLossesAreCountedAndTheRunGoesOn(t *testing.T) {
+func TestLossesAreCountedAndRunContinues(t *testing.T) {
 	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
 	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
@@ -267,7 +267,7 @@ func TestFailuresPauseLonger(t *testing.T) {
 	}
 }
 
-func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
+func TestContenderFailureDoesNotStopOthers(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	calls := 0
@@ -286,7 +286,7 @@ func TestOneContendersFailuresDoNotStopTheOthers(t *testing.T) {
 	}
 }
 
-func TestWhoCannotJoinEndsTheRunBeforeItBegins(t *testing.T) {
+func TestFailedJoinAbortsStart(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
 	target := &fakeTarget{permits: 1, choose: fifo, refuses: func(contender int) error {
@@ -325,7 +325,7 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
-func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
+func TestTimeStopOrContextEndsRun(t *testing.T) {
 	t.Parallel()
 	long := Config{Contenders: 4, Hold: time.Hour}
 	end := map[string]func(*Run, context.CancelFunc){
@@ -353,7 +353,7 @@ func TestARunEndsByTimeByStopAndByItsContext(t *testing.T) {
 	}
 }
 
-func TestARunThatDoesNotGetOnEnds(t *testing.T) {
+func TestStalledRunEnds(t *testing.T) {
 	t.Parallel()
 	target := &fakeTarget{permits: 0, choose: fifo, shown: true} // never granted
 	cfg := small

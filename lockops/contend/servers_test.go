@@ -151,7 +151,7 @@ func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 }
 
 // A release wakes one waiter, so the requests per grant do not grow with the number of waiters.
-func TestRedisMutexWakesOneAtATime(t *testing.T) {
+func TestRedisMutexWakesOneWaiter(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		for _, contenders := range []int{6, 24} {
@@ -211,7 +211,7 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 	})
 }
 
-func TestALockOfOthersIsLeftAlone(t *testing.T) {
+func TestForeignLockIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -265,7 +265,7 @@ func wantExists(t *testing.T, target Target) {
 }
 
 // Another client that uses the lock by the end of the run keeps it.
-func TestADirectoryThatOthersUseByNowStays(t *testing.T) {
+func TestDirectoryInUseIsKept(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
