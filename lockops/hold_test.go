@@ -49,7 +49,7 @@ func TestReentryIsAsked(t *testing.T) {
 		release(t, outer)
 		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
 		release(t, inner)
-		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // both holds have been released
+		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // both holds are released
 		must.Succeed(t, err)
 		release(t, again)
 	})

@@ -79,7 +79,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 	must.Be(t, v.prolongOnce(t.Context()), nil, "second renewal")
 }
 
-// took measures requests, including those without an answer.
+// took also measures requests that got no answer.
 func TestWhatARequestTookIsKnown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
@@ -101,7 +101,7 @@ func TestWhatARequestTookIsKnown(t *testing.T) {
 	}
 }
 
-// A renewal gets the vote of the skipped master later, so the release must delete it there too.
+// A later renewal gets the skipped master's vote, so the release must delete the key there, too.
 func TestSkippedMasterIsReleased(t *testing.T) {
 	t.Parallel()
 	var options []*redis.UniversalOptions

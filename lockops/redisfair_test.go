@@ -139,7 +139,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	})
 	c.ZAddArgs(within(t), queue, redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: came - 10e6, Member: first}}})
 	c.Persist(within(t), queue)
-	second := wait() // the first to come in ten seconds
+	second := wait() // the first waiter is now ten seconds older
 	if ttl := c.PTTL(within(t), queue).Val(); ttl < 50*time.Second || ttl > time.Minute {
 		t.Errorf("the queue expires in %v, want a minute", ttl)
 	}

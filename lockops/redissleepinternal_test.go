@@ -123,7 +123,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	}
 }
 
-// The machine is suspended beyond the deadline before the answer arrives.
+// The machine is suspended past the deadline while the extension is under way.
 func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)

@@ -26,7 +26,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	s = must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
 	t.Cleanup(s.Close)
 	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
-		t.Fatalf("no messages: %v", err)
+		t.Fatalf("not subscribed: %v", err)
 	}
 	return s, func(d time.Duration) { by.Add(int64(d)) }
 }

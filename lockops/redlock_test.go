@@ -94,8 +94,8 @@ func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
 	must.Equal(t, get(t, c, "lock"), "", "value at the resumed master")
 }
 
-// An acquire and its clean-up are sent to a paused master and time out. No key is left, in
-// whichever order it executes them.
+// Requests to acquire and to clean up time out on a paused master. No key is left, whichever it
+// executes first.
 func TestLateSetLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

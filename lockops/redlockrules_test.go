@@ -197,7 +197,8 @@ func TestRedlockWakesWhoIsNext(t *testing.T) {
 		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }, func(*lockops.Hold) {
 			time.Sleep(time.Millisecond) // the others have to wait meanwhile
 		})
-		// Without messages from releases it is six of ten, since polling waiters send some, too.
+		// Without the release's message it would be six of ten, since polling waiters send some,
+		// too.
 		must.Become(t, "most waiters were sent a message", func() bool { return int64(len(messages)) >= waited.Load()*4/5 })
 		must.Be(t, woken.Close(), nil)
 		for _, s := range sessions {

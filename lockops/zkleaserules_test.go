@@ -172,9 +172,9 @@ func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.Z
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	_, got := queueUp(t, within(t), mutexOn(s, "/lock"))
 	s.Close()
-	must.Be(t, (<-got).err, lockops.ErrClosed, "the waiter")
+	must.Be(t, (<-got).err, lockops.ErrClosed, "waiter")
 	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
-		t.Errorf("the holder: %v, want ErrLost and ErrClosed", cause)
+		t.Errorf("cause %v of the hold, want ErrLost and ErrClosed", cause)
 	}
 	if _, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
 		t.Errorf("Acquire after Close: %v, want ErrClosed", err)

@@ -74,7 +74,7 @@ func partitions() []partition {
 func TestLossPrecedesGrantInAnyPartition(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("SKIPPED: an ensemble and a partition of seconds, with -short")
+		t.Skip("SKIPPED: needs an ensemble and takes long; it runs without -short")
 	}
 	all := os.Getenv("LOCKSCOPE_PARTITIONS") == "all"
 	e := servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: partitionTick, SyncLimit: partitionLimit})

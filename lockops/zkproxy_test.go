@@ -24,7 +24,7 @@ type proxy struct {
 	blackHole  atomic.Bool    // forward nothing in either direction, and answer no new client
 	mute       atomic.Int32   // drop replies to requests of this type
 	noEvents   atomic.Bool    // drop watch events
-	delay      atomic.Int64   // of each reply, in ns
+	delay      atomic.Int64   // delay each reply, in ns
 	before     func(op int32) // runs before each request except pings is forwarded; set before connecting
 
 	mu    sync.Mutex

@@ -17,7 +17,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// eachSemaphore runs f for both recipes on both servers; leases and queue are the directories of the semaphore at path.
+// eachSemaphore runs f for both recipes on every kind of server, with the directories of the leases
+// and of the queue.
 func eachSemaphore(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string)) {
 	for _, recipe := range []string{"curator", "kazoo"} {
 		t.Run(recipe, func(t *testing.T) {

@@ -79,7 +79,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	// The lease ends between 5/8 and 3/4 of the timeout after the cut.
 	time.Sleep(timeout / 4)
 	holder.signal(t, syscall.SIGSTOP)
-	time.Sleep(timeout / 8) // it is stopped, so it cannot report anything
+	time.Sleep(timeout / 8) // the paused process cannot report anything
 	var next acquired
 	if over {
 		next = <-got
