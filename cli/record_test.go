@@ -70,7 +70,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	target := "redis://" + server.Addr
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	got := run(t, "record", file, target, "--max-mib", "1")
-	if got.code != app.ExitNo || !strings.Contains(got.stderr, "ended early at 1 MiB") {
+	if got.code != app.ExitNo || !strings.Contains(got.stderr, "stopped at 1 MiB") {
 		t.Errorf("%+v", got)
 	}
 	info, err := os.Stat(file)

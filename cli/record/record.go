@@ -38,8 +38,8 @@ func Record(a *app.App) *cobra.Command {
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes everything it sees to a file that only its\n" +
 			"owner may read: names, values and addresses as the servers report them, but no credentials. FILE is\n" +
-			"compressed to a tenth of the size, unless its name ends in .jsonl, or it is a pipe; all commands\n" +
-			"read both. Recording stops at 1 GiB (--max-mib).",
+			"compressed about tenfold, unless its name ends in .jsonl or it is a pipe; all commands read both.\n" +
+			"Recording stops at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
@@ -114,14 +114,14 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	r.Say("recording %s to %s; press Ctrl-C to stop", s.Title(), path)
 	start := time.Now()
 	err = errors.Join(observer.Run(ctx), to.Close(), file.Close())
-	r.Say("recorded %s of %s in %d bytes", describe.Span(time.Since(start)),
-		describe.Count(observer.Snapshot().Len(), "lock"), written.bytes)
+	r.Say("recorded %s for %s (%d bytes)", describe.Count(observer.Snapshot().Len(), "lock"),
+		describe.Span(time.Since(start)), written.bytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if written.isFull() {
-		return app.Exitf(app.ExitNo, "%s: ended early at %d MiB (--max-mib; unless its name ends in .jsonl, .json or "+
-			".ndjson a file is compressed to a tenth of the size)", path, r.most)
+		return app.Exitf(app.ExitNo, "%s: stopped at %d MiB (raise --max-mib; files not named .jsonl, .json or .ndjson are "+
+			"compressed about tenfold)", path, r.most)
 	}
 	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err
