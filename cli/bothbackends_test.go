@@ -68,8 +68,8 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 }
 
 // Two programs, each with a kazoo and a redis-py client, wait for each other over ZooKeeper and
-// Redis. doctor finds the deadlock on both locks and reports how it knows the programs. Both go on
-// after the advised release.
+// Redis. doctor reports the deadlock on both locks and how it knows the programs. Both go on after
+// the advised release.
 func TestADeadlockOverBothBackends(t *testing.T) {
 	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)

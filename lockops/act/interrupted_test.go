@@ -66,8 +66,8 @@ func (i *interrupted) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// A cluster node may refuse the release and some of the reads after it: keys are on two nodes while
-// a slot moves, or the node loads its data. Nothing is released or reported as released.
+// A cluster node may refuse the release and some later reads while a slot moves or its data loads.
+// Nothing is released or reported as released.
 func TestTransientRefusalReleasesNothing(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

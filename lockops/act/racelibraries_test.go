@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Scripts of the holder ARGV[1] for the lock's keys KEYS. inIt reports whether it has the lock,
+// Scripts of the holder ARGV[1] for the lock's keys KEYS. inIt reports whether it has the lock.
 // ownFree releases as its library does, and ownRenew sets the TTL ARGV[2]. Both return 1 if it
 // still had the lock.
 var (
@@ -188,8 +188,8 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 }
 
-// turn makes a waiter in its library's queue the holder. passes releases for the holder, takes the
-// lock for the waiter, and reports whether the waiter was still queued.
+// turn makes a waiter in its library's queue the holder. passes releases the lock, takes it for the
+// waiter, and reports whether the waiter was still queued.
 type turn struct {
 	name, write, key, waiter, passes, becomes string
 	keys                                      []string
@@ -252,8 +252,8 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 	}
 }
 
-// A release on several masters, or of a value on only one of them, races with the holder's release
-// and with a client that takes the lock on each master once it is free.
+// A release on several masters, or of a value on only one, races with the holder's release. Another
+// client takes the lock on each master once it is free.
 func TestActsOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

@@ -96,8 +96,8 @@ var encounters = map[string]func(*encounter){
 	},
 }
 
-// A node that stops being a contender because of a new sibling is not reported gone: not by the
-// preview, between preview and delete, or after a lost reply.
+// A node that stops being a contender because of a new sibling is not gone. Neither the preview,
+// the release, nor a lost reply reports it as such.
 func TestExistingNodeIsNotReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)

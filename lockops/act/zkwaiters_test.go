@@ -271,8 +271,8 @@ func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 	}
 }
 
-// elsewhere maps a library to the file and test where its waiters are tried, or where a test shows
-// that it has no waiters or cannot be released.
+// elsewhere maps a library to the file and test where its waiters are tried. Some of these tests
+// show that it has no waiters or cannot be released.
 var elsewhere = map[string][2]string{
 	"Apache Curator: InterProcessMutex, LeaderSelector, LeaderLatch, InterProcessReadWriteLock, InterProcessSemaphoreV2": {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
