@@ -99,7 +99,7 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 
 // Marked locks can be asked to release or given a TTL. Without permission to write, only the
 // preview works.
-func TestBulkAsksAndSetsTTLs(t *testing.T) {
+func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))

@@ -17,7 +17,7 @@ import (
 
 // In Findings, the footer shows the key for the selected finding's advice if it is allowed: the
 // mildest if there are several.
-func TestTheFooterHasTheKeyThatIsAdvised(t *testing.T) {
+func TestFooterShowsAdvisedKey(t *testing.T) {
 	t.Parallel()
 	l, key := fixture.Orders(), fixture.Thin()
 	holder := l.Holders[0].Name
@@ -67,7 +67,7 @@ func armed(release func(string) (act.Releaser, bool)) Options {
 
 // A deadlock's advice is about the cheapest hold in its cycle, usually on another lock than the
 // row's. The key acts on that lock and holder.
-func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
+func TestAdvisedKeyActsOnNamedTarget(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
 	named := second.Holders[1]
@@ -88,7 +88,7 @@ func TestTheAdvisedKeyGoesToWhatTheAdviceNames(t *testing.T) {
 }
 
 // No dialog opens for a target that is gone or ambiguous, least of all for the lock of the row.
-func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
+func TestAdviceWithoutTargetOpensNothing(t *testing.T) {
 	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
 	twins := fixture.Readers()
@@ -122,7 +122,7 @@ func TestAnAdviceWhoseTargetIsGoneOpensNothing(t *testing.T) {
 }
 
 // The advised key acts on the contender that the advice names, even if others share its session.
-func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
+func TestAdvisedKeyActsOnOneContender(t *testing.T) {
 	t.Parallel()
 	orphan := fixture.Orders()
 	for i := range orphan.Holders {
@@ -150,7 +150,7 @@ func TestTheAdvisedKeyGoesToOneOfASession(t *testing.T) {
 
 // A key that the selected finding does not advise acts on the contender of its advice. If the advice
 // names none, no dialog opens, since the row's lock may have a healthy holder.
-func TestAKeyThatIsNotAdvisedGoesToNobodyElse(t *testing.T) {
+func TestUnadvisedKeyActsOnNamedContender(t *testing.T) {
 	t.Parallel()
 	l := fixture.Readers()
 	named := l.Holders[1]
@@ -227,7 +227,7 @@ func withoutHolder(l *inspect.Lock, name inspect.Untrusted) *inspect.Lock {
 
 // A key on a group acts only on the contenders that its findings advise it for. If there are none, no
 // dialog opens.
-func TestAKeyOnAGroupIsForWhomItsFindingsName(t *testing.T) {
+func TestGroupKeyActsOnAdvisedContenders(t *testing.T) {
 	t.Parallel()
 	holder, dead := fixture.Znode(7, "", 0, nil, 0).Name, fixture.Znode(8, "", 0, nil, 0).Name
 	release := func(lock string, name inspect.Untrusted) inspect.Step {
@@ -297,7 +297,7 @@ func (f *waiterGuard) Execute(ctx context.Context, p act.Preview, confirmed stri
 
 // Two findings of a group with different contenders of one lock act on both. A waiter is removed
 // if the advised command allows that with --waiter.
-func TestAKeyOnAGroupIsForEachContenderThatItsFindingsName(t *testing.T) {
+func TestGroupKeyCoversEveryNamedContender(t *testing.T) {
 	t.Parallel()
 	dead, gone := fixture.Znode(8, "dead", time.Minute, nil, 1), fixture.Znode(9, "gone", time.Minute, nil, 1)
 	dead.State, gone.State = inspect.Waiting, inspect.Waiting

@@ -122,7 +122,7 @@ func TestProductionAsksForTheReason(t *testing.T) {
 
 // A TTL is asked for, validated, previewed on each master, and set after the user typed the path.
 // A ZooKeeper lock has none.
-func TestATTLIsSetFromTheChain(t *testing.T) {
+func TestChainSetsTTL(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	l := fixture.Thin()

@@ -118,7 +118,7 @@ func TestColumnsOnlyGrow(t *testing.T) {
 }
 
 // Until the first order is final, the list says so.
-func TestTheFirstOrderSaysWhenItIsFinal(t *testing.T) {
+func TestProvisionalOrderIsAnnounced(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)
@@ -172,7 +172,7 @@ func TestLabelledHoldersAreClients(t *testing.T) {
 }
 
 // If the list shows the age of a lock's reading, so does the pane. Hold times stop meanwhile.
-func TestThePaneOfALostBackendStandsStill(t *testing.T) {
+func TestLostBackendPaneFreezes(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 50, nil)
@@ -188,7 +188,7 @@ func TestThePaneOfALostBackendStandsStill(t *testing.T) {
 }
 
 // A muted finding is marked where its lock is, and counted.
-func TestAMutedFindingIsMarkedAndCounted(t *testing.T) {
+func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
 	f := fixture.Trouble("persistent-contender", inspect.Critical, "")

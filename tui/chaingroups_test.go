@@ -172,7 +172,7 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 }
 
 // On screens without a filter, letters after a slash are not commands either.
-func TestNoLetterAfterASlashIsACommand(t *testing.T) {
+func TestLettersAfterSlashAreNotCommands(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		m := onScreen(t, Options{Lab: newFakeLab()}, e.name, 120, 36, true)

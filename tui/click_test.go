@@ -62,7 +62,7 @@ func TestTheTitleIsClicked(t *testing.T) {
 }
 
 // Clicks on the frame do not reach the list: the row below the last visible one stays unselected.
-func TestTheFrameIsNoPartOfTheList(t *testing.T) {
+func TestFrameClicksSelectNothing(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	before := locksOf(m).Current

@@ -70,7 +70,7 @@ func TestClientsKeys(t *testing.T) {
 	}
 }
 
-func TestClientsOpenAtAnOwnerAndTheChainAtALock(t *testing.T) {
+func TestClientsAndChainOpenInContext(t *testing.T) {
 	s := fixture.BlockedClients(t)
 	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/mail"))
 	send(m, snapshotArrivedMsg{snapshot: s})
@@ -103,7 +103,7 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 
 // A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client belong
 // together. It is marked as possible if the evidence is weak.
-func TestACircleOverBothBackendsIsDrawn(t *testing.T) {
+func TestCycleAcrossBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
 		"web-1:7": {"deadlock: 2 clients", "count as one program by", "process web-1:7 (likely)", "Cheapest fix"},
@@ -352,7 +352,7 @@ func TestARestingClientIsCounted(t *testing.T) {
 }
 
 // A client with several owners is found by each, even one without entries, and has one name everywhere.
-func TestAClientIsFoundByAnyOwner(t *testing.T) {
+func TestClientIsFoundByAnyOwner(t *testing.T) {
 	t.Parallel()
 	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}
 	queues := func(list ...*inspect.Lock) *inspect.Snapshot {

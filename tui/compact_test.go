@@ -11,7 +11,7 @@ import (
 )
 
 // A filter accepts letters that are keys of actions.
-func TestAFilterTakesAllLettersInACompactWindow(t *testing.T) {
+func TestCompactFilterTakesAllLetters(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	press(m, "/", "axXAKmL8")
 	wantText(t, m, "/ axXAKmL8")
@@ -63,7 +63,7 @@ func TestMessagesComeBeforeTheTour(t *testing.T) {
 }
 
 // A paused screen says so in the smallest window, whatever else there is to say.
-func TestPausedIsReportedInACompactWindow(t *testing.T) {
+func TestCompactWindowShowsPaused(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)
 		press(r.Model, "space")

@@ -60,7 +60,7 @@ func TestCopyIsOfTheSelected(t *testing.T) {
 	wantText(t, m, "worker-3")
 }
 
-func TestTheMenuOfCopiesIgnoresOtherKeys(t *testing.T) {
+func TestCopyMenuIgnoresOtherKeys(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "y")
 	for _, key := range []tea.KeyPressMsg{{}, keyPress("0"), keyPress("z"), keyPress("é")} {

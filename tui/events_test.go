@@ -101,7 +101,7 @@ func TestNamesOfEventsHaveRoomFirst(t *testing.T) {
 	wantText(t, m, "12:00:00  ", "app-001:4000 → app-002:4000")
 }
 
-func TestEventsThatNobodySawHaveTheLatestTime(t *testing.T) {
+func TestUnseenEventsShowLatestTime(t *testing.T) {
 	t.Parallel()
 	e := handoffs(1)[0]
 	e.Between = inspect.Interval{From: e.At.Add(-10 * time.Second), To: e.At}
@@ -294,7 +294,7 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 	}
 }
 
-func TestLocksWhoseEndWasMissedAreForgotten(t *testing.T) {
+func TestLocksWithMissedEndAreForgotten(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	l := fixture.Orders()
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
@@ -356,7 +356,7 @@ func TestEventsNameLongLocksInFull(t *testing.T) {
 }
 
 // A client has the same name in all rows, without its domain if two full names do not fit a handoff.
-func TestEventsNameAClientInOneForm(t *testing.T) {
+func TestEventsNameClientsConsistently(t *testing.T) {
 	t.Parallel()
 	l := fixture.QueueOf("/locks/orders", time.Minute,
 		fixture.Person{Name: "web-3.prod.acme.net:2211:5d0492b3", Session: 7}, fixture.Person{Name: "web-4.prod.acme.net:2212:5d0492b4", Session: 8})

@@ -109,7 +109,7 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 
 // A requested moment that has not been read is drawn once it is, and nothing else meanwhile.
 // space cancels it. The end is the end of the whole recording, not of the part read so far.
-func TestASoughtMomentIsDrawnWhenItIsRead(t *testing.T) {
+func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})

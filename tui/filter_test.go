@@ -82,7 +82,7 @@ func TestANewFilterStartsFresh(t *testing.T) {
 }
 
 // An invalid filter is reported in the empty list, with the names of the fields.
-func TestFieldsAreNamedWhereTheyCanBeRead(t *testing.T) {
+func TestInvalidFilterNamesTheFields(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	press(m, "/", "hots=batch-7")

@@ -367,7 +367,7 @@ func TestAHoldHasOneFigure(t *testing.T) {
 }
 
 // Lines below the list and below the message stay in place while those are shorter for a moment.
-func TestTheDetailsOfAFindingStandStill(t *testing.T) {
+func TestFindingDetailsStayInPlace(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 80, 30, nil)

@@ -10,7 +10,7 @@ import (
 )
 
 // If only a few keys fit, the footer shows the most useful: findings, events, the ticket and help.
-func TestTheFooterHasTheMostUsefulKeys(t *testing.T) {
+func TestFooterShowsMostUsefulKeys(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		screen        screen.Name

@@ -14,7 +14,7 @@ import (
 )
 
 // When opened, a screen that was hidden looks like one that was in front all the time.
-func TestAScreenIsRightWhenItIsOpened(t *testing.T) {
+func TestHiddenScreensStayCurrent(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	for _, e := range screenList() {

@@ -26,7 +26,7 @@ func TestHostsHaveTheirNames(t *testing.T) {
 }
 
 // A domain that all hosts share is left out only in lists where names would be cut.
-func TestASharedDomainIsLeftOutOfCutNames(t *testing.T) {
+func TestCutNamesOmitSharedDomain(t *testing.T) {
 	t.Parallel()
 	var locks []*inspect.Lock
 	for i := range 3 {

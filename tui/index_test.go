@@ -14,7 +14,7 @@ import (
 )
 
 // With very many locks, sorting and filtering run in commands, and the list keeps following the locks.
-func TestManyLocksAreArrangedInACommand(t *testing.T) {
+func TestManyLocksAreSortedInBackground(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})

@@ -137,7 +137,7 @@ func expire(m *Model, f *fakeLab) {
 	send(m, answeredMsg{screen.Lab, lab.TakeEndedMsg{Id: id, Cause: context.Cause(f.held.ctx)}})
 }
 
-func TestAMixedRecipeIsRefusedWithBothNamed(t *testing.T) {
+func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "down", "down", "right")
@@ -264,7 +264,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 }
 
 // A pane's header offers the enabled keys.
-func TestThePanesHeaderOffersWhatCanBeDone(t *testing.T) {
+func TestPaneHeaderOffersEnabledKeys(t *testing.T) {
 	m := contending(t, newFakeLab(), Options{}, 120, 36)
 	s := m.screens[screen.Lab].(*lab.Screen)
 	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
@@ -374,7 +374,7 @@ func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 }
 
 // The line above names the selected lock, and the pane shows how many clients wait for ours.
-func TestTheLabShowsWhoWaitsForUs(t *testing.T) {
+func TestLabShowsWaitersForHeldLock(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	m.screens[screen.Lab].Open(screen.Place{Screen: screen.Lab, Subject: screen.Subject{Lock: fixture.FreeLock().ID}}, screen.SnapshotMsg{})

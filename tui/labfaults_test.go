@@ -82,7 +82,7 @@ func TestAFaultHitsWhomItNamed(t *testing.T) {
 }
 
 // A fault whose label just changed is not injected until the user has had time to read it.
-func TestAFaultThatJustChangedIsNotDone(t *testing.T) {
+func TestJustChangedFaultIsNotInjected(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon
 	box := &fakeFaults{}

@@ -14,7 +14,7 @@ import (
 )
 
 // An earlier message about a lock is not shown next to the report of its loss.
-func TestALossEndsWhatWasSaidOfTheLock(t *testing.T) {
+func TestLossClearsEarlierMessages(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	settle(t, m, press(m, "i"))
@@ -49,7 +49,7 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 }
 
 // A loss while a dialog is open is shown in the footer, and in its own box once the dialog closes.
-func TestALossWaitsForItsTurnInSight(t *testing.T) {
+func TestLossDuringDialogStaysVisible(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
 		"help": {"?"}, "acquire": {"a"}, "palette": {":"}, "quit": {"q"}, "quit over help": {"?", "ctrl+c"},
@@ -153,7 +153,7 @@ func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	wantText(t, m, "Type the path")
 }
 
-func TestASmallWindowDoesNotQuitWithALockInHand(t *testing.T) {
+func TestSmallWindowRefusesQuitWhileHolding(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	send(m, tea.WindowSizeMsg{Width: 40, Height: 10})

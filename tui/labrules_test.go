@@ -10,7 +10,7 @@ import (
 )
 
 // The form offers only the recipes of the selected kind of lock.
-func TestTheFormOffersTheRecipesOfTheKind(t *testing.T) {
+func TestFormOffersRecipesOfKind(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	d := lab.NewAcquireForm(m.world, m.screens[screen.Lab].(*lab.Screen).Hand, fixture.Id("zk:/x"))

@@ -12,7 +12,7 @@ import (
 )
 
 // h and left go back, l and right open, on every screen. On the first screen they say why they cannot.
-func TestBackAndOpenAreTheSameEverywhere(t *testing.T) {
+func TestBackAndOpenWorkEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		for _, key := range []string{"h", "left", "l", "right"} {

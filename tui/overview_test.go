@@ -12,7 +12,7 @@ import (
 
 // A short table has below it the longest waits and the acquisitions of the last minutes, since
 // watching began.
-func TestAShortTableHasTheWaitsAndTheGrants(t *testing.T) {
+func TestShortTableShowsWaitsAndGrants(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
 	fits(t, p.Model)
@@ -59,7 +59,7 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 
 // The header's load adds up ZooKeeper and Redis: all requests, including each command of a pipeline,
 // and the watches.
-func TestTheHeaderShowsAllOfOurLoad(t *testing.T) {
+func TestHeaderShowsTotalLoad(t *testing.T) {
 	t.Parallel()
 	b := fixture.Backends()
 	b[0].Cost = inspect.Cost{Requests: 900, PerSecond: 30, Watches: 214}

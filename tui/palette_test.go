@@ -98,7 +98,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 	wantText(t, m, "▸ chain", "zk:/app-001/lock-000001")
 }
 
-func TestFoundLocksAreFewAndTheBestFirst(t *testing.T) {
+func TestLockSearchListsBestMatchesFirst(t *testing.T) {
 	s := inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(3000))
 	f := findLocks(t.Context(), s, "LOCK-0029")
 	if f.all < 100 || len(f.locks) > mostFound || f.locks[0].well != startsPart || !strings.Contains(f.locks[0].id.Path, "lock-0029") {
@@ -146,7 +146,7 @@ func TestOldRowsSayHowOld(t *testing.T) {
 
 // A row that is polled too seldom shows its age even if its backend answers. A row whose changes are
 // reported does not.
-func TestRowsThatArePolledTooSeldomSayHowOld(t *testing.T) {
+func TestStalePolledRowsShowTheirAge(t *testing.T) {
 	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
 		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
 		queue.ReadAt, queue.Polled = fixture.Ago(age), true
@@ -236,7 +236,7 @@ func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 	wantText(t, m, "/locks/a00007")
 }
 
-func TestThePaletteRefusesWhatCannotBeDoneAnyMore(t *testing.T) {
+func TestPaletteRefusesOutdatedActions(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	press(m, ":", "force-release")

@@ -221,7 +221,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 }
 
 // A time typed in the palette, or the acquisition by the selected holder, is shown at once.
-func TestThePastIsGoneToByItsTime(t *testing.T) {
+func TestRewindGoesToExactTime(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	press(r.Model, ":", "12:00:20")
@@ -316,7 +316,7 @@ func TestMessagesGoWithTheNextKey(t *testing.T) {
 }
 
 // The notice about a too small window fits it; in the smallest it is two words.
-func TestTheNoticeOfASmallWindowIsNotCut(t *testing.T) {
+func TestSmallWindowNoticeFits(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {
 		m := model(t, Options{}, size[0], size[1], fixture.Everything())

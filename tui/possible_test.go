@@ -67,7 +67,7 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 
 // Ages of connections count from the time of the list: a client connected before the acquisition is
 // still a candidate seconds later.
-func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
+func TestConnectionAgesCountFromListing(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")
 	l := snapshot.Lock(fixture.Id("redis:lock:job"))
@@ -87,7 +87,7 @@ func TestAgesOfConnectionsAreOfWhenTheyWereListed(t *testing.T) {
 
 // The list says nothing about a later contender. The connections are listed again for it, though not
 // at once, and much later after a refusal or a slow answer.
-func TestConnectionsAreListedAgainForWhoCameLater(t *testing.T) {
+func TestNewContenderRelistsConnections(t *testing.T) {
 	t.Parallel()
 	snapshot := ofClient("")
 	l := snapshot.Lock(fixture.Id("redis:lock:job"))

@@ -107,7 +107,7 @@ func TestHeldAtLeast(t *testing.T) {
 }
 
 // A recent start of a master is shown only if the rule found that it lost the key, or may have.
-func TestOnlyWhoLostAKeyIsSaidToHaveRestarted(t *testing.T) {
+func TestRestartMarkNeedsLostKey(t *testing.T) {
 	t.Parallel()
 	const lost, maybe, mark = "absent, restarted within the TTL", "absent, up for less than the TTL", "▲3.0s"
 	found := func(master int, c recipe.Confidence) inspect.Finding {

@@ -85,7 +85,7 @@ func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 	return m
 }
 
-func TestReleaseNeedsThePathAndTheButton(t *testing.T) {
+func TestReleaseNeedsPathAndButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
@@ -331,7 +331,7 @@ func TestNobodyKnownIsNotNobody(t *testing.T) {
 }
 
 // The result names the current holder, even if the lock changes hands while it is open.
-func TestTheReleasedLocksHolderIsThePresentOne(t *testing.T) {
+func TestReleaseResultShowsCurrentHolder(t *testing.T) {
 	t.Parallel()
 	holder := func(name string) []inspect.Contender {
 		c := fixture.Znode(700, name, time.Second, nil, 0)
@@ -377,7 +377,7 @@ func TestReadOnlySaysWhy(t *testing.T) {
 }
 
 // The highlight shows the focus: while the user types the path it is on the field, not on a button.
-func TestTheButtonsLookChosenOnceTheyAre(t *testing.T) {
+func TestOnlyFocusedElementIsHighlighted(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	wants := func(after string, cancel, field bool) {

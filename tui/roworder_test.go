@@ -45,7 +45,7 @@ func TestWhatIsReportedMovesNoRow(t *testing.T) {
 
 // Rows of a backend that does not answer look old: their ages stop and become lower bounds, and their
 // sign is the one for unknown.
-func TestRowsOfALostBackendLookOld(t *testing.T) {
+func TestLostBackendRowsLookOld(t *testing.T) {
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)
 	backends := fixture.Backends()

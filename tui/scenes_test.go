@@ -20,7 +20,7 @@ func twoScenes() []Scene {
 	}
 }
 
-func TestScenesLeadUntilAKeyIsPressed(t *testing.T) {
+func TestDemoRunsUntilKeyPress(t *testing.T) {
 	clock := fixture.Noon
 	m := model(t, Options{Scenes: twoScenes(), Now: func() time.Time { return clock }}, 80, 24, fixture.Everything())
 	beat := func(d time.Duration) {

@@ -86,7 +86,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 }
 
 // A ticket that is too long for the terminal's clipboard goes to a file.
-func TestALongTicketGoesToAFile(t *testing.T) {
+func TestLongTicketGoesToFile(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
 	for range 2000 {

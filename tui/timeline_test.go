@@ -34,7 +34,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 }
 
 // The figures count an ended wait even if it began before watching did.
-func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
+func TestWaitsShownInLanesAreCounted(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
@@ -45,7 +45,7 @@ func TestAWaitThatALaneShowsIsCounted(t *testing.T) {
 
 // A hold with an unseen beginning may have been far shorter than the life of its entry. Neither the
 // figures above the lanes nor the histogram below them count it.
-func TestAHoldThatBeganUnseenIsInNoFigure(t *testing.T) {
+func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	t.Parallel()
 	l := startOfPlay()
 	l.Holders[0].Since, l.Waiters[0].Since = fixture.Ago(120_600*time.Millisecond), fixture.Ago(120_500*time.Millisecond)
@@ -88,7 +88,7 @@ func TestTimelineCursor(t *testing.T) {
 }
 
 // While the lock changes hands more often than every two seconds, the cursor stays.
-func TestTheCursorOfABusyTimelineStays(t *testing.T) {
+func TestBusyTimelineKeepsCursor(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()

@@ -10,7 +10,7 @@ import (
 )
 
 // An age by an unchecked clock is marked wherever it is drawn.
-func TestAgesByAnUnknownClockAreMarked(t *testing.T) {
+func TestUncheckedClockAgesAreMarked(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
 	for i := range l.Waiters {

@@ -120,7 +120,7 @@ func TestMouse(t *testing.T) {
 }
 
 // The line about a backend stays for a while after its recovery, so that the rows below do not jump.
-func TestTheLineAboutABackendStaysForAWhile(t *testing.T) {
+func TestBackendLineLingersAfterRecovery(t *testing.T) {
 	clock := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return clock }}, 120, 36, fixture.Everything())
 	wantText(t, m, "redis degraded", "10.2.1.5:6379: no answer for 3.2s")
@@ -157,7 +157,7 @@ func TestIndependentMastersAreNamedOnTop(t *testing.T) {
 }
 
 // Each master that does not answer is named, with its own error.
-func TestEachMasterThatDoesNotAnswerIsNamed(t *testing.T) {
+func TestEverySilentMasterIsNamed(t *testing.T) {
 	b := fixture.Backends()
 	for i := range 2 {
 		s := &b[1].Servers[i]
@@ -276,7 +276,7 @@ func TestHintsOfWhatCannotBeDone(t *testing.T) {
 }
 
 // The key of the screen in front does nothing, whatever is selected.
-func TestAScreenIsOnTheBackStackOnce(t *testing.T) {
+func TestReopeningFrontScreenDoesNothing(t *testing.T) {
 	for _, e := range screenList() {
 		if e.key == "" {
 			continue

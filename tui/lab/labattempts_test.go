@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-func TestTheUsualContestIsAQueueAgainstARace(t *testing.T) {
+func TestDefaultContestPitsQueueAgainstRace(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		backends []Backend

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-func TestEventsSinceAreTheFirstAndTheNewest(t *testing.T) {
+func TestEventsSinceKeepsFirstAndNewest(t *testing.T) {
 	var log screen.EventLog
 	for range 20 {
 		log.Add([]inspect.Event{{Kind: inspect.EventGone, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, Lock: fixture.Thin().ID}})

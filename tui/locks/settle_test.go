@@ -104,7 +104,7 @@ func TestRowsStayUntilSettled(t *testing.T) {
 }
 
 // A row that changed under the cursor does not jump when the cursor leaves it.
-func TestARowStaysWhenTheCursorLeaves(t *testing.T) {
+func TestRowStaysWhenCursorLeaves(t *testing.T) {
 	a := newArranged(t)
 	calm := a.locks["b"]
 	a.warn("b")

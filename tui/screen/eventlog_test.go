@@ -15,7 +15,7 @@ func lockEvent(second int, lock string) inspect.Event {
 }
 
 // A noisy lock loses its oldest events, quiet ones lose none, and every event keeps its number.
-func TestNoisyLocksPushNoQuietOnesOut(t *testing.T) {
+func TestNoisyLocksSpareQuietOnes(t *testing.T) {
 	log := EventLog{Keep: 100}
 	log.Add([]inspect.Event{lockEvent(0, "quiet"), lockEvent(1, "calm"), lockEvent(2, "quiet")})
 	for i := range 10_000 {

@@ -143,7 +143,7 @@ func TestFilterFields(t *testing.T) {
 }
 
 // A hold that began before watching counts as if it began then, which is how it is drawn.
-func TestAHoldOfUnknownAgeCountsAsLongAsItIsSeen(t *testing.T) {
+func TestUnknownHoldAgeCountsFromWatching(t *testing.T) {
 	s := fixture.Everything()
 	l := *fixture.Thin()
 	h := l.Holders[0]

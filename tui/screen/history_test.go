@@ -11,7 +11,7 @@ import (
 
 // A finding is as old as its event, even if that comes with the first snapshot, as in a recording. If
 // it existed before, or only became more severe, it is at least as old as the watch on its backend.
-func TestFindingsAreAsOldAsTheirEvents(t *testing.T) {
+func TestFindingAgeComesFromEvent(t *testing.T) {
 	f := fixture.Stuck()
 	l := fixture.Sick("zk:/a", f)
 	at := fixture.Ago(90 * time.Second)
@@ -49,7 +49,7 @@ func TestAForcedHandoffIsKnown(t *testing.T) {
 }
 
 // A grant is highlighted only after a quiet time, since a busy lock changes hands all the time.
-func TestAGrantStandsOutAfterAQuietTime(t *testing.T) {
+func TestGrantAfterQuietTimeIsHighlighted(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for apart, want := range map[time.Duration]bool{quietFor: true, quietFor - 1: false} {
 		grants := []Grant{{Seen: at.Add(-apart), Name: "a"}, {Seen: at, Name: "b"}}
