@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -165,9 +166,14 @@ func longest(c *inspect.Case, limit time.Duration) (h *inspect.Contender, held t
 
 // stuckMessage names the limit, not the age, which screens show next to the lock.
 func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, how knowledge, byHistory bool) string {
-	text := describe.BriefOwner(h) + " has held it"
+	text := describe.BriefOwner(h)
+	if n := len(c.Lock.Holders); n > 1 {
+		text += fmt.Sprintf(", one of %d holders,", n)
+	}
 	if how < atLeast { // it was queued for that long
-		text = describe.BriefOwner(h) + " may have held it"
+		text += " may have held it"
+	} else {
+		text += " has held it"
 	}
 	switch expected := c.Lock.ExpectedHold; {
 	case expected > 0:
@@ -207,7 +213,11 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to release it, and may do so",
 		}, ""))
 	}
-	return append(steps, releaseOf(c, "if it hangs, release it (its client keeps running)", h))
+	after := "its client keeps running"
+	if n := len(c.Lock.Holders); n > 1 && c.Lock.Kind != inspect.KindSemaphore {
+		after += fmt.Sprintf(", and the waiters wait until all %d are gone", n)
+	}
+	return append(steps, releaseOf(c, "if it hangs, release it ("+after+")", h))
 }
 
 func stuckCause(library string) string {

@@ -112,6 +112,14 @@ func TestStuckHolder(t *testing.T) {
 		warning("expected to be short", present(expected(held(3*time.Second), time.Second)), recipe.Certain, "expected at most 1.0s"),
 		{name: "a semaphore with a free permit", c: present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))},
 		warning("the operator's own limit", present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second }), recipe.Certain, "past the limit of 1.0s"),
+		{
+			name: "one of two readers", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			c: present(with(held(11*time.Minute), func(l *inspect.Lock) {
+				l.Kind, l.Holders = inspect.KindRW, append(l.Holders, l.Holders[0])
+			})),
+			has:    []string{", one of 2 holders, has held it past the limit of 10m"},
+			advice: "(its client keeps running, and the waiters wait until all 2 are gone)",
+		},
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
 		{
 			name: "sooner by its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
