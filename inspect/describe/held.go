@@ -91,7 +91,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
-	unseen := v.unseen(l, c)
+	unseen := beginning{c.Seen, v.Now}
 	entered, made := v.Since(l, c)
 	most, least := entered.Duration, v.Now.Sub(c.Seen)
 	switch {
@@ -160,12 +160,6 @@ func (h Held) text() string {
 // beginning of an unseen hold, for example if watching began later or was interrupted.
 type beginning struct {
 	seen, now time.Time // since when it is seen, by our clock; zero if that is not known
-	started   bool      // that is when watching began
-}
-
-func (v View) unseen(l *inspect.Lock, c *inspect.Contender) beginning {
-	started := v.Snapshot != nil && !c.Seen.After(v.Snapshot.Watched(l.ID.Backend))
-	return beginning{c.Seen, v.Now, started}
 }
 
 // String is the text after the words about a hold.
@@ -173,10 +167,8 @@ func (b beginning) String() string {
 	switch {
 	case b.seen.IsZero():
 		return " (we did not see it begin)"
-	case b.started:
-		return " (already held at " + When(b.seen, b.now.Local()) + ", when we started)"
 	default:
-		return " (already held at " + When(b.seen, b.now.Local()) + ")"
+		return " (since before " + When(b.seen, b.now.Local()) + ")"
 	}
 }
 

@@ -169,7 +169,7 @@ func (v View) Standing(l *inspect.Lock) string {
 		text = v.holders(l)
 	}
 	if h.HeldSince.IsZero() {
-		text += v.unseen(l, h).String()
+		text += beginning{h.Seen, v.Now}.String()
 	}
 	if len(l.Waiters) > 0 {
 		text += " · " + inQueue(l)
