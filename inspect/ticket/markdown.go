@@ -36,23 +36,19 @@ func (d *document) table(heads []string, rows [][]string) {
 	d.WriteByte('\n')
 }
 
-// prose converts text escaped for terminals to Markdown without marks, links, mentions or HTML.
+// prose converts text escaped for terminals to Markdown without marks, links, mentions or HTML:
+// words that Markdown would read differently become code.
 func prose(text string) string {
-	var b strings.Builder
-	text = describe.Printable(text)
-	for i, r := range text {
-		switch {
-		case r == '@':
-			b.WriteString("`@`") // an escaped one would still call the person
-			continue
-		case strings.ContainsRune("\\`*_{}[]<>#|~&!$", r),
-			r == ':' && strings.HasPrefix(text[i:], "://"),
-			r == '.' && strings.HasSuffix(strings.ToLower(text[:i]), "www"):
-			b.WriteByte('\\')
+	words := strings.Split(describe.Printable(text), " ")
+	for i, word := range words {
+		if strings.ContainsAny(word, "\\`*_{}[]<>#|~&!$@") || strings.Contains(word, "://") ||
+			strings.Contains(strings.ToLower(word), "www.") {
+			name := strings.Trim(word, "(),.;:")
+			before, after, _ := strings.Cut(word, name)
+			words[i] = before + code(name) + after
 		}
-		b.WriteRune(r)
 	}
-	return b.String()
+	return strings.Join(words, " ")
 }
 
 // code converts text escaped for terminals to a code span.
@@ -267,7 +263,7 @@ func (t Ticket) writeMasters(d *document) {
 		value, vote := cell(m.Value.String()), "no"
 		switch {
 		case !m.Up:
-			value, vote = "no answer: "+prose(inspect.Escape(m.Error)), "unknown"
+			value, vote = "no answer: "+strings.ReplaceAll(prose(inspect.Escape(m.Error)), "|", `\|`), "unknown"
 		case !m.Present:
 			value = "absent"
 		case m.Foreign:
