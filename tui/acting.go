@@ -383,9 +383,9 @@ func (a acting) cannotMute(muted bool) string {
 	case a.Past():
 		return a.whyReadOnly()
 	case a.options.Mutes == nil && a.options.Sandbox:
-		return "the demo keeps no mutes"
+		return "the demo does not save mutes"
 	case a.options.Mutes == nil:
-		return "mutes are not kept here"
+		return "mutes are not saved here"
 	case len(a.aimed(muted)) > 0:
 		return ""
 	case muted:

@@ -307,7 +307,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	wantText(t, m, "disk full")
 	demo := model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"))
 	press(demo, "m")
-	wantText(t, demo, "the demo keeps no mutes")
+	wantText(t, demo, "the demo does not save mutes")
 }
 
 // Locks are left out, with the reason, if they are free, have unknown or several holders, or are only

@@ -39,7 +39,7 @@ func (w *world) whyReadOnly() string {
 	case w.options.Replay:
 		return "this is a recording"
 	case w.pastEvents != nil:
-		return "this is the past: backspace goes to now"
+		return "this is the past: backspace returns to live"
 	case w.options.ReadOnly != "":
 		return w.options.ReadOnly
 	case w.options.Arm != nil:
@@ -80,13 +80,13 @@ func (w *world) writeActions() []screen.Action {
 		Run: func() tea.Cmd { return w.arm(on) },
 	}
 	if !on {
-		a.Hint, a.Help = "read-only", "back to read-only: forbid actions on locks"
+		a.Hint, a.Help = "read-only", "return to read-only mode"
 		a.Disabled = func() string {
 			switch held, waiting := w.inHand(); {
 			case held > 0:
-				return "locks are held here: release them first"
+				return "you hold locks here: release them first"
 			case waiting > 0:
-				return "locks are waited for here: stop that first"
+				return "you wait for locks here: stop that first"
 			}
 			return ""
 		}
@@ -97,7 +97,7 @@ func (w *world) writeActions() []screen.Action {
 func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
-		w.Flash("still as before: " + msg.err.Error())
+		w.Flash("unchanged: " + msg.err.Error())
 	case msg.on:
 		w.armed = true
 		w.Flash("writing is allowed: each action asks first and is recorded")

@@ -47,7 +47,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Released: worker-3")
 	press(m, "enter", ":", "read")
-	wantText(t, m, "▸ read-only ", ":write back to read-only: forbid actions on locks")
+	wantText(t, m, "▸ read-only ", ":write return to read-only mode")
 	press(m, "esc")
 	choose(t, m, "write")
 	wantText(t, m, "READ-ONLY")

@@ -64,7 +64,7 @@ func TestBackendsTell(t *testing.T) {
 		want []string
 	}{
 		{"a backend", nil, []string{
-			"31/s of 50/s allowed, 12034 in all", "by watch: the servers report", "2 client sessions",
+			"31/s of 50/s allowed, 12,034 total", "by watch: the servers report", "2 client sessions",
 			"a server stopped answering 2 times", "initial scan complete; 214 directories", "blind", "4lw.commands.whitelist",
 		}},
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},

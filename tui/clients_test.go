@@ -210,7 +210,7 @@ func TestClientsAreSorted(t *testing.T) {
 		fits(t, m)
 	}
 	press(m, "w", "s") // the graph is not sorted
-	wantText(t, m, "this has one order")
+	wantText(t, m, "cannot be sorted")
 	press(m, "w")
 	wantText(t, m, "sort: blocks most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})

@@ -45,7 +45,7 @@ func compare(m *Model) tea.Cmd {
 	}
 	from, _ := m.past.At(at)
 	if from == nil {
-		m.Flash("nothing was kept from that time")
+		m.Flash("no history of that time")
 		return nil
 	}
 	d := &comparing{world: m.world, from: from.TakenAt, to: to.TakenAt, generation: m.Number()}

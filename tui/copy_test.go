@@ -43,11 +43,11 @@ func TestCopyMenu(t *testing.T) {
 		}
 		must.Equal(t, fmt.Sprint(cmd()), test.want, "copied")
 		wantNoText(t, m, "Copy of")
-		wantText(t, m, "copied ")
+		wantText(t, m, "sent to the terminal's clipboard: ")
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "y", "9", "esc")
-	wantNoText(t, m, "Copy of", "copied")
+	wantNoText(t, m, "Copy of", "sent to")
 }
 
 // The texts are the selected contender's, not the holder's.

@@ -116,20 +116,20 @@ func TestEventsFollow(t *testing.T) {
 	press(m, "k", "k")
 	last := *eventsOf(m).Current()
 	send(m, happening(handoffs(31)[60:]...))
-	wantText(t, m, "↓ 2 new", "G follows")
+	wantText(t, m, "↓ 2 new", "G to follow")
 	wantNoText(t, m, "worker-31")
 	if got := *eventsOf(m).Current(); got.At != last.At || got.Kind != last.Kind {
 		t.Error("the cursor left its event")
 	}
 	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
 	send(m, happening(handoffs(31)[60:]...))
-	wantText(t, m, "↓ 4 new · G follows / …", "forced,left,gone")
+	wantText(t, m, "↓ 4 new · G to follow / …", "forced,left,gone")
 	press(m, "esc", "G")
 	wantText(t, m, "newest below", "worker-31")
 	send(m, happening(handoffs(32)[62:]...))
 	wantText(t, m, "worker-32")
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
-	wantText(t, m, "stopped")
+	wantText(t, m, "G to follow")
 	press(m, "g")
 	wantText(t, m, "worker-0 → worker-1")
 	press(m, "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
@@ -207,7 +207,7 @@ func TestEventsOfOneLock(t *testing.T) {
 	}
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
 	press(m, "o")
-	wantText(t, m, "this event is about no lock")
+	wantText(t, m, "this event has no lock")
 	press(m, "enter")
 	wantText(t, m, "▸ backends", "10.2.1.1:6379")
 }
@@ -224,7 +224,7 @@ func TestEventsForget(t *testing.T) {
 	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
 		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
-	wantText(t, m, " older not kept", "new · G follows")
+	wantText(t, m, " older not kept", "new · G to follow")
 	fits(t, m)
 	if e, _ := m.events.At(s.Cursor); e == nil {
 		t.Error("the cursor is on a forgotten event")

@@ -260,8 +260,8 @@ func (h *help) signs(width int) [][]widget.Line {
 		widget.Span
 		means string
 	}{
-		{widget.Span{Text: g.Holding, Style: t.Holding}, "holds"},
-		{widget.Span{Text: g.Waiting, Style: t.Waiting}, "waits"},
+		{widget.Span{Text: g.Holding, Style: t.Holding}, "holds, held"},
+		{widget.Span{Text: g.Waiting, Style: t.Waiting}, "waits, waited"},
 		{widget.Span{Text: g.Pending, Style: t.Waiting}, "pending, partial"},
 		{widget.Span{Text: g.Free, Style: t.Free}, "free, absent"},
 		{widget.Span{Text: g.Unknown, Style: t.Unknown}, "unknown"},

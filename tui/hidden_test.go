@@ -58,7 +58,7 @@ func TestHiddenScreensStayCurrent(t *testing.T) {
 				makeClients(shown)
 				makeClients(hidden)
 			}
-			sorted := regexp.MustCompile(`as of [0-9:]+`) // one of them was opened again
+			sorted := regexp.MustCompile(`sorted [0-9:]+`) // one of them was opened again
 			view := func(m *Model) string { return sorted.ReplaceAllString(m.front().View(), "") }
 			must.Equal(t, cmp.Diff(view(shown), view(hidden)), "")
 		})

@@ -93,7 +93,7 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	settle(t, m, press(m, "+"))
 	wantText(t, m, "confirmed with the servers, and extended: 8.0s from now")
 	settle(t, m, press(m, "i"))
-	wantText(t, m, "HOLDING 2", "entered again")
+	wantText(t, m, "HOLDING 2", "re-entered")
 	if f.counted("extend") != 1 || f.counted("reenter") != 1 {
 		t.Errorf("%v", f.counts)
 	}
@@ -367,7 +367,7 @@ func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "tab", "hll")
-	wantText(t, m, "[mutex]", "no typing here")
+	wantText(t, m, "[mutex]", "left and right choose here")
 	press(m, "up", "zk:/mine")
 	wantText(t, m, "zk:/mine")
 	wantNoText(t, m, "orderszk:")

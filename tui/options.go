@@ -59,6 +59,8 @@ type Options struct {
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty if it may have one.
 	NoClipboard string
+	// Clipboard is where copied text goes; empty for the terminal's clipboard.
+	Clipboard string
 	// Save writes text to a new file named after its subject, and returns the file's path. It may
 	// block; nil writes no files.
 	Save func(ctx context.Context, about, extension, text string) (path string, err error)

@@ -54,7 +54,7 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	}
 	p.until(0)
 	fits(t, p.Model)
-	wantText(t, p.Model, "last 15m", "most 30/s, mean of 30s", "4.0 ms now", "most 3.0 ms, mean of 30s")
+	wantText(t, p.Model, "last 15m", "max 30/s, 30s average", "4.0 ms now", "max 3.0 ms, 30s average")
 }
 
 // The header's load adds up ZooKeeper and Redis: all requests, including each command of a pipeline,

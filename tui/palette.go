@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,6 +40,9 @@ func (c choice) why() string {
 	}
 	return c.disabled()
 }
+
+// words say why it is disabled, or what it is.
+func (c choice) words() string { return cmp.Or(c.why(), describe.Printable(c.about)) }
 
 // palette goes by name to a screen or lock, or runs the action of a key.
 type palette struct {
@@ -286,10 +290,11 @@ func (p *palette) View(width, height int) string {
 	list := p.list
 	list.Center(p.list.At, len(p.choices), rows)
 	top := list.Top
-	names := 12
+	names, words := 12, 0
 	for _, c := range p.choices[top:min(top+rows, len(p.choices))] {
-		names = max(names, min(ansi.StringWidth(c.name), max(width*2/5, width-60)))
+		names, words = max(names, ansi.StringWidth(c.name)), max(words, ansi.StringWidth(c.words()))
 	}
+	names = min(names, max(width*2/5, width-9-words))
 	for i := range rows {
 		if at := top + i; at < len(p.choices) {
 			lines = append(lines, p.choiceLine(p.choices[at], at == p.list.At, names))
@@ -317,7 +322,7 @@ func (p *palette) count(below int) string {
 	case p.searching:
 		return "searching the locks" + p.theme.Glyphs.Ellipsis
 	case p.all > mostFound:
-		return fmt.Sprintf("%d locks match; type on", p.all)
+		return fmt.Sprintf("%d locks match; keep typing", p.all)
 	case below > 0:
 		return fmt.Sprintf("%s %d more", p.theme.Glyphs.Down, below)
 	default:
@@ -331,9 +336,5 @@ func (p *palette) choiceLine(c choice, chosen bool, names int) widget.Line {
 	if chosen {
 		l[0], l[1].Style = widget.Span{t.Glyphs.Cursor + " ", t.Holding}, t.Strong
 	}
-	l = l.Align(names+2, false, "").Add(t.Key, fmt.Sprintf("  %-4s", c.key))
-	if why := c.why(); why != "" {
-		return l.Add(t.Muted, " "+why)
-	}
-	return l.Add(t.Muted, " "+describe.Printable(c.about))
+	return l.Align(names+2, false, "").Add(t.Key, fmt.Sprintf("  %-4s", c.key)).Add(t.Muted, " "+c.words())
 }

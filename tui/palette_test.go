@@ -66,6 +66,16 @@ func TestPaletteGoes(t *testing.T) {
 	}
 }
 
+// A lock's name is cut only where the words next to it need the room.
+func TestPaletteShowsLongNames(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	l.ID.Path = "/locks/reports/daily-aggregation-of-customer-ledgers"
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	press(m, ":", "ledgers")
+	wantText(t, m, "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
+}
+
 func TestPaletteSaysWhyNot(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, ":", "force")

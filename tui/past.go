@@ -56,15 +56,15 @@ func (m *Model) pastActions() []screen.Action {
 	atNow := func() string {
 		switch {
 		case !m.inPast():
-			return "this is now: [ goes back"
+			return "already live: [ goes back in time"
 		case m.filmed() && m.filmRead && !m.playhead.at.Before(m.past.To()):
-			return "this is the end of the recording: [ goes back"
+			return "this is the end of the recording: [ goes back in time"
 		}
 		return ""
 	}
 	atPresent := func() string {
 		if !m.inPast() {
-			return "this is now: [ goes back"
+			return "already live: [ goes back in time"
 		}
 		return ""
 	}
@@ -72,7 +72,7 @@ func (m *Model) pastActions() []screen.Action {
 		return func() tea.Cmd { return m.step(step) }
 	}
 	faster := func(by float64) func() tea.Cmd { return screen.Do(func() { m.Flash(m.playhead.changeSpeed(by)) }) }
-	toNow := "from the past to now"
+	toNow := "back to live"
 	if m.filmed() {
 		toNow = "to the end of the recording"
 	}
@@ -171,7 +171,7 @@ func (m *Model) seek(to time.Time) tea.Cmd {
 	}
 	if from := m.past.From(); to.Before(from) {
 		to = from
-		if m.Flash("nothing is kept before " + to.Format(time.TimeOnly)); m.filmed() {
+		if m.Flash("no history before " + to.Format(time.TimeOnly)); m.filmed() {
 			m.Flash("the recording begins here")
 		}
 	}
@@ -265,7 +265,7 @@ func (m *Model) advance() tea.Cmd {
 // shows it while paused.
 func (p *playhead) changeSpeed(by float64) (said string) {
 	if to := p.speed * by; to < slowest && by < 1 || to > fastest && by > 1 {
-		return p.speedWords() + " is as far as it goes"
+		return p.speedWords() + " is the limit"
 	}
 	p.speed *= by
 	return "the past plays " + p.speedWords()
@@ -288,13 +288,13 @@ func (f frame) pastLine() []string {
 	}
 	t, p := f.theme, &f.playhead
 	where, doing := describe.Seconds(f.options.now().Sub(p.at))+" ago", "paused"
-	newest, back := "now", "backspace"+" now"
+	newest, back := "now", "backspace: live"
 	if p.plays {
 		doing = "plays " + p.speedWords()
 	}
 	if f.filmed() {
 		where, doing = f.filmWords()
-		newest, back = f.pastEnd().Format(time.TimeOnly), "backspace"+" end"
+		newest, back = f.pastEnd().Format(time.TimeOnly), "backspace: end"
 	}
 	space := "space plays"
 	if p.plays || !p.sought.IsZero() && !p.ahead {

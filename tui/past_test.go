@@ -75,12 +75,12 @@ func TestScrubbing(t *testing.T) {
 	press(r.Model, "[", "[")
 	wantText(t, r.Model, "12:00:00", "1 event")
 	press(r.Model, "[")
-	wantText(t, r.Model, "nothing is kept before 12:00:00")
+	wantText(t, r.Model, "no history before 12:00:00")
 	press(r.Model, "backspace")
 	wantNoText(t, r.Model, " PAST ", "ago, stands")
 	wantText(t, r.Model, "13 events")
 	press(r.Model, "}")
-	wantText(t, r.Model, "this is now")
+	wantText(t, r.Model, "already live")
 }
 
 // The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
@@ -138,7 +138,7 @@ func TestNothingIsPreviewedInThePast(t *testing.T) {
 	m.pastEvents = &m.events
 	press(m, "x")
 	must.True(t, !m.HasDialog(), "x opened a preview of the past")
-	wantText(t, m, "this is the past: backspace goes to now")
+	wantText(t, m, "this is the past: backspace returns to live")
 	m.pastEvents = nil
 	press(m, "x")
 	must.True(t, m.HasDialog(), "x opened no preview of now")
@@ -182,7 +182,7 @@ func TestThePastLineFits(t *testing.T) {
 			for _, keys := range [][]string{{"["}, {"space"}} {
 				press(r.Model, keys...)
 				r.playhead.inexact = inexact
-				wantText(t, r.Model, "s ago", "backspace now")
+				wantText(t, r.Model, "s ago", "backspace: live")
 				if line := (frame{r.Model}).pastLine()[0]; strings.Contains(line, r.theme.Glyphs.Ellipsis) {
 					t.Errorf("%d wide: %q", width, line)
 				}
@@ -201,9 +201,9 @@ func TestTheSpeedIsReported(t *testing.T) {
 	press(r.Model, "<", "<")
 	wantText(t, r.Model, "the past plays x1/2")
 	press(r.Model, "<", "<")
-	wantText(t, r.Model, "x1/4 is as far as it goes")
+	wantText(t, r.Model, "x1/4 is the limit")
 	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", ">")
-	wantText(t, r.Model, "x64 is as far as it goes")
+	wantText(t, r.Model, "x64 is the limit")
 }
 
 // The demonstration plays at the present. While paused, it is not shown as playing.

@@ -23,7 +23,7 @@ const savePastLimit = 2 * time.Minute
 
 func (m *Model) saveAction() screen.Action {
 	return screen.Action{
-		Keys: []string{"R"}, Shown: "R", Help: "save the kept minutes: for lockscope replay",
+		Keys: []string{"R"}, Shown: "R", Help: "save the history, for lockscope replay",
 		Disabled: func() string {
 			switch {
 			case m.options.SavePast == nil:

@@ -48,7 +48,7 @@ func (m *Model) sceneActions() []screen.Action {
 			Keys: []string{"right"}, Shown: "→", Help: "the next scene of the demonstration",
 			Run: screen.Do(func() { m.turnScene(1) }),
 		},
-		{Keys: []string{"left"}, Shown: "←", Help: "the scene before", Run: screen.Do(func() { m.turnScene(-1) })},
+		{Keys: []string{"left"}, Shown: "←", Help: "the previous scene", Run: screen.Do(func() { m.turnScene(-1) })},
 		{Keys: []string{"P"}, Shown: "P", Help: "play the scenes, until the next key", Run: m.tourOn},
 	}
 }

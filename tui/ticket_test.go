@@ -32,7 +32,7 @@ func TestTheTicketKey(t *testing.T) {
 			}
 		}
 		wantNoText(t, m, "Ticket of")
-		wantText(t, m, "copied as markdown", "zk:/locks/orders")
+		wantText(t, m, "markdown sent to the terminal's clipboard", "zk:/locks/orders")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestTheFormsOfATicket(t *testing.T) {
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "Y", "9", "x", "esc")
-	wantNoText(t, m, "Ticket of", "copied")
+	wantNoText(t, m, "Ticket of", "sent to")
 }
 
 // Without a clipboard the ticket goes to a file, and the screen shows its name. With one, w saves it.

@@ -24,7 +24,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	press(m, "g")
 	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
 	press(m, "G")
-	wantText(t, m, "most waiting: 3", "held 100% of the time", "waits ended: 5  p50 50s  p95 57s  p99 57s", "holds ended: 4  p50 19s")
+	wantText(t, m, "max waiting: 3", "held 100% of the time", "waits: 5  p50 50s  p95 57s  p99 57s", "holds: 4  p50 19s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "▲ 1 waiter overtaken, 2 overtakes", "▲2", "───▲──")
 	press(m, "G")
@@ -39,8 +39,8 @@ func TestWaitsShownInLanesAreCounted(t *testing.T) {
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "waited 35s", "wait p50 35s", "(1 wait)", "waits ended: 1")
-	wantNoText(t, m, "no completed waits", "no waits ended")
+	wantText(t, m, "waited 35s", "wait p50 35s", "(1 wait)", "waits: 1")
+	wantNoText(t, m, "no completed waits", "waits: 0")
 }
 
 // A hold with an unseen beginning may have been far shorter than the life of its entry. Neither the
@@ -55,7 +55,7 @@ func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	p.come(119_500*time.Millisecond, 102)
 	p.pass(119_400*time.Millisecond, 0)
 	p.until(0)
-	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds ended: 1  p50 300ms", "(2 waits)", "waits ended: 2", "≤0.9s")
+	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds: 1  p50 300ms", "(2 waits)", "waits: 2", "≤0.9s")
 	press(m, "g")
 	wantText(t, m, "worker-1 · queued 11:57:59 · held ≤900ms · released 11:58:00")
 }

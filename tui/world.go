@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -117,6 +118,9 @@ func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Comma
 }
 
 func (w *world) NoClipboard() string { return w.options.NoClipboard }
+
+// Clipboard: see screen.Context.
+func (w *world) Clipboard() string { return cmp.Or(w.options.Clipboard, "the terminal's clipboard") }
 
 func (w *world) Save(ctx context.Context, about, extension, text string) (path string, err error) {
 	if w.options.Save == nil {

@@ -144,7 +144,7 @@ func shares(r contend.Report) string {
 		return "never acquired"
 	}
 	least, most := r.Shares()
-	return fmt.Sprintf("%d to %d each; fairness %.1f%% (Jain)", least, most, 100*r.Jain())
+	return fmt.Sprintf("%d to %d each; evenness %.1f%% (Jain)", least, most, 100*r.Jain())
 }
 
 func (q *contention) overlaps(r contend.Report) string {

@@ -45,3 +45,11 @@ func noClipboard(getenv func(string) string) string {
 		return ""
 	}
 }
+
+// clipboard is where OSC 52 sends text; empty for the terminal itself. By default tmux drops it.
+func clipboard(getenv func(string) string) string {
+	if getenv("TMUX") == "" {
+		return ""
+	}
+	return "tmux (needs: set -s set-clipboard on)"
+}

@@ -66,6 +66,9 @@ func TestWhereThereIsNoClipboard(t *testing.T) {
 			t.Errorf("%v: %q", test.env, why)
 		}
 	}
+	in := func(tmux string) string { return clipboard(func(string) string { return tmux }) }
+	must.Contain(t, in("/tmp/x"), "set-clipboard on")
+	must.Equal(t, in(""), "", "outside of tmux")
 }
 
 // The saved past is a recording that can be opened. An incomplete file is removed.

@@ -119,8 +119,8 @@ func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s a
 		Speed: o.speed, Focus: observer.Focus, Title: o.title, Environment: s.Profile.Environment,
 		Sandbox: o.sandbox, Replay: o.replay, Scenes: o.scenes, Caption: o.caption, Now: a.Now,
 		Commands: func(l *inspect.Lock, c *inspect.Contender) []describe.Command { return shellCommands(s, l, c) },
-		Theme:    colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Save: saver{a}.text,
-		SavePast: saver{a}.past, NoSuspend: noSuspend(),
+		Theme:    colours, Faults: o.faults, NoClipboard: noClipboard(a.Getenv), Clipboard: clipboard(a.Getenv),
+		Save: saver{a}.text, SavePast: saver{a}.past, NoSuspend: noSuspend(),
 	}
 	switch {
 	case o.film != nil:

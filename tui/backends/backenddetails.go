@@ -101,7 +101,7 @@ func (d *backendFacts) trend(
 	d.lines = append(d.lines, widget.Line{
 		{"   " + name + strings.Repeat(" ", max(1, names-len(name))), t.Muted},
 		{sparks, t.Waiting},
-		{"  most " + words(most) + ", mean of " + describe.Limit(screen.TrendStep), t.Muted},
+		{"  max " + words(most) + ", " + describe.Limit(screen.TrendStep) + " average", t.Muted},
 	})
 }
 
@@ -271,7 +271,7 @@ func (d *backendFacts) discovery(b *inspect.Backend) string {
 
 func (d *backendFacts) cost(b *inspect.Backend) {
 	t, c := d.Theme(), b.Cost
-	rate, all := describe.Load(c), fmt.Sprintf("%d in all", c.Requests)
+	rate, all := describe.Load(c), describe.Thousands(int(c.Requests))+" total"
 	if limit := c.Limit; limit > 0 {
 		if c.Slowed {
 			limit /= 2
@@ -288,13 +288,13 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			items, bytes = items/2, bytes/2
 		}
 		d.gauge("our reads", c.ItemsPerSecond, items,
-			fmt.Sprintf("%s/s of %s/s allowed, %d in all", describe.Thousands(int(c.ItemsPerSecond+0.5)),
-				describe.Thousands(int(items)), c.Items))
+			fmt.Sprintf("%s/s of %s/s allowed, %s total", describe.Thousands(int(c.ItemsPerSecond+0.5)),
+				describe.Thousands(int(items)), describe.Thousands(int(c.Items))))
 		d.gauge("answers", c.BytesPerSecond, bytes,
 			fmt.Sprintf("%.1f MiB/s of %.1f MiB/s allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
-		d.fact("quickest", fmt.Sprintf("%s reply; above %s we halve our rate",
+		d.fact("best latency", fmt.Sprintf("%s; above %s we halve our rate",
 			describe.Millis(c.Quickest), describe.Millis(3*c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {

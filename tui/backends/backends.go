@@ -217,7 +217,7 @@ func (s *Screen) copyAddress() tea.Cmd {
 			text += describe.Printable(v.Addr)
 		}
 	}
-	return screen.ToClipboard(s, text, "copied "+text)
+	return screen.ToClipboard(s, text, text)
 }
 
 // Focus returns nil: this screen shows no locks.

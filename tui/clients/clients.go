@@ -357,7 +357,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	unsorted := func() string {
 		if s.graphing {
-			return "this has one order: w goes to the clients, which can be sorted"
+			return "cannot be sorted: w goes to the clients, which can"
 		}
 		return ""
 	}
@@ -425,7 +425,7 @@ func (s *Screen) copyClient() tea.Cmd {
 	case o.LibraryID != "":
 		text = o.LibraryID.String()
 	}
-	return screen.ToClipboard(s, text, "copied "+text)
+	return screen.ToClipboard(s, text, text)
 }
 
 // NeedsFastTick: ages are shown in whole seconds.

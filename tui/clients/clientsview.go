@@ -299,15 +299,15 @@ func (s *Screen) summary() widget.Line {
 		}
 	}
 	cycles := len(s.list.graph.cycles)
-	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d block others", blocking))
+	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d blocking", blocking))
 	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
 	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
 	left = left.Part(s.list.nameless > 0, t, t.Unknown,
 		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
-	asOf := t.Glyphs.Dot + " as of " + describe.Clock(s.sorted)
-	for _, note := range []string{asOf + ", new ones last ", asOf + " "} {
+	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)
+	for _, note := range []string{asOf + ", new at bottom ", asOf + " "} {
 		if left.Width()+widget.Gap+right.Width()+ansi.StringWidth(note) <= s.width {
 			right = right.Add(t.Muted, note)
 			break

@@ -279,7 +279,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	noLock := func() string {
 		if s.about() == (inspect.ID{}) {
-			return "this event is about no lock"
+			return "this event has no lock"
 		}
 		return ""
 	}
@@ -419,10 +419,10 @@ func (s *Screen) summary() widget.Line {
 	switch n := s.fresh(); {
 	case n > 0:
 		right = widget.Line{
-			{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G follows ", t.Muted},
+			{t.Glyphs.Down + " " + describe.Thousands(n) + " new", t.Waiting}, {dot + "G to follow ", t.Muted},
 		}
 	case !s.Follow && len(s.Shown) > 0:
-		right = widget.Line{{"stopped" + dot + "G follows ", t.Muted}}
+		right = widget.Line{{"G to follow ", t.Muted}}
 	case filter != nil:
 		right = nil
 	}

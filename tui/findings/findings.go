@@ -242,7 +242,7 @@ func (s *Screen) Actions() []screen.Action {
 		list = append(list, screen.LeaveAction(func() { s.inDetails = false }))
 	}
 	const about = "filter: show only findings that have all these words: rule, lock, message...; " +
-		"!word for those without it, ~ before a regular expression, the word or between two"
+		"~regex, !not, this or that"
 	list = append(list, s.input.Actions(about)...)
 	list = append(
 		list,

@@ -54,9 +54,9 @@ func TestVerdictOfARun(t *testing.T) {
 
 func TestFairnessIsMeasuredFirst(t *testing.T) {
 	r := contend.Report{Duration: time.Second, Contenders: []contend.Contender{{Grants: 1}, {}}}
-	must.Equal(t, fairnessWords(&r), "measuring")
+	must.Equal(t, spreadWords(&r), "measuring")
 	r.Duration = 5 * time.Second
-	must.Equal(t, fairnessWords(&r), "50%")
+	must.Equal(t, spreadWords(&r), "50%")
 }
 
 func TestAttemptsAreForgotten(t *testing.T) {

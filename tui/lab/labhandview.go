@@ -174,7 +174,7 @@ func (h *hand) detailLines(k *Take, width int) []widget.Line {
 		style, text = t.Warning, k.text+"; r clears it"
 	case takeHolds:
 		if text = "renewed continuously; the bar is the time left if the servers stop responding"; k.within != 0 {
-			text = "entered again: the lock is free when the last of its holds is released"
+			text = "re-entered: the lock is free when its last hold is released"
 		}
 	}
 	for _, part := range widget.Wrap(text, width-2, 3, t.Glyphs.Ellipsis) {

@@ -159,12 +159,13 @@ func (d *runForm) View(width, height int) string {
 		widget.FormLines(d.Theme(), &d.Form, width)...)
 	orders, why := d.orders()
 	text := "Creates a temporary lock on each, and a session for every worker; all are removed afterwards. " +
-		"The run puts load on the servers."
+		"The run puts load on the servers. " +
+		"Each worker holds the lock, releases it, pauses and tries again; the seed makes its random times repeatable."
 	if why != "" {
 		text = why
 	}
 	lines = append(lines, nil)
-	for _, part := range widget.Wrap(text, width, 3, t.Glyphs.Ellipsis) {
+	for _, part := range widget.Wrap(text, width, 4, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{part, t.Muted}})
 	}
 	return widget.Box(t, append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, len(orders) == 0)), width, height,

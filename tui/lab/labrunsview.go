@@ -211,7 +211,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-10s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("acquired", fmt.Sprintf("%d, %.1f/s, fairness %s", r.Grants, r.Rate(), fairnessWords(r)))
+		add("acquired", fmt.Sprintf("%d, %.1f/s, evenness %s", r.Grants, r.Rate(), spreadWords(r)))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
 		add("overtakes", overtookWords(r))
@@ -236,8 +236,9 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 	return lines
 }
 
-// fairnessWords describes how evenly grants were spread, once each contender may have had a turn.
-func fairnessWords(r *contend.Report) string {
+// spreadWords describes how evenly grants were spread (Jain's index), once each contender may have
+// had a turn.
+func spreadWords(r *contend.Report) string {
 	without := func(c contend.Contender) bool { return c.Grants == 0 }
 	if !r.Ended && r.Duration < 5*time.Second && slices.ContainsFunc(r.Contenders, without) {
 		return "measuring"

@@ -75,8 +75,8 @@ func (d *choosing) key(key string) (tea.Cmd, bool) {
 		d.of.choose(d.of.usual)
 		d.begin()
 	case "y":
-		const said = "copied the view, for \"views:\" of the configuration"
-		return screen.ToClipboard(d.of, d.of.view().configuration(), said), false
+		const what = "the view, for \"views:\" in the configuration"
+		return screen.ToClipboard(d.of, d.of.view().configuration(), what), false
 	}
 	return nil, false
 }
@@ -120,8 +120,8 @@ func (d *choosing) Actions() []screen.Action {
 	return []screen.Action{
 		{Shown: "space", Hint: "show/hide"},
 		{Shown: "←→", Hint: "move"},
-		{Shown: "0", Hint: "usual"},
-		{Shown: "y", Hint: "as configuration"},
+		{Shown: "0", Hint: "default"},
+		{Shown: "y", Hint: "copy as config"},
 		{Shown: "enter", Hint: "done"},
 		{Shown: "esc", Hint: "undo"},
 	}

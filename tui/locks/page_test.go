@@ -45,6 +45,7 @@ func (p *page) Past() bool                       { return false }
 func (p *page) Paused() bool                     { return false }
 func (p *page) FeedError() error                 { return p.failed }
 func (p *page) NoClipboard() string              { return "" }
+func (p *page) Clipboard() string                { return "" }
 func (p *page) InFront() screen.Name             { return screen.Locks }
 func (p *page) OpenedFrom() screen.Name          { return "" }
 func (p *page) Log() *screen.EventLog            { return &p.log }

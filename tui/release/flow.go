@@ -187,7 +187,7 @@ func (f *flow) consentLines() []widget.Line {
 	if why := f.MayAct(); why != "" {
 		note := " Preview only (" + why + ")"
 		if f.Arm() != nil {
-			note = " Preview only (read-only). w allows writing and goes on here."
+			note = " Preview only (read-only). w allows writing and continues here."
 		}
 		return []widget.Line{
 			{{t.Glyphs.Warning + note, t.Warning}},

@@ -58,6 +58,8 @@ type Context interface {
 	// NoClipboard is the reason why the terminal has no clipboard for programs; empty if it may have
 	// one. Save writes text to a new file named after its subject, and returns the path; it may block.
 	NoClipboard() string
+	// Clipboard is where copied text goes, in words. Whether it arrives is unknown.
+	Clipboard() string
 	Save(ctx context.Context, about, extension, text string) (path string, err error)
 	// WantPossible requests the list of connections that may belong to a lock's contenders, if their
 	// clients are unknown and there is no recent list. Possible returns those of one contender;

@@ -111,17 +111,17 @@ func (d *Copying) Update(msg tea.Msg) (tea.Cmd, bool) {
 func (d *Copying) move(by int) { d.list.To(d.list.At+by, len(d.Choices), len(d.Choices)) }
 
 func (d *Copying) copy(at int) tea.Cmd {
-	return ToClipboard(d.Context, d.Choices[at].Text, "copied "+d.Choices[at].Text)
+	return ToClipboard(d.Context, d.Choices[at].Text, d.Choices[at].Text)
 }
 
-// ToClipboard copies text to the terminal's clipboard and shows done. Without a clipboard it shows
-// the text, so that the user can select it.
-func ToClipboard(host Context, text, done string) tea.Cmd {
+// ToClipboard sends text to the terminal's clipboard and shows what was sent. Without a clipboard it
+// shows the text, so that the user can select it.
+func ToClipboard(host Context, text, what string) tea.Cmd {
 	if why := host.NoClipboard(); why != "" {
 		host.Flash("not copied, " + why + ": " + text)
 		return nil
 	}
-	host.Flash(done)
+	host.Flash("sent to " + host.Clipboard() + ": " + what)
 	return tea.SetClipboard(text)
 }
 

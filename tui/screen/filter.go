@@ -289,7 +289,7 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 // FieldNames lists the fields for help and errors.
 const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, " +
 	"held>5m wait>1m ttl<2s queue>3, held free waiting critical; " +
-	"~ before a regular expression, ! for not, the word or between two"
+	"~regex, !not, this or that"
 
 func parseField(typed string) (t term, timed bool, err error) {
 	word := strings.ToLower(typed)

@@ -117,7 +117,7 @@ func (i *FilterInput) Actions(help string) []Action {
 	if i.field.Value() != "" {
 		list = append(list,
 			Action{
-				Keys: []string{"n"}, Shown: "n N", Help: "the next match, the one before",
+				Keys: []string{"n"}, Shown: "n N", Help: "the next match, the previous one",
 				Run: Do(func() { i.Move(1) }),
 			},
 			Action{Keys: []string{"N"}, Run: Do(func() { i.Move(-1) })})
@@ -140,7 +140,7 @@ func (i *FilterInput) View(t *theme.Theme, width int) widget.Line {
 		return append(widget.Line{{"/ ", t.Key}}, i.field.View(t, room)...).Add(t.Text, " ")
 	case i.field.Value() != "":
 		text := widget.TailOf(describe.Printable(i.field.Value()), room, t.Glyphs.Ellipsis)
-		return widget.Line{{"/ ", t.Key}, {text + " ", t.Waiting}}
+		return widget.Line{{"/ " + text, t.BadgeWarning}, {" ", t.Text}} // rows are hidden, also after a detour
 	default:
 		return nil
 	}

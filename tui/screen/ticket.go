@@ -116,7 +116,7 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	if d.NoClipboard() != "" || len(text) > longestCopy {
 		return d.save(form)
 	}
-	d.Flash(fmt.Sprintf("copied as %s, %d bytes (Y w saves a file): %s", form, len(text), d.ticket.Subject()))
+	d.Flash(fmt.Sprintf("%s sent to %s; Y w saves a file: %s", form, d.Clipboard(), d.ticket.Subject()))
 	return tea.SetClipboard(text), true
 }
 
@@ -140,7 +140,7 @@ func (d *Ticket) Actions() []Action {
 	}
 	return []Action{
 		{Shown: "enter", Hint: "copy"},
-		{Shown: "1 2", Hint: "pick"},
+		{Shown: "1-2", Hint: "pick"},
 		{Shown: "w", Hint: "save"},
 		{Shown: "esc", Hint: "close"},
 	}

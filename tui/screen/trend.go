@@ -25,7 +25,7 @@ const leastScale = 4
 // Peak is the scale of Pulse in words; empty without waiters.
 func Peak(trend inspect.Trend, cells int) string {
 	if waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]; len(waiting) > 0 && slices.Max(waiting) > 0 {
-		return fmt.Sprintf(", most %.0f", math.Ceil(slices.Max(waiting)))
+		return fmt.Sprintf(", max %.0f", math.Ceil(slices.Max(waiting)))
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	}
 	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
 	most, _ := lanes.Summary(c.Waiting)
-	label := widget.Line{{"most waiting: ", t.Muted}, {fmt.Sprintf("%.0f", most), t.Text}}
+	label := widget.Line{{"max waiting: ", t.Muted}, {fmt.Sprintf("%.0f", most), t.Text}}
 	lines := v.Strips(label, c.Waiting, max(most, 1), stripRows(free), t.Waiting)
 	if s.height < histogramHeight {
 		return lines
@@ -85,7 +85,7 @@ func (s *Screen) histogram(
 		lines[0] = widget.Line{{"no " + name + " ended in this window", t.Muted}}
 		return lines
 	}
-	lines[0] = widget.Line{{fmt.Sprintf("%s ended: %d", name, len(sorted)), t.Muted}}
+	lines[0] = widget.Line{{fmt.Sprintf("%s: %d", name, len(sorted)), t.Muted}}
 	for _, percent := range []int{50, 95, 99} {
 		lines[0] = lines[0].Add(t.Muted, fmt.Sprintf("  p%d ", percent))
 		lines[0] = lines[0].Add(t.Text, describe.Span(lanes.Percentile(sorted, percent)))

@@ -116,7 +116,7 @@ func (f *Form) edit(msg tea.KeyPressMsg) (changed bool) {
 		r.At = (r.At + n - 1) % max(1, n)
 	default:
 		if msg.Text != "" {
-			f.Note = "no typing here: left and right choose"
+			f.Note = "left and right choose here"
 		}
 		return false
 	}

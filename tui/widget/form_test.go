@@ -102,7 +102,7 @@ func TestFormsAskRowByRow(t *testing.T) {
 	for _, step := range []struct{ press, want string }{
 		{"b", "ab z at 0 changed"},
 		{"enter", "ab z at 2"},
-		{"q", "ab z at 2: no typing here: left and right choose"},
+		{"q", "ab z at 2: left and right choose here"},
 		{"right", "ab x at 2 changed"},
 		{"left", "ab z at 2 changed"},
 		{"space", "ab x at 2 changed"},
