@@ -30,3 +30,20 @@ func TestCellsOfLocks(t *testing.T) {
 	}
 	must.Equal(t, len(lockColumns(viewOf(s), false)), 8, "permanent columns")
 }
+
+// The queue's cells read as on the screen: a permit's holder blocks an unknown number, and a watch
+// on a later waiter is shown.
+func TestQueueCellsOfShow(t *testing.T) {
+	l := &inspect.Lock{
+		Kind: inspect.KindSemaphore, Limit: 2,
+		Holders: []inspect.Contender{{Name: "a", State: inspect.Holding}, {Name: "b", State: inspect.Holding}},
+		Waiters: []inspect.Contender{{Name: "w", State: inspect.Waiting, Sequential: true, Sequence: 7}},
+		Findings: []inspect.Finding{{
+			Subject: inspect.Subject{Contender: "a"}, Evidence: map[string]any{"instead": "w"},
+		}},
+	}
+	rows := queueTable(inspect.NewSnapshot(time.Now(), nil, []*inspect.Lock{l}), l).rows
+	must.Same(t, rows[0][6:8], []string{"?", "⇢ 7"}, "the holder that watches the waiter")
+	must.Same(t, rows[1][6:8], []string{"?", "–"}, "the other holder")
+	must.Equal(t, rows[2][6], "–", "the waiter blocks")
+}

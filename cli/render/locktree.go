@@ -82,7 +82,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		}
 		row := []string{
 			sequence(c), state, c.Name.String(), c.Who().String(), dash(inspect.SessionID(c.Owner.Session)),
-			dash(queued), fmt.Sprint(c.BlockedBelow), dash(watches(c)), dash(view.HostName(&c.Owner)),
+			dash(queued), dash(describe.Blocks(l, c)), dash(watches(l, c)), dash(view.HostName(&c.Owner)),
 		}
 		t.rows = append(t.rows, row[:len(t.columns)])
 	}
@@ -98,7 +98,10 @@ func sequence(c *inspect.Contender) string {
 }
 
 // watches words a waiter's expected watch, with the server's confirmation or denial.
-func watches(c *inspect.Contender) string {
+func watches(l *inspect.Lock, c *inspect.Contender) string {
+	if behind := describe.WatchesBehind(l, c); behind != nil {
+		return "⇢ " + sequence(behind)
+	}
 	if c.Watches == "" {
 		return ""
 	}

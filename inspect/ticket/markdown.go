@@ -174,7 +174,7 @@ func (t Ticket) writeQueue(d *document) {
 			if c.HeldSince.IsZero() && !c.Since.IsZero() {
 				held = "unknown; in the queue since " + t.instant(c.Since)
 			}
-			rows = append(rows, append(t.who(c), held, t.expiry(c), fmt.Sprint(c.BlockedBelow)))
+			rows = append(rows, append(t.who(c), held, t.expiry(c), cmp.Or(describe.Blocks(l, c), "–")))
 		}
 		d.table([]string{"entry", "owner", "client", "session", "held since", "expires", "blocks"}, rows)
 	}
@@ -185,7 +185,7 @@ func (t Ticket) writeQueue(d *document) {
 	var rows [][]string
 	for i := range l.Waiters[:min(len(l.Waiters), mostWaiters)] {
 		c := &l.Waiters[i]
-		rows = append(rows, append(t.who(c), t.instant(c.Since), watch(c), fmt.Sprint(c.BlockedBelow)))
+		rows = append(rows, append(t.who(c), t.instant(c.Since), watch(c), cmp.Or(describe.Blocks(l, c), "–")))
 	}
 	d.table([]string{"entry", "owner", "client", "session", "waits since", "watches", "blocks"}, rows)
 	if more := len(l.Waiters) - mostWaiters; more > 0 {

@@ -186,8 +186,8 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	if d, ok := p.ages(l).Since(l, c); ok {
 		since = ageCell(t, d)
 	}
-	if c.BlockedBelow > 0 {
-		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
+	if n := describe.Blocks(l, c); n != "" {
+		blocks = widget.Line{{n, t.Text}}
 	}
 	return []widget.Line{
 		number, p.stateCell(r), screen.ModeCell(t, c), nameCell(t, c), at, id, since, blocks, p.watchCell(l, c),
@@ -209,7 +209,7 @@ func (p *Pane) stateCell(r chainRow) widget.Line {
 // the watch.
 func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	t := p.Theme()
-	watches, behind := c.Watches, watchesBehind(l, c)
+	watches, behind := c.Watches, describe.WatchesBehind(l, c)
 	if behind != nil {
 		watches = behind.Name
 	}
@@ -230,19 +230,6 @@ func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	default:
 		return widget.Line{{t.Glyphs.WatchExpected + " " + whom, t.Muted}}
 	}
-}
-
-// watchesBehind is the later waiter that the first in line watches, according to a finding; nil
-// without one.
-func watchesBehind(l *inspect.Lock, c *inspect.Contender) *inspect.Contender {
-	for _, f := range l.Findings {
-		name, ok := f.Evidence["instead"].(string)
-		if i := slices.IndexFunc(l.Waiters, func(w inspect.Contender) bool { return w.Name.String() == name }); ok &&
-			f.Subject.Is(c) && i >= 0 {
-			return &l.Waiters[i]
-		}
-	}
-	return nil
 }
 
 // ttlOfMaster is the index of TTL in the masters' columns.

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"fmt"
 	"slices"
 
 	"charm.land/lipgloss/v2"
@@ -70,8 +69,8 @@ func (s *Screen) entryRow(e inspect.Entry, columns []widget.Column, width int, s
 	} else if d, ok := screen.Ages(s).Since(e.Lock, c); ok && c.State != inspect.Holding {
 		since = widget.Line{{describe.SignOf(d), t.Muted}, {describe.Seconds(d.Duration), t.Text}}
 	}
-	if c.BlockedBelow > 0 {
-		blocks = widget.Line{{fmt.Sprint(c.BlockedBelow), t.Text}}
+	if n := describe.Blocks(e.Lock, c); n != "" {
+		blocks = widget.Line{{n, t.Text}}
 	}
 	lock := widget.Line{
 		{describe.Printable(e.Lock.ID.Backend) + ":", t.Muted}, {inspect.Escape(e.Lock.ID.Path), t.Text},
