@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
-	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -89,7 +88,7 @@ func outdated(host screen.Context, l *inspect.Lock) (time.Duration, bool) {
 
 // holderCell is the holder, with its client if all of it fits. Without a holder it says why.
 func holderCell(c cell) widget.Line {
-	out := whoHolds(c, c.lock)
+	out := whoHolds(c, c.lock, c.room)
 	if len(c.lock.Holders) != 1 {
 		return out
 	}
@@ -102,8 +101,12 @@ func holderCell(c cell) widget.Line {
 	return out
 }
 
-// whoHolds describes a lock's holder in the colour of the lock's state.
-func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
+// shortName is the least width that a holder's name without a label is cut to.
+const shortName = 12
+
+// whoHolds describes a lock's holder in the colour of the lock's state. A name without a label
+// gets what the rest leaves of the room.
+func whoHolds(host screen.Context, l *inspect.Lock, room int) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)
 	if len(l.Holders) == 0 && l.State != inspect.StateFree && screen.Ages(host).Suspect(l) {
@@ -118,20 +121,20 @@ func whoHolds(host screen.Context, l *inspect.Lock) widget.Line {
 	} else if held && l.Margin == 0 {
 		muted = t.Warning
 	}
-	if len(l.Holders) == 1 && brief == l.Holders[0].Name.String() {
-		brief = text.Middle(brief, 12, t.Glyphs.Ellipsis)
-	}
-	out := widget.Line{{t.Glyphs.Translate(brief), style}}
+	var rest widget.Line
 	if describe.Doubtful(l) {
-		out = out.Add(t.Muted, "?")
+		rest = rest.Add(t.Muted, "?")
 	}
 	if len(l.Holders) > 0 {
-		out = append(out, screen.You(t, &l.Holders[0].Owner)...)
+		rest = append(rest, screen.You(t, &l.Holders[0].Owner)...)
 	}
 	if detail != "" {
-		out = out.Add(muted, " "+detail)
+		rest = rest.Add(muted, " "+detail)
 	}
-	return out
+	if len(l.Holders) == 1 && brief == l.Holders[0].Name.String() {
+		brief = screen.Short(host, brief, max(shortName, room-rest.Width()))
+	}
+	return append(widget.Line{{t.Glyphs.Translate(brief), style}}, rest...)
 }
 
 // heldCell is the age of the hold, with ≤ or ≥ for a bound. It is marked if it is longer than

@@ -118,7 +118,7 @@ var (
 	byWorst = &column{
 		Column: widget.Column{Title: "FINDING", Width: 12, Grow: 2, Most: 24, From: 66},
 		wider:  []step{{80, 19}, {93, 20}}, cell: findingCell,
-		order: "worst, longest wait", descends: true, key: func(l *inspect.Lock) key {
+		order: "worst", descends: true, key: func(l *inspect.Lock) key {
 			level := 2 * int64(describe.LevelOf(l))
 			if screen.Muted(l) {
 				level-- // below what nobody has looked at
@@ -183,7 +183,7 @@ type needs struct {
 func (n *needs) grow(of cell) {
 	of.room = widget.Never
 	n.name = max(n.name, lockCell(of).Width())
-	n.holder = max(n.holder, whoHolds(of, of.lock).Width())
+	n.holder = max(n.holder, whoHolds(of, of.lock, shortName).Width())
 	n.client = max(n.client, holderCell(of).Width())
 	n.held = max(n.held, heldCell(of).Width())
 	n.finding = max(n.finding, findingCell(of).Width())

@@ -34,6 +34,8 @@ type row struct {
 	// goneAt is when its lock was gone, sankAt when it became less severe than its line suggests;
 	// zero if not. Its line is kept for a while, since either may change back in a moment.
 	goneAt, sankAt time.Time
+	// sunkAt is when its line last moved down; zero if never.
+	sunkAt time.Time
 }
 
 // gone reports whether the lock no longer exists.
@@ -132,6 +134,9 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 			x.Rows[id] = r
 			x.count(r, 1)
 			x.keepLine(before, r)
+			if before != nil {
+				r.sunkAt = before.sunkAt
+			}
 			if x.sinks(r) {
 				r.sankAt = now
 				if before != nil && !before.sankAt.IsZero() {

@@ -71,7 +71,7 @@ func TestColumnsShowLocks(t *testing.T) {
  * redis:lock:forever  mutex      token         v?                      ?       -                ?         none                        ?
  * zk:/locks/billing   rw         kazoo         3 readers           <=20s     12s                3            -                        10.2.~:53122 +2
  . zk:/locks/muted     mutex      curator       free                    -       ?                1            -  ! stuck-holder (mut~  -
- . zk:/locks/nightly   mutex      -                   free                            -       -                -            -
+ . zk:/locks/nightly   mutex      -                 free                                -       -                -            -
  ! zk:/locks/old       mutex      curator       worker-3           13m58s  13m40s                3            -  stuck-holder          10.2.0.2:53122
 `
 	if got := p.drawn(152); got != strings.TrimSpace(want) {
@@ -80,17 +80,30 @@ func TestColumnsShowLocks(t *testing.T) {
 	p.press("W")
 	want = `
 6 locks: 3 contended - ! 1 warning - 1 muted
-   LOCK ^              HOLDER                       HELD
->* redis:lock:cart:42  Y2Nj~2NjYw== 3/5             0.7s
- * redis:lock:forever  v?                              ?
- * zk:/locks/billing   3 readers                   <=20s
- . zk:/locks/muted     free                            -
- . zk:/locks/nightly   free                            -
- ! zk:/locks/old       worker-3  10.2.0.2:53122   13m58s
+   LOCK ^              HOLDER                           HELD
+>* redis:lock:cart:42  Y2NjY2NjY2NjY2NjY2NjYw== 3/5     0.7s
+ * redis:lock:forever  v?                                  ?
+ * zk:/locks/billing   3 readers                       <=20s
+ . zk:/locks/muted     free                                -
+ . zk:/locks/nightly   free                                -
+ ! zk:/locks/old       worker-3  10.2.0.2:53122       13m58s
 `
 	if got := p.drawn(60); got != strings.TrimSpace(want) {
 		t.Errorf("full names:\n%s", got)
 	}
+}
+
+// A finding that is muted for a while leaves no column wider.
+func TestMutingKeepsNoWidth(t *testing.T) {
+	l := fixture.Orders()
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), 80, 8)
+	before := p.header(80)
+	muted := *l
+	muted.Findings = []inspect.Finding{{Rule: "stuck-holder", Muted: &inspect.Muted{Until: fixture.In(time.Hour)}}}
+	for _, l := range []*inspect.Lock{&muted, l} {
+		p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), l.ID)
+	}
+	must.Equal(t, p.header(80), before)
 }
 
 func TestLocksAreSorted(t *testing.T) {
@@ -108,7 +121,7 @@ func TestLocksAreSorted(t *testing.T) {
 		{"waited longest: «orders» billing 42 dark invoices left nightly false", "waited longest, reversed: «billing» orders 42 dark invoices left nightly false"},
 		{"longest queue: «orders» billing 42 dark invoices left nightly false", "longest queue, reversed: «billing» orders 42 dark invoices left nightly false"},
 		{"expires first: «42» invoices dark left billing nightly orders false", "expires first, reversed: «dark» left invoices 42 billing nightly orders false"},
-		{"worst, longest wait: «invoices» orders left billing dark 42 nightly false", "worst, longest wait, reversed: «nightly» 42 dark billing left orders invoices false"},
+		{"worst: «invoices» orders left billing dark 42 nightly false", "worst, reversed: «nightly» 42 dark billing left orders invoices false"},
 	} {
 		for i, want := range []string{want.order, want.reversed, want.order} {
 			p.press([]string{"s", "S", "S"}[i])
@@ -121,7 +134,7 @@ func TestLocksAreSorted(t *testing.T) {
 func TestLocksAreGrouped(t *testing.T) {
 	p := open(t, some(), 80, 8)
 	p.press("p").expect("grouped", `
-7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait
+7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst
    LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
  X - redis:lock:                                         X 1  ! 1  ? 1  3 locks
 >X   invoices           split 2-2               -       -  ?      split-quorum
@@ -170,18 +183,18 @@ func TestOverviewListsLongestWaits(t *testing.T) {
 func TestLocksAreFiltered(t *testing.T) {
 	p := open(t, some(), 80, 12)
 	for _, step := range []struct{ press, names, summary string }{
-		{"down", "invoices «orders» left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"down", "invoices «orders» left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst"},
 		{"/", "invoices «orders» left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"redis", "«invoices» left dark 42", "/ redis   in any name, host, session or finding                   4 of 7 locks"},
 		{"enter", "«invoices» left dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
 		{"n", "invoices «left» dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
 		{"N", "«invoices» left dark 42", "4 of 7 locks by name or host: 0 contended - X 1 critical               / redis"},
-		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst"},
 		{"/", "«invoices» orders left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"state:", "", "/ state:   in any name, host, session or finding                  0 of 7 locks"},
 		{"x", "", "/ state:x   in any name, host, session or finding                 0 of 7 locks"},
 		{"enter", "", "0 of 7 locks by name or host: 0 contended                            / state:x"},
-		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings   sort: worst, longest wait"},
+		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst"},
 		{"/", "«invoices» orders left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"2", "orders billing «42»", "/ 2   in any name, host, session or finding                       3 of 7 locks"},
 	} {
@@ -289,15 +302,15 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 		width, height, x, y int
 		want                string
 	}{
-		{"a row", 80, 12, 9, 3, "at 1, worst, longest wait  in chain false"},
-		{"the selected row", 80, 12, 9, 2, "at 0, worst, longest wait chain redis:lock:invoices in chain false"},
+		{"a row", 80, 12, 9, 3, "at 1, worst  in chain false"},
+		{"the selected row", 80, 12, 9, 2, "at 0, worst chain redis:lock:invoices in chain false"},
 		{"a title", 80, 12, 4, 1, "at 2, name  in chain false"},
-		{"no title", 80, 12, 1, 1, "at 0, worst, longest wait  in chain false"},
-		{"the summary", 80, 12, 4, 0, "at 0, worst, longest wait  in chain false"},
-		{"below the rows", 80, 12, 4, 10, "at 0, worst, longest wait  in chain false"},
-		{"the chain next to the table", 190, 12, 130, 5, "at 0, worst, longest wait  in chain true"},
-		{"the chain below", 100, 30, 4, 25, "at 0, worst, longest wait  in chain true"},
-		{"the table above it", 100, 30, 4, 3, "at 1, worst, longest wait  in chain false"},
+		{"no title", 80, 12, 1, 1, "at 0, worst  in chain false"},
+		{"the summary", 80, 12, 4, 0, "at 0, worst  in chain false"},
+		{"below the rows", 80, 12, 4, 10, "at 0, worst  in chain false"},
+		{"the chain next to the table", 190, 12, 130, 5, "at 0, worst  in chain true"},
+		{"the chain below", 100, 30, 4, 25, "at 0, worst  in chain true"},
+		{"the table above it", 100, 30, 4, 3, "at 1, worst  in chain false"},
 	} {
 		p := open(t, some(), test.width, test.height)
 		p.press("down", "up")

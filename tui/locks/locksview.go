@@ -86,7 +86,7 @@ func (s *Screen) summary() widget.Line {
 	}
 	right := widget.Line{{"sort: ", t.Muted}, {s.Want.Order.String() + " ", t.Text}}
 	note := widget.Line{{dot[1:] + movesEvery + " ", t.Muted}}
-	if left.Width()+widget.Gap+right.Width()+note.Width() <= s.width {
+	if s.Live() && left.Width()+widget.Gap+right.Width()+note.Width() <= s.width {
 		right = append(right, note...)
 	}
 	if s.Busy {

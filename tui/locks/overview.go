@@ -106,7 +106,7 @@ func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows
 		l = l.Align(9, true, "").Add(t.Text, "  ")
 		l = append(l, widget.Line{{describe.Owner(w.who), t.Waiting}}.Align(names, false, t.Glyphs.Ellipsis)...)
 		l = l.Add(t.Muted, "  waits for ").Add(t.Text, w.lock.ID.String()).Add(t.Muted, ", held by ")
-		lines = append(lines, append(l, whoHolds(host, w.lock)...))
+		lines = append(lines, append(l, whoHolds(host, w.lock, shortName)...))
 	}
 	return lines
 }

@@ -16,6 +16,9 @@ const settleEvery = 5 * time.Second
 // may return in a moment.
 const lineKept = 2 * settleEvery
 
+// lineKeptAgain is the same for a line that moved down recently, as when trouble comes and goes.
+const lineKeptAgain = time.Minute
+
 // movesEvery tells users about settleEvery.
 const movesEvery = "updated every 5s"
 
@@ -46,7 +49,11 @@ func (x *Index) settle(now time.Time) {
 		if r == pinned {
 			continue
 		}
-		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < lineKept {
+		kept := lineKept
+		if now.Sub(r.sunkAt).Abs() < 2*lineKeptAgain {
+			kept = lineKeptAgain
+		}
+		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < kept {
 			continue
 		}
 		x.remove(r)
@@ -56,6 +63,9 @@ func (x *Index) settle(now time.Time) {
 			continue
 		}
 		settled := *r
+		if !r.sankAt.IsZero() {
+			settled.sunkAt = now
+		}
 		settled.Key, settled.placed, settled.sankAt = r.next, r.shown, time.Time{}
 		x.Rows[id] = &settled
 		if settled.placed {

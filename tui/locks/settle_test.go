@@ -149,6 +149,13 @@ func TestASinkingRowKeepsItsLine(t *testing.T) {
 	a.put("c", calm)
 	a.rows.settle(fixture.In(lineKept))
 	a.expect("well", "a", "b", "c", "d")
+	a.warn("c")
+	a.rows.settle(fixture.In(lineKept))
+	a.put("c", calm)
+	a.rows.settle(fixture.In(lineKeptAgain - 1))
+	a.expect("well again, for a moment", "c", "a", "b", "d")
+	a.rows.settle(fixture.In(lineKeptAgain))
+	a.expect("well again", "a", "b", "c", "d")
 }
 
 // A lock whose findings are muted is below others with waiters, and above those without.

@@ -83,6 +83,9 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	if list, inFull := t.lay(width, withClients, nil, byName, byHolder, byWorst); inFull {
 		return list, widget.Lay(list, width)
 	}
+	if t.inFull {
+		need = withClients
+	}
 	for n := range min(len(all), findingSpares) + 1 {
 		if list, inFull := t.lay(width, need, all[:n], byName, byHolder, byWorst); inFull {
 			return list, widget.Lay(list, width)
