@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	p.until(0)
 	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds: 1  p50 300ms", "(2 waits)", "waits: 2", "≤0.9s")
 	press(m, "g")
-	wantText(t, m, "worker-1 · queued 11:57:59 · held ≤900ms · released 11:58:00")
+	wantText(t, m, "   queued 11:57:59 · held ≤900ms · released 11:58:00")
 }
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
@@ -67,20 +68,20 @@ func TestTimelineCursor(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
-	wantText(t, m, "● worker-1 · queued")
+	wantText(t, m, "● worker-1 · number")
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "● worker-2 · queued")
+	wantText(t, m, "● worker-2 · number")
 	press(m, "j")
-	wantText(t, m, "○ worker-3 · queued")
+	wantText(t, m, "○ worker-3 · number")
 	p.come(90*time.Second, 103)
 	p.pass(80*time.Second, 0)
-	wantText(t, m, "● worker-3 · queued", "waited 30s")
+	wantText(t, m, "● worker-3 · number", "waited 30s")
 	p.pass(60*time.Second, 0)
 	p.come(50*time.Second, 104)
-	wantText(t, m, "· worker-3 · queued", "released 11:59:00")
+	wantText(t, m, "· worker-3 · number", "released 11:59:00")
 	press(m, "0")
-	wantText(t, m, "● worker-4 · queued")
+	wantText(t, m, "● worker-4 · number")
 	p.at(40*time.Second, func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })
 	fits(t, m)
 	press(m, "enter")
@@ -94,11 +95,27 @@ func TestBusyTimelineKeepsCursor(t *testing.T) {
 	m := p.timeline()
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
-	wantText(t, m, "worker-2 · queued")
+	wantText(t, m, "worker-2 · number")
 	p.pass(99_600*time.Millisecond, 0)
-	wantText(t, m, "worker-2 · queued")
+	wantText(t, m, "worker-2 · number")
 	p.until(97 * time.Second)
-	wantText(t, m, "worker-3 · queued")
+	wantText(t, m, "worker-3 · number")
+}
+
+// The facts of the selected lane keep their place when they wrap.
+func TestFactsOfALaneKeepTheirLines(t *testing.T) {
+	t.Parallel()
+	p := playing(t, Options{}, startOfPlay(), 80, 36)
+	m := p.timeline()
+	p.come(110*time.Second, 102)
+	p.pass(100*time.Second, 0) // worker-2 holds, and its facts wrap
+	line := func() int {
+		return slices.IndexFunc(strings.Split(content(m), "\n"), func(l string) bool { return strings.Contains(l, "── selected") })
+	}
+	before := line()
+	press(m, "G") // to a waiter, with shorter facts
+	wantText(t, m, "queued since")
+	must.Equal(t, line(), before)
 }
 
 // Two attempts of one client share a lane until the user asks for a lane per attempt.
@@ -118,7 +135,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	if lanes() != 1 {
 		t.Errorf("%d lanes of one client:\n%s", lanes(), content(m))
 	}
-	wantText(t, m, "● worker-1 · queued 11:58:30 · attempt 2 in this window")
+	wantText(t, m, "● worker-1 · number 105", "queued 11:58:30 · attempt 2 in this window")
 	press(m, "p")
 	wantText(t, m, "one lane per attempt")
 	wantNoText(t, m, "attempt 2")
@@ -246,9 +263,9 @@ func TestTimelineMouse(t *testing.T) {
 	m.View()
 	s := timelineOf(m)
 	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + s.ListTop + 1, Button: tea.MouseLeft})
-	wantText(t, m, "· worker-2 · queued 11:57:45")
+	wantText(t, m, "queued 11:57:45")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
-	wantNoText(t, m, "· worker-2 · queued 11:57:45") // the wheel moves the cursor
+	wantNoText(t, m, "queued 11:57:45") // the wheel moves the cursor
 }
 
 // Hostile names are escaped at every size and in every window.

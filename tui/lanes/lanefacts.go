@@ -2,6 +2,7 @@ package lanes
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -40,12 +41,10 @@ func (v *View) legend(left string) widget.Line {
 	return l
 }
 
-// Facts are two or three lines about a lane.
+// Facts are two or more lines about a lane. Those that change as it waits and holds come last.
 func (v *View) Facts(l *Lane, width int) []widget.Line {
 	t, c := v.Theme(), l.Contender
 	s := laneSign(v, l)
-	parts := append([]string{describe.Owner(c)}, v.story(l)...)
-	lines := widget.Facts(t, width, widget.Span{s.Text + " ", s.Style}, parts...)
 	o := &c.Owner
 	id := ""
 	if o.Session != 0 {
@@ -59,14 +58,16 @@ func (v *View) Facts(l *Lane, width int) []widget.Line {
 	if o.Client != "" {
 		host = "" // the client's address includes it
 	}
-	known := widget.Facts(t, width, widget.Span{}, number, widget.Named("client", describe.Printable(o.Client)),
-		widget.Named("session", id), widget.Named(describe.Host(o), host),
-		widget.Named("pid", o.PID.String()), widget.Named("thread", o.Thread.String()),
-		widget.Named("instance", o.LibraryID.String()))
-	if known[0].Text() == "   " {
-		known = widget.Facts(t, width, widget.Span{"name ", t.Muted}, c.Name.String())
+	known := []string{
+		number, widget.Named("client", describe.Printable(o.Client)), widget.Named("session", id),
+		widget.Named(describe.Host(o), host), widget.Named("pid", o.PID.String()),
+		widget.Named("thread", o.Thread.String()), widget.Named("instance", o.LibraryID.String()),
 	}
-	return append(lines, known...)
+	if strings.Join(known, "") == "" {
+		known = []string{widget.Named("name", c.Name.String())}
+	}
+	lines := widget.Facts(t, width, widget.Span{s.Text + " ", s.Style}, append([]string{describe.Owner(c)}, known...)...)
+	return append(lines, widget.Facts(t, width, widget.Span{}, v.story(l)...)...)
 }
 
 // story describes a lane.
@@ -87,7 +88,7 @@ func (v *View) story(l *Lane) []string {
 	}
 	if d, ok := l.waited(v.Now()); ok && !l.Granted.Equal(l.Queued) {
 		if l.Waits() {
-			words = append(words, "waiting for "+describe.Seconds(d))
+			words = append(words, "waiting for "+v.time(d, false))
 		} else {
 			words = append(words, "waited "+describe.Span(d))
 		}
@@ -98,7 +99,7 @@ func (v *View) story(l *Lane) []string {
 		words = append(words, clock("acquired", l.Granted))
 	}
 	if d, ok := l.held(v.Now()); ok && l.Present {
-		words = append(words, "held for "+describe.Seconds(d))
+		words = append(words, "held for "+v.time(d, false))
 	} else if ok {
 		words = append(words, "held "+v.most(l)+describe.Span(d))
 	}

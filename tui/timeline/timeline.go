@@ -36,8 +36,9 @@ type Screen struct {
 	unfolded bool // each attempt has a lane
 	// waits and holds are the classes that the lock's histograms have shown.
 	waits, holds []time.Duration
-	ListTop      int // the line of the view where the lanes start
-	room         int // number of visible lanes
+	facts        widget.Widest // the height of the selected lane's facts
+	ListTop      int           // the line of the view where the lanes start
+	room         int           // number of visible lanes
 }
 
 // leastWindow is the shortest automatic window.
@@ -358,6 +359,7 @@ func (s *Screen) head(v *lanes.View) []widget.Line {
 	standing := widget.Line{
 		{" " + mark.Text + " ", mark.Style}, {s.Theme().Glyphs.Translate(screen.Ages(s).Standing(l)), t.Text},
 	}
+	standing = standing.LeaveOut(describe.SharedDomain(s.Snapshot()), s.width-1)
 	return append(lines, standing.Cut(s.width-1, t.Glyphs.Ellipsis))
 }
 

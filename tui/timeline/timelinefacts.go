@@ -117,8 +117,7 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 			title += " " + s.Theme().Glyphs.Dot + " follows this client"
 		}
 		lines = append(lines, widget.Section(s.Theme(), s.width, title))
-		facts := v.Facts(lanes[s.list.At], s.width)
-		lines = append(append(lines, facts...), make([]widget.Line, max(0, 2-len(facts)))...) // facts wrap only while it holds
+		lines = append(lines, s.facts.Fill(v.Facts(lanes[s.list.At], s.width), s.height/4, s.Now())...)
 	}
 	const gap, strips = 1, 3
 	free := s.height - above - len(lanes) - len(lines) - gap - strips
