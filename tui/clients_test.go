@@ -153,7 +153,7 @@ func TestClientSelectionFollows(t *testing.T) {
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	wantText(t, m, "it no longer holds or waits for a lock", "idle")
+	wantText(t, m, "holds 0 · waits for 0", "idle")
 	must.Equal(t, selectedName(m), "fay", "selected while the client was idle")
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
 	clock = clock.Add(time.Minute)

@@ -38,9 +38,6 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	if r.inCycle {
 		lines = append(lines, widget.Line{{"   " + t.Glyphs.Critical + " it is in a deadlock: w draws it", t.Critical}})
 	}
-	if r.idle() {
-		lines = append(lines, widget.Line{{"   it no longer holds or waits for a lock", t.Muted}})
-	}
 	if r.dead {
 		lines = append(lines, widget.Line{{
 			"   " + t.Glyphs.Warning + " its client is most likely gone; the lock's chain has the finding", t.Warning,

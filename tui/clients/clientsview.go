@@ -229,7 +229,7 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	}
 	longest := none
 	if !r.oldest.IsZero() {
-		longest = widget.Line{{describe.Seconds(s.Now().Sub(r.oldest)), t.Text}}
+		longest = widget.Line{{describe.Age(s.Now().Sub(r.oldest)), t.Text}}
 	} else if r.waits > 0 {
 		longest = unknown
 	}

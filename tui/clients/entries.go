@@ -65,9 +65,9 @@ func (s *Screen) entryRow(e inspect.Entry, columns []widget.Column, width int, s
 	none := widget.Line{{t.Glyphs.Dash, t.Faint}}
 	since, blocks := widget.Line{{t.Glyphs.Unknown, t.Unknown}}, none
 	if held := screen.Ages(s).Held(e.Lock, c); c.State == inspect.Holding && held.Known != describe.Unbounded {
-		since = widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Seconds(held.Duration), t.Text}}
+		since = widget.Line{{t.Glyphs.Translate(held.Known.Sign()), t.Muted}, {describe.Age(held.Duration), t.Text}}
 	} else if d, ok := screen.Ages(s).Since(e.Lock, c); ok && c.State != inspect.Holding {
-		since = widget.Line{{describe.SignOf(d), t.Muted}, {describe.Seconds(d.Duration), t.Text}}
+		since = widget.Line{{describe.SignOf(d), t.Muted}, {describe.Age(d.Duration), t.Text}}
 	}
 	if n := describe.Blocks(e.Lock, c); n != "" {
 		blocks = widget.Line{{n, t.Text}}
