@@ -345,6 +345,18 @@ func TestNamesOfEventsRunOn(t *testing.T) {
 	fits(t, m)
 }
 
+// A lock's name comes before two long names of clients.
+func TestEventsNameLocksFirst(t *testing.T) {
+	t.Parallel()
+	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
+	a.Owner.Label, b.Owner.Label = inspect.Untrusted(strings.Repeat("a", 32)), inspect.Untrusted(strings.Repeat("b", 32))
+	e := inspect.Event{Kind: inspect.EventHandover, At: fixture.Noon, Lock: fixture.Id("redis:lock:order:104"), Contender: &b, Previous: &a}
+	m := withEvents(t, Options{}, 120, 36, e)
+	press(m, "p")
+	wantText(t, m, "redis:lock:order:104")
+	fits(t, m)
+}
+
 // A long lock name is shown in full if it fits.
 func TestEventsNameLongLocksInFull(t *testing.T) {
 	t.Parallel()

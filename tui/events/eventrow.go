@@ -42,6 +42,7 @@ func (s *Screen) layOut() []widget.Column {
 		}
 		switch {
 		case both || widget.InFull(columns, width, eventLock, eventWho):
+		case s.needs.lock <= width/3 && widget.InFull(columns, width, eventLock): // WHO takes the rest
 		case widget.InFull(columns, width, eventWho):
 			widget.Widen(columns, width, eventLock)
 		default:
