@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -384,6 +385,9 @@ func (s *Screen) aboutLine(width int) widget.Line {
 	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "does not exist, as far as we know"
 	if l != nil {
 		mark, words = screen.Sign(t, l), screen.Verdict(s, l)
+	}
+	if long := widget.TextWidth(words); long+widget.TextWidth(id.String())+5 > width {
+		words = text.WithoutDomain(words, describe.SharedDomain(s.Snapshot()))
 	}
 	name := text.Middle(id.String(), max(width/2, width-widget.TextWidth(words)-6), t.Glyphs.Ellipsis)
 	return widget.Line{{" ", t.Text}, mark, {" " + name, t.Strong}, {"  " + words, t.Muted}}
