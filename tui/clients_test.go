@@ -262,6 +262,11 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "zk: 1 of 4 contenders is unidentified (no session, host or process). Deadlocks involving it cannot be detected.")
+	press(m, "w")
+	wantText(t, m, "1 unidentified")
+	press(m, "/", "worker-3", "enter")
+	wantText(t, m, "worker-3")
+	wantNoText(t, m, "unidentified") // it is not among the filtered ones
 }
 
 // A command makes the list once per snapshot, outside Update.

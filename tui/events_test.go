@@ -248,6 +248,16 @@ func TestEventsWhilePaused(t *testing.T) {
 	wantText(t, m, "6 events")
 }
 
+// Until the cursor moves, keys mean the lock that was selected before, not the newest event's.
+func TestFollowingKeepsSelectedLock(t *testing.T) {
+	m := withEvents(t, Options{}, 120, 36)
+	before := m.front().Selected().Lock
+	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
+	must.Equal(t, m.front().Selected().Lock, before)
+	press(m, "k")
+	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID)
+}
+
 func TestEventsEmpty(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24)
 	wantText(t, m, "No events since watching began.", "0 events")

@@ -362,6 +362,13 @@ func TestAnotherLockKeepsTheChoices(t *testing.T) {
 	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
+// A new lock next to a kazoo lock gets kazoo's recipe, too.
+func TestANewLockKeepsTheRecipe(t *testing.T) {
+	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Readers().ID)
+	press(m, "a", "zk:/mine")
+	wantText(t, m, "zk:/mine", "[kazoo]")
+}
+
 // Typing on a row of choices changes nothing.
 func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func (w *world) WantPossible(l *inspect.Lock) {
 	if of == nil || w.Past() || w.options.Replay || len(l.Masters) == 0 {
 		return
 	}
-	if unknown, came := anonymous(w.view(), l, known.asked); !unknown || !known.due(now, came) {
+	if unknown, came := anonymous(screen.Ages(w), l, known.asked); !unknown || !known.due(now, came) {
 		return
 	}
 	known.wanted = now
@@ -96,14 +96,12 @@ func anonymous(v describe.View, l *inspect.Lock, listed time.Time) (unknown, cam
 	return unknown, came
 }
 
-func (w *world) view() describe.View { return describe.View{Snapshot: w.snapshot, Now: w.now} }
-
 func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible, bool) {
 	known := w.connections[l.ID.Backend]
 	if !known.listed || w.Past() || len(l.Masters) == 0 {
 		return screen.Possible{}, false
 	}
-	inState := w.view().InState(l, c)
+	inState := screen.Ages(w).InState(l, c)
 	if inState > 0 {
 		if inState -= w.now.Sub(known.asked); inState < 0 { // the list is older: it says nothing of who came later
 			return screen.Possible{}, false

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -256,7 +255,12 @@ func (s *Screen) Moment() time.Time {
 	return time.Time{}
 }
 
+// Selected is about the event under the cursor. Until the cursor moves, it is the lock that was
+// selected before: the newest event changes by itself.
 func (s *Screen) Selected() screen.Subject {
+	if s.from != (inspect.ID{}) {
+		return screen.Subject{Lock: s.from}
+	}
 	e := s.Current()
 	if e == nil {
 		return screen.Subject{Lock: s.Only}
@@ -278,7 +282,7 @@ func (s *Screen) Actions() []screen.Action {
 		return ""
 	}
 	noLock := func() string {
-		if s.about() == (inspect.ID{}) {
+		if s.Selected().Lock == (inspect.ID{}) {
 			return "this event has no lock"
 		}
 		return ""
@@ -342,13 +346,10 @@ func (s *Screen) toggle() {
 	if s.Only != (inspect.ID{}) {
 		s.Only = inspect.ID{}
 	} else {
-		s.Only = s.about()
+		s.Only = s.Selected().Lock
 	}
 	s.again()
 }
-
-// about is the lock that the user means.
-func (s *Screen) about() inspect.ID { return cmp.Or(s.from, s.Selected().Lock) }
 
 func (s *Screen) search() {
 	s.kinds = eventKinds(s.input.Text())

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -168,9 +169,13 @@ func (d *acquireForm) Suit() {
 	if why != "" {
 		return
 	}
-	usual := usualTaking(b, id, d.Snapshot().Lock(id))
+	l := d.Snapshot().Lock(id)
+	usual := usualTaking(b, id, l)
 	d.recipes = b.Recipes
 	kind.Offer(b.Kinds, usual.Kind)
+	if l == nil { // a new lock: keep the recipe
+		usual.Recipe = cmp.Or(queue.Choice(), usual.Recipe)
+	}
 	d.suitKind(usual.Recipe)
 	if b.ZooKeeper {
 		ttl.Off = "until our session ends"
