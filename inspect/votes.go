@@ -62,9 +62,9 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	return l
 }
 
-// Named makes a lock at least likely, since the operator named it by a pattern or a recipe. It does
-// not promote what is visibly not a lock. Plain numbered nodes are left to the watches, since a
-// registry has them too.
+// Named makes a lock at least likely, since the operator named it by its path, a pattern or a
+// recipe. It does not promote what is visibly not a lock. Plain numbered nodes are left to the
+// watches, since a registry has them too.
 func (l *Lock) Named() {
 	if l.Confidence == recipe.Possible && l.Kind != KindUnknown && l.Recipe != "sequential" {
 		l.Confidence = recipe.Likely

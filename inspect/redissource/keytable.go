@@ -234,7 +234,7 @@ func (b *keyTable) judge(key string, now time.Time) (changed *inspect.Lock, gone
 		return nil, e.lock != nil
 	}
 	lock := inspect.KeyLock(inspect.ID{Backend: b.backend, Path: key}, b.votes(e), now)
-	if b.naming.operator.Any(key) {
+	if b.naming.names(lock) {
 		lock.Named()
 	}
 	if e.lock == nil && !b.naming.mayBe(lock) {

@@ -35,6 +35,16 @@ func newNaming(cfg Config) naming {
 // matchesAll reports whether a pattern matches every key, and so names none.
 func matchesAll(pattern string) bool { return strings.Trim(pattern, "*?") == "" }
 
+// byOperator reports whether the operator named the key; then it counts as a lock.
+func (n naming) byOperator(key string) bool { return key == n.only || n.operator.Any(key) }
+
+// names reports whether the operator named a lock. Asking for a single key does not make a
+// counter or a flag a lock.
+func (n naming) names(l *inspect.Lock) bool {
+	nameless := len(l.Holders) == 1 && l.Holders[0].Nameless()
+	return n.operator.Any(l.ID.Path) || n.byOperator(l.ID.Path) && !nameless
+}
+
 // mayBe reports whether a key is listed. A key found only by generic words, such as block:7, is
 // judged by its value. Until that is known, it is unknown.
 func (n naming) mayBe(l *inspect.Lock) bool {
@@ -42,5 +52,5 @@ func (n naming) mayBe(l *inspect.Lock) bool {
 	if l.Confidence != recipe.Possible || n.explicit || len(l.Unseen) > 0 {
 		return true
 	}
-	return recipe.NamesLock(key) || key == n.only || n.operator.Any(key) || n.library.Any(key)
+	return recipe.NamesLock(key) || n.byOperator(key) || n.library.Any(key)
 }

@@ -62,8 +62,7 @@ func TestOnlyLockNamesMakeLocks(t *testing.T) {
 	}
 }
 
-// A key that the operator's pattern or recipe names is a lock, whatever its value. A request for the
-// key alone does not make it one, so that show and doctor agree.
+// A key that the operator names is a lock, whatever its value.
 func TestOperatorNamedKeyIsALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
@@ -76,7 +75,7 @@ func TestOperatorNamedKeyIsALock(t *testing.T) {
 	}{
 		"a pattern":        {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
 		"the key":          {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
-		"only this key":    {func(c *redissource.Config) { c.Only = "jobs:report" }, ""},
+		"only this key":    {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
 		"a recipe":         {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
 		"match everything": {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
 		"no pattern":       {func(*redissource.Config) {}, ""},
@@ -118,9 +117,6 @@ func TestMatchedKeysRaiseLeftoverSeverity(t *testing.T) {
 		cfg := config(masters)
 		cfg.Match = match
 		s := diagnosed(t, cfg)
-		cfg.Only = "lock:left"
-		alone := rulesOf(lockAt(diagnosed(t, cfg), "lock:left"))
-		must.Equal(t, alone["minority-leftover"], severity, match, "severity if only this key is read")
 		split := severity
 		if match != nil {
 			split = inspect.Critical

@@ -111,6 +111,9 @@ func (t *Tree) buildWhole(d *Dir, now time.Time) {
 	if lock != nil {
 		lock.Unseen = slices.Concat(waiters, t.contendersUnseen(d))
 		lock.Polled = slices.ContainsFunc(d.places(), t.polled)
+		if t.cfg.Only != "" { // the requested lock
+			lock.Named()
+		}
 		t.show(d, lock)
 	}
 	t.expiresWith(d, lock)
