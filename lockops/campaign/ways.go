@@ -96,7 +96,15 @@ func dialZooKeeper(cfg Config, options ...func(*zk.Conn)) (conn *zk.Conn, closed
 	}
 	return conn, func() {
 		conn.Close()
-		for range events { // closed when its goroutines have ended
+		// Events end with the connection's goroutines. One of them may hang after a failed write
+		// (go-zookeeper 1.0.4, flushRequests).
+		limit := time.After(5 * time.Second)
+		for open := true; open; {
+			select {
+			case _, open = <-events:
+			case <-limit:
+				return
+			}
 		}
 	}, nil
 }
