@@ -126,7 +126,7 @@ func (e *expectations) set(id inspect.ID, holder inspect.Untrusted, since time.T
 	e.holders[id], e.since[id] = holder, since
 }
 
-// check compares a snapshot; a holder of "" means that there is none.
+// check compares a snapshot; holder is "" for none.
 func (e *expectations) check(s *inspect.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -119,8 +119,8 @@ const (
 
 // Cost is our own load on a backend.
 type Cost struct {
-	// Requests counts those sent to all its servers since the start, without heartbeats. The rate
-	// is that of the last seconds.
+	// Requests counts those sent to all its servers since the start, without heartbeats.
+	// PerSecond is the rate over the last few seconds.
 	Requests  uint64
 	PerSecond float64
 	// Limit is the rate that our budget allows on all servers together, without short bursts; 0

@@ -322,7 +322,7 @@ func wentOn(is *Lock, w *Contender) bool {
 	return h >= 0 && later(&is.Holders[h]) || p >= 0 && is.Waiters[p].State == Pending && later(&is.Waiters[p])
 }
 
-// ofSession returns the index of the last contender of the same session; -1 if there is none.
+// ofSession returns the index of the last contender of the same session; -1 if none.
 func ofSession(cs []Contender, c *Contender) int {
 	for i := len(cs) - 1; i >= 0; i-- {
 		if c.Owner.Session != 0 && cs[i].Owner.Session == c.Owner.Session {

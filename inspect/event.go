@@ -78,7 +78,7 @@ type Event struct {
 	At time.Time
 	// Lock is the event's lock; zero for a backend's event.
 	Lock ID
-	// Contender is the contender after the event, or as it was when it left; nil if there is none.
+	// Contender is the contender after the event, or as it was when it left; nil if none.
 	Contender *Contender
 	// Certainty of Kind. An EventReleased of a znode is only likely if its session may have expired
 	// instead: the servers report no sessions, or last reported this one too long ago. For a Redis

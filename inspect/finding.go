@@ -180,7 +180,7 @@ type Step struct {
 	Waiter bool `json:"waiter"`
 	// Why says what to do, and when or why. Names in it are escaped.
 	Why string `json:"why"`
-	// Command is the shell command for the step; empty if there is none.
+	// Command is the shell command for the step; empty if none.
 	Command string `json:"command,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type zkGrant struct {
 	number  uint64 // the fencing token
 
 	timer *time.Timer // begins to watch the node
-	inner chan *Hold  // has the hold of the read inside this write, nil if there is none, unless it is being taken
+	inner chan *Hold  // has the hold of the read inside this write, nil if none, unless it is being taken
 }
 
 func (z *zkGrant) name() string { return z.node.name() }

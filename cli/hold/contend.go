@@ -33,10 +33,11 @@ func Contend(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "contend LOCK [TARGET…] -n N",
 		Short: "Let N contenders compete for a lock, and report how fast and how fair it is",
-		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try again. It\n" +
-			"reports the rate, the handoff and wait times, overtakes, and whether two ever held the lock at once. Hold and\n" +
-			"think times depend only on the seed. The lock is created for the run and removed afterwards. A run puts load\n" +
-			"on the servers; avoid production. Several kinds, as in --kind read,write, are assigned in rotation.",
+		Long: "contend lets N contenders, each with its own session, acquire a lock, hold it, release it and try\n" +
+			"again. It reports the rate, the handoff and wait times, overtakes, and whether two ever held the lock\n" +
+			"at once. Hold and think times depend only on the seed. The lock is created for the run and removed\n" +
+			"afterwards. A run puts load on the servers; avoid production. Several kinds, as in --kind read,write,\n" +
+			"are assigned in rotation.",
 		Example: "  lockscope contend zk:/locks/try zk://localhost -n 8 --hold 10ms --think 5ms --for 30s\n" +
 			"  lockscope contend zk:/locks/try zk://localhost -n 9 --kind read,read,write --for 30s\n" +
 			"  lockscope contend redis:lock:try redis://localhost -n 8 --hold 10ms --think 5ms --rounds 100 -o json",

@@ -126,7 +126,7 @@ func (r *record) run(ctx context.Context, path string, targets []string, bounded
 	if err := source.exitOf(r.App, len(sources)); interrupted.Err() == nil {
 		return err
 	}
-	return nil // the user ended it, and was told what is missing
+	return nil // the user ended it; what is missing has been reported
 }
 
 // attentive is a source that remembers each backend's newest state, and whether it ever answered.

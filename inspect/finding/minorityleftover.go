@@ -48,7 +48,7 @@ func minorityLeftover() rule {
 	})
 }
 
-// firstVote is the first vote with a value; nil if there is none.
+// firstVote is the first vote with a value; nil if none.
 func firstVote(l *inspect.Lock) *inspect.Vote {
 	for m := range eachVote(l) {
 		return m

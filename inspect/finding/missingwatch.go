@@ -173,7 +173,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 }
 
 // instead returns a contender that a waiter's session watches although no entry of that session
-// waits for it; empty if there is none.
+// waits for it; empty if none.
 func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
 	if c.Watches == nil || w.Owner.Session == 0 {
 		return ""

@@ -51,7 +51,7 @@ func ending(l *inspect.Lock) (at time.Time, never bool) {
 func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
 
 // part returns a value that holds only some of the keys that its library uses for one lock, and its
-// vote; empty if there is none.
+// vote; empty if none.
 func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
 	for i := range l.Masters {
 		if h := l.Masters[i].Held; l.Masters[i].Up && h != nil && len(h.Partial) > 0 {

@@ -29,7 +29,7 @@ func (a *expiryQueue) set(key string, at time.Time) {
 	heap.Push(&a.heap, dueKey{key, at})
 }
 
-// next returns the earliest deadline; false if there is none.
+// next returns the earliest deadline; false if none.
 func (a *expiryQueue) next() (time.Time, bool) {
 	for len(a.heap) > 0 {
 		first := a.heap[0]

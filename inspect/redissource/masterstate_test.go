@@ -19,7 +19,7 @@ func TestClockPrecisionEqualsReadingTime(t *testing.T) {
 	}
 }
 
-// Cost.Quickest is that of a slowed master, or otherwise of the slowest.
+// Cost.Quickest is the latency of a slowed master, else of the slowest one.
 func TestQuickestRequestsAreReported(t *testing.T) {
 	w := newWatchedRun(t)
 	for i, p := range w.masters {

@@ -129,7 +129,7 @@ func parseSrvr(text string) (Status, error) {
 	return s, nil
 }
 
-// parseUptime parses a line of "zk_uptime", a tab, and milliseconds; zero if there is none.
+// parseUptime parses a line of "zk_uptime", a tab, and milliseconds; zero if none.
 func parseUptime(text string) time.Duration {
 	_, after, found := strings.Cut("\n"+text, "\nzk_uptime\t")
 	value, _, whole := strings.Cut(after, "\n")

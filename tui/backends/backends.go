@@ -133,7 +133,7 @@ func (r serverRow) words() []string {
 	return words
 }
 
-// Row is the selected row; false if there is none.
+// Row is the selected row; false if none.
 func (s *Screen) Row() (serverRow, bool) {
 	if s.table.At < len(s.rows) {
 		return s.rows[s.table.At], true

@@ -65,7 +65,7 @@ func readersFrom(rows []chainRow) int {
 	return len(rows)
 }
 
-// selectedGroup is the group at the cursor, or around it; nil if there is none.
+// selectedGroup is the group at the cursor, or around it; nil if none.
 func (p *Pane) selectedGroup() *group {
 	switch {
 	case p.list.At >= len(p.rows):
@@ -81,7 +81,7 @@ func (p *Pane) onGroup() bool {
 	return p.list.At < len(p.rows) && p.rows[p.list.At].group != nil
 }
 
-// toggle opens or closes the group at the cursor; false if there is none.
+// toggle opens or closes the group at the cursor; false if none.
 func (p *Pane) toggle() bool {
 	if !p.onGroup() {
 		return false

@@ -155,7 +155,7 @@ func (p *Pane) ages(l *inspect.Lock) describe.View {
 func (p *Pane) page() int { return max(1, p.height/2) }
 
 // target is the contender that a release is about: the selected one, or the holder when a master is
-// selected. It is nil if there is none, as for a group.
+// selected. It is nil if none, as for a group.
 func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
 		return p.rows[p.list.At].contender

@@ -231,7 +231,7 @@ func (s *Screen) selectEntry(at int) {
 	s.entry = entryKeyOf(r.entries[s.entries.At])
 }
 
-// Row is the selected client; nil if there is none.
+// Row is the selected client; nil if none.
 func (s *Screen) Row() *clientRow {
 	if s.Table.At < len(s.shown) {
 		return s.shown[s.Table.At]

@@ -168,7 +168,7 @@ func heldUp(own []inspect.Entry, children map[inspect.ID][]*inspect.Lock) {
 
 // obstacles are the first holders of two locks that an owner waits for. The first blocks the most
 // contenders, as inspect.Snapshot.Culprit counts them, the second the most in the other locks. Each
-// is empty if there is none.
+// is empty if none.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
 		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {

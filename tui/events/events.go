@@ -238,7 +238,7 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 	}
 }
 
-// Current is the selected event; nil if there is none.
+// Current is the selected event; nil if none.
 func (s *Screen) Current() *inspect.Event {
 	if len(s.Shown) == 0 {
 		return nil

@@ -161,7 +161,7 @@ func (s *Screen) Selected() screen.Subject {
 	return about
 }
 
-// contender is the contender that the finding is about; nil if there is none or it is gone.
+// contender is the contender that the finding is about; nil if none or it is gone.
 func (s *Screen) contender() *inspect.Contender {
 	l := s.Snapshot().Lock(s.Chosen.on)
 	if name := s.Chosen.Subject.Contender; name != "" && l != nil {

@@ -25,7 +25,7 @@ type fault struct {
 
 // faultTarget is a lock, and one of its contenders for the faults that hit a contender.
 type faultTarget struct {
-	lock      *inspect.Lock // nil if there is none
+	lock      *inspect.Lock // nil if none
 	contender *inspect.Contender
 	left      bool // the contender is not in the lock now
 	frozen    bool
@@ -135,7 +135,7 @@ func masterFault(m Master) fault {
 // faults is the pane that injects faults into the sandbox and shows their effects.
 type faults struct {
 	screen.Context
-	sandbox Faults // nil if there is none
+	sandbox Faults // nil if none
 	about   inspect.ID
 	chosen  *inspect.Contender // as it was then; nil: the first in the lock
 	frozen  bool

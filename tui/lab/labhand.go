@@ -122,7 +122,7 @@ func (h *hand) find(id int) *Take {
 	return h.Takes[at]
 }
 
-// selected is the take under the cursor; nil if there is none.
+// selected is the take under the cursor; nil if none.
 func (h *hand) selected() *Take {
 	if h.list.At >= len(h.Takes) {
 		return nil

@@ -160,7 +160,7 @@ func (x *Index) sinks(r *row) bool {
 	return x.Order == order{by: byWorst} && r.placed && !r.Key.late && r.next.compare(r.Key) > 0
 }
 
-// at is a lock's row, even if the lock is gone; nil if there is none.
+// at is a lock's row, even if the lock is gone; nil if none.
 func (x *Index) at(id inspect.ID) *row {
 	if r := x.Rows[id]; r != nil {
 		return r

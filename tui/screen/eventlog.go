@@ -227,7 +227,7 @@ func EventWord(e *inspect.Event) string {
 	}
 }
 
-// TookWords is the length of the hold or wait that an event ends; empty if there is none or it is
+// TookWords is the length of the hold or wait that an event ends; empty if none or it is
 // unknown.
 func TookWords(t *theme.Theme, e *inspect.Event, n *EventNote) string {
 	what := "held "

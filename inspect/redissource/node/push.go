@@ -61,7 +61,7 @@ type Pusher struct {
 	Late     func()                // called while a ping is overdue
 
 	mu     sync.Mutex
-	pinged time.Time // the unanswered ping; zero if there is none
+	pinged time.Time // the unanswered ping; zero if none
 }
 
 // Run keeps the connection open until the context ends, and reports its state.
