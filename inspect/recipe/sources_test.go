@@ -59,17 +59,9 @@ func text(key, value string) found {
 	return found{t.Recipe, t.Confidence}
 }
 
-// keyed reads a key that expires in a minute, with auxiliary keys. The score "now" of a sorted set
-// stands for that expiry.
+// keyed reads a key that expires in a minute, with auxiliary keys.
 func keyed(key string, main Value, auxiliary ...any) found {
-	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
-	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {
-		k.Main.ExpiresAt = inAMinute
-	}
-	for i := 0; i+1 < len(auxiliary); i += 2 {
-		k.Auxiliary[auxiliary[i].(string)] = auxiliary[i+1].(Value)
-	}
-	r, _ := DecodeKeys(k)
+	r, _ := DecodeKeys(locked(key, main, auxiliary...))
 	return found{r.Recipe, r.Confidence}
 }
 
