@@ -108,6 +108,14 @@ func TestKazooSemaphoreIsOneLock(t *testing.T) {
 	if first.Owner.Label != "worker-3" || first.Watches != "" || l.Predecessor(&second) != "/a/sem-__lock__/"+first.Name.Raw() {
 		t.Errorf("waiters %+v", l.Waiters)
 	}
+	for session := range int64(2) { // a client that has its permit is about to leave the queue
+		head := queued(7, session+1)
+		head.Czxid = 0
+		d.Parts["../sem-__lock__"] = []Znode{queued(9, 4), head, queued(8, 3)}
+		if l, _ := d.Lock(id, now); len(l.Waiters) != 2 || l.Waiters[0].Owner.Session != 3 {
+			t.Errorf("%+v", l.Waiters)
+		}
+	}
 	d.Parts = nil
 	if l, _ := d.Lock(id, now); l == nil || l.Limit != 2 || l.Confidence != recipe.Likely {
 		t.Errorf("without its queue: %+v", l)
@@ -313,5 +321,23 @@ func TestASemaphoresClientsThatGiveUp(t *testing.T) {
 		if h := a.history(); tt.waited > 0 && (h.Waits.Count != 1 || (h.Waits.Max-tt.waited).Abs() > tt.waited/50) {
 			t.Errorf("%s: waited %+v, want %v", tt.name, h.Waits, tt.waited)
 		}
+	}
+}
+
+func TestUnreadChildrenMakeHolderUnknown(t *testing.T) {
+	for _, tt := range []struct {
+		children []string
+		want     string
+	}{
+		{nil, "free []"},
+		{[]string{"leases", "locks"}, "free []"},
+		{[]string{"notes", "leases", "a"}, "unknown [a notes]"},
+	} {
+		var d Directory
+		for _, name := range tt.children {
+			d.Children = append(d.Children, Znode{Name: name})
+		}
+		l := d.Vacant(ID{"zk", "/a"}, nil, now)
+		must.Equal(t, fmt.Sprint(l.State, " ", l.Aliens), tt.want)
 	}
 }

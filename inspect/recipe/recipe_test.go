@@ -236,6 +236,7 @@ func TestStructuredDataGetsShortLabels(t *testing.T) {
 		`[1]`:                      {"", `[1]`},
 		`{"id":"a"}`:               {"", "a"},
 		`{"host":""}`:              {"", `{"host":""}`},
+		`{"address":"h:1"}`:        {"h:1", ""},
 		`{"n":1,"name":{"a":"b"}}`: {"", `{"n":1,"name":{"a":"b"}}`},
 		"":                         {"", ""},
 	} {
@@ -253,7 +254,7 @@ func TestWordsThatNameALock(t *testing.T) {
 		"lock": true, "lock:orders": true, "LOCKS/a": true, "orders-mutex": true, "app.semaphore.7": true,
 		"lockUser:5": true, "orderLock:42": true, "DistributedLock:Invoice": true, "SINGLETONLOCK_a": true, "ID_LOCK": true,
 		"HTTPLock": true, "lock42": true, "orders-lock-7": true, "publicLock": true, "syncLock:a": true, "jobLock": true,
-		"joblock:7": true, "lockorder:7": true, "redsync-a": true, "{a}:lock": true, "unlocked-lock": true,
+		"joblock:7": true, "lockorder:7": true, "redsync-a": true, "bLOCK": true, "{a}:lock": true, "unlocked-lock": true,
 		"block:7": false, "clock": false, "unlock:orders": false, "userUnlock": false, "flock:a": false, "deadLock:a": false,
 		"blocks": false, "wallClock": false, "locked:users": false, "login:lockout:7": false, "lockers": false, "a:b": false,
 		"blocklist": false, "sherlock": true, "unlocked": false, "": false, "O'Clock": false, "clock7": false,

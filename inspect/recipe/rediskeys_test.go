@@ -32,6 +32,7 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 		{"rueidislock:0:a:b", false, nil},
 		{"rueidislock:2:a:b", true, []string{"rueidislock:0:a:b"}},
 		{"rueidislock:3:a", false, nil},
+		{"rueidislock:2:", false, nil},
 		{"lock-signal:a", true, []string{"lock:a"}},
 		{FenceKey("a"), true, nil},
 		{"redisson_lock_queue:", true, nil},
@@ -80,6 +81,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Likely, Host: "WEB_01", PID: "4711"}},
 		{"page:a", "WEB_01_4711_5d41402abc4b2a76b9719d911017c592", Token{Recipe: "token", Confidence: Possible}}, // a digest and not a GUID
+		{"lock:a", "WEB__" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"bull:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Certain, LibraryID: uuid}},
 		{"bull:mail:7:lock", uuid, Token{Recipe: "bullmq", Confidence: Possible, LibraryID: uuid}},
