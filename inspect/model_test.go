@@ -1,0 +1,105 @@
+package inspect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
+)
+
+func TestContendersAreFoundByTheirNames(t *testing.T) {
+	l := &Lock{
+		Holders: []Contender{{Name: "a"}},
+		Waiters: []Contender{{Name: "b", Special: Special{Digest: "d1"}}, {Name: "b", Special: Special{Digest: "d2"}}},
+	}
+	c, ok := l.Contender("a")
+	must.True(t, ok && c.Argument() == "a")
+	_, ok = l.Contender("c")
+	must.True(t, !ok)
+	first, second := &l.Waiters[0], &l.Waiters[1]
+	must.Equal(t, second.Argument(), "d2")
+	must.Equal(t, (&Vote{Value: "b", Digest: "d2"}).Argument(), "d2")
+	must.Equal(t, (&Vote{Value: "b"}).Argument(), "b")
+	s := second.Subject()
+	must.True(t, s.Is(second) && !s.Is(first) && !(&Subject{}).Is(&Contender{}))
+}
+
+func TestStepsOfFindingByTheirVerb(t *testing.T) {
+	f := Finding{Steps: []Step{{Verb: VerbWait, Why: "1"}, {Verb: VerbRelease, Why: "2"}, {Verb: VerbRelease, Why: "3"}}}
+	step, ok := f.Step(VerbRelease)
+	must.True(t, ok && step.Why == "2", step)
+	_, ok = f.Step(VerbTTL)
+	must.True(t, !ok)
+}
+
+func TestIDsAsText(t *testing.T) {
+	for _, id := range []ID{{}, {"zk", "/a"}, {"r", "a:b\x1b"}, {"r", ""}} {
+		written := must.Have(json.Marshal(id))(t)
+		must.True(t, !strings.Contains(string(written), "\x1b"))
+		var read ID
+		must.Succeed(t, json.Unmarshal(written, &read))
+		must.Equal(t, read, id, string(written))
+	}
+	must.True(t, new(ID).UnmarshalText([]byte("zk")) != nil, "no colon")
+	var u Untrusted
+	must.Succeed(t, u.UnmarshalText(must.Have(Untrusted("a\x1b\\").MarshalText())(t)))
+	must.Equal(t, u, "a\x1b\\")
+}
+
+func TestSessionsAsTheServersReportThem(t *testing.T) {
+	s := &Snapshot{
+		Backends: []*Backend{{Name: "zk", Servers: []Server{{Addr: "a"}, {Addr: "b", ClockKnown: true, ClockOffset: time.Hour}}}},
+		sessions: map[string]map[int64]Session{"zk": {0: {}, 7: {ID: 7, Server: "b", Established: now.Add(time.Hour - time.Minute)}}},
+		watched:  map[string]time.Time{"zk": now},
+	}
+	l := &Lock{ID: ID{"zk", "/a"}}
+	session, ok := s.Session(l, &Contender{Owner: Owner{Session: 7}})
+	must.True(t, ok && session.ID == 7 && len(s.Sessions("zk")) == 2 && s.Watched("zk").Equal(now))
+	for _, id := range []int64{0, 8} {
+		_, ok := s.Session(l, &Contender{Owner: Owner{Session: id}})
+		must.True(t, !ok, "session", id)
+	}
+	age, ok := s.Established(l, session, now)
+	must.True(t, ok && age == Age{time.Minute, true, time.Minute}, age)
+	session.Server = "a"
+	age, ok = s.Established(l, session, now)
+	must.True(t, ok && age == Age{Duration: time.Minute}, age)
+	_, ok = s.Established(l, Session{}, now)
+	must.True(t, !ok)
+}
+
+func TestAgesOfContenders(t *testing.T) {
+	b := &Backend{Clock: LeaderClock{Offset: 0, From: 100, Oldest: now.Add(-time.Hour), Newest: now}}
+	ago := now.Add(-time.Minute)
+	for name, tt := range map[string]struct {
+		c    Contender
+		want Age
+	}{
+		"dated by another leader": {Contender{Czxid: 99, Since: ago, HeldSince: ago}, Age{Duration: time.Minute, Least: time.Hour}},
+		"a grant that we saw":     {Contender{Czxid: 99, HeldSince: ago}, Age{time.Minute, true, time.Minute}},
+	} {
+		got, ok := b.Age(&tt.c, ago, now)
+		must.True(t, ok && got == tt.want, name, got)
+	}
+	_, ok := b.Age(&Contender{}, time.Time{}, now)
+	must.True(t, !ok)
+}
+
+func TestAgreedWhenTheQuorumWasRead(t *testing.T) {
+	read := func(seconds int, agrees bool) Vote {
+		return Vote{Agrees: agrees, ReadAt: now.Add(time.Duration(seconds) * time.Second)}
+	}
+	l := &Lock{Quorum: 2, ReadAt: now, Masters: []Vote{read(1, true), read(3, true), read(2, true), read(9, false)}}
+	must.True(t, l.agreedAt().Equal(now.Add(2*time.Second)), l.agreedAt())
+	l.Masters = l.Masters[:1]
+	must.True(t, l.agreedAt().Equal(now), l.agreedAt())
+}
+
+func TestLongestTTLOfEachVersion(t *testing.T) {
+	l := &Lock{ReadAt: now, Masters: []Vote{{ExpiresAt: now.Add(2 * time.Second)}, {}}, Holders: []Contender{{ExpiresAt: now.Add(time.Second)}}}
+	must.Equal(t, l.LongestTTL(), 2*time.Second)
+	l.Observed.LongestTTL = time.Minute
+	must.Equal(t, l.LongestTTL(), time.Minute)
+}
