@@ -63,7 +63,9 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 	defer func() {
 		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 		defer cancel()
-		err = errors.Join(err, h.Release(waiting))
+		if failed := h.Release(waiting); !errors.Is(err, failed) { // fn may have returned the loss
+			err = errors.Join(err, failed)
+		}
 	}()
 	inside, cancel := h.With(ctx)
 	defer cancel()

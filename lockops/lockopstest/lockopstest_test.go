@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,4 +89,16 @@ func TestARefusalReachesWaiters(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestDoReportsALossOnce(t *testing.T) {
+	l := lockopstest.New("l")
+	err := lockops.Do(t.Context(), l, func(ctx context.Context) error {
+		l.Lose(errors.New("the session expired"))
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, lockops.ErrLost) || strings.Count(err.Error(), "expired") != 1 {
+		t.Errorf("%v, want the loss once", err)
+	}
 }
