@@ -71,7 +71,8 @@ type RedisSession struct {
 const sessionBytes = 9
 
 // NewRedisSession connects to one Redis, or to N independent masters for Redlock (an odd number, 3
-// or 5). It waits until a majority has answered, or all have answered or failed. If none answered,
+// or 5), one entry each. Several Addrs in one entry are a Cluster's nodes or, with a MasterName,
+// Sentinels. It waits until a majority has answered, or all have answered or failed. If none answered,
 // it fails with ErrNoQuorum and a NodeError for each. It copies the options, and switches retries
 // off and context deadlines on, since both matter for locks. Close ends the session.
 //
