@@ -25,6 +25,10 @@ func TestRefusesYAMLBombs(t *testing.T) {
 			t.Errorf("%s are accepted", name)
 		}
 	}
+	large := secretFile(t, strings.Repeat("#\n", largestFile), 0o600)
+	if _, err := Load(large); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a large file: %v", err)
+	}
 	var into map[string]map[string]string
 	if err := Decode([]byte("base: &b {x: y}\nc:\n  <<: *b\n  z: \"[[[\"\n"), &into); err != nil || into["c"]["x"] != "y" {
 		t.Errorf("%v: %v", into, err)
