@@ -54,14 +54,41 @@ func compare(m *Model) tea.Cmd {
 	if m.inFront == screen.Chain {
 		only = m.front().Selected().Lock
 	}
+	lost := m.lostHolds(from.TakenAt, to.TakenAt, only)
 	return m.Command(0, func(context.Context) tea.Msg {
 		head, lines := describe.Differences(from, to, only)
+		lines = slices.Concat(lost, lines)
 		if only != (inspect.ID{}) {
 			lines = slices.Insert(lines, 0, "Only "+only.String()+"; on the lock list, D compares all locks.")
 		}
 		return comparedMsg{d.generation, head, lines}
 	})
 }
+
+// lostHolds lists the holds that ended without a release, the newest first. They come before the
+// other changes, which show only that they ended.
+func (w *world) lostHolds(from, to time.Time, only inspect.ID) []string {
+	var lines []string
+	log := w.events.Until(to)
+	for _, e := range slices.Backward(log.List) {
+		lost := e.Kind == inspect.EventForced || e.Kind == inspect.EventExpired
+		if !lost || e.At.Before(from) || only != (inspect.ID{}) && e.Lock != only {
+			continue
+		}
+		if len(lines) == lostShown {
+			return append(lines, "  and more: see events, kind=trouble")
+		}
+		if lines == nil {
+			lines = []string{"", "holds that the holder did not release"}
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %-7s  %s  %s",
+			describe.When(e.At, w.now), describe.EventKind(e.Kind), e.Lock, e.Contender.Who().Cut(whoShown)))
+	}
+	return lines
+}
+
+// lostShown limits the lines of lost holds, and whoShown the cells of their holders.
+const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.
 type comparedMsg struct {

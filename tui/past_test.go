@@ -284,6 +284,25 @@ func TestWhatChangedIsListed(t *testing.T) {
 	wantText(t, m, "nothing has been seen yet")
 }
 
+func TestLostHoldsComeFirst(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	c := fixture.Znode(12, "worker-12", 0, nil, 0)
+	for _, kind := range []inspect.EventKind{inspect.EventForced, inspect.EventReleased, inspect.EventExpired} {
+		at := r.at.Add(-5 * time.Second)
+		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Contender: &c}})
+	}
+	run(t, r.Model, press(r.Model, "D"))
+	text := content(r.Model)
+	order := []string{"did not release", "expired  zk:/locks/orders  worker-12", "forced   zk:/locks/orders  worker-12", "acquired  worker-12"}
+	for _, part := range order {
+		_, after, ok := strings.Cut(text, part)
+		must.True(t, ok, part, "is not next in", text)
+		text = after
+	}
+	wantNoText(t, r.Model, " released  zk:")
+}
+
 // A long comparison scrolls, and wraps its long lines.
 func TestWhatChangedScrolls(t *testing.T) {
 	t.Parallel()
