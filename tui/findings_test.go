@@ -82,7 +82,7 @@ func TestFindingsAreListed(t *testing.T) {
 	)
 	fits(t, m)
 	press(m, "j", "j", "enter")
-	wantText(t, m, "▾ missing-watch", "4 on 2 locks", "missing-watch of w-9", "zk:/locks/more", "the first of 4")
+	wantText(t, m, "▾ missing-watch", "4 on 2 locks", "missing-watch of w-9", "zk:/locks/more", "the first of 4 · reported ")
 	press(m, "j")
 	wantText(t, m, "contender  w-1")
 	press(m, "k", "enter")

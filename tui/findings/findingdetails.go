@@ -37,9 +37,8 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	title := widget.Line{{name, mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
-	} else {
-		title = title.Add(t.Muted, dot+"reported "+s.age(f)+" ago")
 	}
+	title = title.Add(t.Muted, dot+"reported "+s.age(f)+" ago")
 	lines := []widget.Line{title}
 	if m := f.Muted; m != nil {
 		text := "muted by " + describe.Printable(m.By) + " until " + describe.When(m.Until, s.Now().Local())
