@@ -23,7 +23,7 @@ func TestTimelineSaysWhatItKnows(t *testing.T) {
 	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "held for 12s")
 	press(m, "g")
-	wantText(t, m, "held since before watching began at 11:58:00", "released 11:58:30", "≥30s")
+	wantText(t, m, "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")
 	press(m, "G")
 	wantText(t, m, "max waiting: 3", "held 100% of the time", "waits: 5  p50 50s  p95 57s  p99 57s", "holds: 4  p50 19s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
@@ -172,7 +172,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 	press(m, ")", ")", ")", ")", ")", ")", ")", ")")
 	wantText(t, m, " live ")
 	press(m, ")")
-	wantText(t, m, "this is now")
+	wantText(t, m, "already at the present")
 	press(m, "(", "end")
 	wantText(t, m, " live ")
 	press(m, "esc")

@@ -88,8 +88,8 @@ func newRunForm(c *runs) *runForm {
 	}
 	d.Button = "Run"
 	d.Rows = []widget.FormRow{
-		{Label: "one", Choices: names, At: left},
-		{Label: "against", Choices: append(names[:len(names):len(names)], "nothing"), At: right},
+		{Label: "compare", Choices: names, At: left},
+		{Label: "with", Choices: append(names[:len(names):len(names)], "nothing"), At: right},
 		{Label: "workers", Choices: []string{"2", "4", "6", "8", "12", "16", "32"}, At: 2},
 		{Label: "hold", Choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, At: 3},
 		{Label: "pause", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},

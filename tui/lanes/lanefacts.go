@@ -94,7 +94,7 @@ func (v *View) story(l *Lane) []string {
 		}
 	}
 	if l.early {
-		words = append(words, "held since before watching began at "+describe.When(l.since(v.Looked), v.Now().Local()))
+		words = append(words, "already held at "+describe.When(l.since(v.Looked), v.Now().Local())+", when watching began")
 	} else if !l.near {
 		words = append(words, clock("acquired", l.Granted))
 	}

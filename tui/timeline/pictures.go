@@ -82,7 +82,7 @@ func (s *Screen) histogram(
 	t := s.Theme()
 	lines := make([]widget.Line, rows+2)
 	if len(sorted) == 0 {
-		lines[0] = widget.Line{{"no " + name + " ended in this window", t.Muted}}
+		lines[0] = widget.Line{{"no finished " + name + " in this window", t.Muted}}
 		return lines
 	}
 	lines[0] = widget.Line{{fmt.Sprintf("%s: %d", name, len(sorted)), t.Muted}}

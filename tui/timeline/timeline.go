@@ -208,7 +208,7 @@ func (s *Screen) seek(quarters int) {
 	length, end := v.Length, s.end
 	if end.IsZero() {
 		if quarters > 0 {
-			s.Flash("this is now")
+			s.Flash("already at the present")
 			return
 		}
 		end = s.Now()
@@ -268,7 +268,7 @@ func (s *Screen) zoom(by int) {
 
 func (s *Screen) live() {
 	if s.end.IsZero() && s.follow {
-		s.Flash("this is now")
+		s.Flash("already at the present")
 	}
 	s.end, s.follow, s.fitted = time.Time{}, true, 0
 }

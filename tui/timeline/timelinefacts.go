@@ -110,7 +110,7 @@ func (s *Screen) below(v *lanes.View, lanes []*lanes.Lane, above int) []widget.L
 	lines := []widget.Line{v.Legend(s.width - 1)}
 	if s.height >= 14 {
 		if h := s.histograms(v); h != nil {
-			lines = append(append(lines, widget.Section(s.Theme(), s.width, "how long, in this window")), h...)
+			lines = append(append(lines, widget.Section(s.Theme(), s.width, "durations in this window")), h...)
 		}
 		title := "selected"
 		if !s.follow {
