@@ -285,12 +285,12 @@ func (d *drawing) since(e inspect.Entry) string {
 	c := e.Contender
 	if c.State == inspect.Holding {
 		if held := screen.Ages(d).Held(e.Lock, c); held.Known != describe.Unbounded {
-			return " " + d.Theme().Glyphs.Translate(held.Known.Sign()) + describe.Seconds(held.Duration)
+			return " " + d.Theme().Glyphs.Translate(held.Known.Sign()) + describe.Age(held.Duration)
 		}
 		return ""
 	}
 	if a, ok := screen.Ages(d).Since(e.Lock, c); ok {
-		return " " + describe.SignOf(a) + describe.Seconds(a.Duration)
+		return " " + describe.SignOf(a) + describe.Age(a.Duration)
 	}
 	return ""
 }
