@@ -227,6 +227,9 @@ func own(f *os.File) error {
 	case links(info) > 1:
 		return fmt.Errorf("%s has a second hard link, so that lines would go to another file, too (remove it, "+
 			"and a new one is made)", f.Name())
+	case foreign(info):
+		return fmt.Errorf("%s belongs to another user, who could change it (chown it to yourself, or set "+
+			"XDG_STATE_HOME)", f.Name())
 	case info.Mode().Perm() != auditMode:
 		return f.Chmod(auditMode)
 	}

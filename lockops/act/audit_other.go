@@ -19,5 +19,8 @@ func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 // links is always 1: this system's FileInfo has no count of hard links.
 func links(fs.FileInfo) uint64 { return 1 }
 
+// foreign is always false: this system's FileInfo has no owner.
+func foreign(fs.FileInfo) bool { return false }
+
 // LockFile does nothing: appending is one step here.
 func LockFile(*os.File) (unlock func()) { return func() {} }

@@ -27,6 +27,12 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
+// foreign reports whether a file belongs to a user other than this one and root.
+func foreign(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}
+
 // LockFile keeps other processes from writing until unlock is called. It does nothing on a file system without such locks.
 func LockFile(f *os.File) (unlock func()) {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX) != nil {

@@ -5,8 +5,10 @@ package act
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -21,4 +23,15 @@ func TestAuditIsSynced(t *testing.T) {
 	pipe := must.Have(os.OpenFile(audit.path, os.O_RDWR, 0))(t)
 	audit.file = pipe
 	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "no error for a line that could not be synced")
+}
+
+func TestAuditFileOfAnotherUserIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
+	if err := os.Chown(path, 65534, -1); err != nil {
+		t.Skip("only root can give a file away")
+	}
+	if _, err := OpenAudit(time.Now, path, "test", ""); err == nil || !strings.Contains(err.Error(), "another user") {
+		t.Errorf("a file of another user: %v", err)
+	}
 }
