@@ -32,17 +32,3 @@ func TestAgesByTheLeadersClock(t *testing.T) {
 		must.Equal(t, b.ClockOffset(), tt.clock.Offset, name)
 	}
 }
-
-func TestServersThatMayEvict(t *testing.T) {
-	held, forever := &Vote{Present: true}, &Vote{Present: true, NoExpiry: true}
-	for policy, want := range map[string][2]bool{
-		"allkeys-lru": {true, true}, "volatile-ttl": {true, false}, "noeviction": {},
-	} {
-		s := &Server{MaxMemory: 1, EvictionPolicy: policy}
-		must.Equal(t, [2]bool{s.MayEvict(held), s.MayEvict(forever)}, want, policy)
-		s.MaxMemory = 0
-		must.True(t, !s.Evicts() && !s.MayEvict(held), policy, "without a limit")
-	}
-	s := &Server{MaxMemory: 1, EvictionPolicy: "allkeys-lru"}
-	must.True(t, !s.MayEvict(&Vote{}), "an absent key is not evicted")
-}
