@@ -60,7 +60,7 @@ func realLocks() []realLock {
 
 // Clients of Go's libraries that wait get the lock whose holder, one of the same library, was released:
 // rueidislock's is notified by the server (client-side caching), the others ask again.
-func TestRealClientsTakeWhatWasReleased(t *testing.T) {
+func TestRealClientsTakeReleasedLocks(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := client(server)
 	defer c.Close()

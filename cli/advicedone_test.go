@@ -242,9 +242,9 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 }
 
 // After an operator follows the advice of a finding on Redis, the finding is gone.
-func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
+func TestAdviceOnRedisHelps(t *testing.T) {
 	t.Parallel()
-	three, own, denied := newRedisHouse(t, 3), newRedisHouse(t, 2), newRedisHouse(t, 1)
+	three, own, denied := startRedisMasters(t, 3), startRedisMasters(t, 2), startRedisMasters(t, 1)
 	const a, b = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg=="
 	for i := range 2 {
 		three.do(t, i, "SET lock:foreign "+a+" PX 3600000")
@@ -285,8 +285,8 @@ func TestWhatIsAdvisedOnRedisHelps(t *testing.T) {
 // A master that refuses writes accepts them again after a successful save, or with more memory.
 func TestAdviceRestoresRefusedWrites(t *testing.T) {
 	t.Parallel()
-	unsaved, full := newRedisHouse(t, 1), newRedisHouse(t, 1)
-	for _, h := range []*redisHouse{unsaved, full} {
+	unsaved, full := startRedisMasters(t, 1), startRedisMasters(t, 1)
+	for _, h := range []*redisMasters{unsaved, full} {
 		h.do(t, 0, "SET lock:kept YWFhYWFhYWFhYWFhYWFhYQ== PX 3600000")
 	}
 	full.do(t, 0, "CONFIG SET maxmemory 1")

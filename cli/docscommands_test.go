@@ -139,8 +139,8 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 
 const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
 
-// stands replaces the names on the pages by variables with the servers' addresses.
-var stands = strings.NewReplacer(
+// shownTargets replaces the names on the pages by variables with the servers' addresses.
+var shownTargets = strings.NewReplacer(
 	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
 	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
 	"redis://r1", "redis://$WORLD_R1", "redis://localhost", "redis://$WORLD_R1", "127.0.0.1:9487", "127.0.0.1:0", "-n 8 --for 30s", "-n 3 --for 1s", "--for 5s", "--for 1s",
@@ -154,7 +154,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	if strings.Contains(line, " redis:") {
 		owner = documentedValue
 	}
-	line = strings.ReplaceAll(stands.Replace(line), "--owner NAME", "--owner "+owner)
+	line = strings.ReplaceAll(shownTargets.Replace(line), "--owner NAME", "--owner "+owner)
 	if strings.Contains(line, "$WORLD_") {
 		line = strings.ReplaceAll(line, "'", `"`) // the shell must expand the variables
 	}

@@ -78,7 +78,7 @@ func tool(t *testing.T, name string) string {
 
 var metricName = regexp.MustCompile(`lockscope_[a-z_]+`)
 
-func TestWhatIsShippedForMonitoringFits(t *testing.T) {
+func TestShippedAlertsMatchTheMetrics(t *testing.T) {
 	known := map[string]bool{"lockscope_build_info": true}
 	descriptions := make(chan *prometheus.Desc, 100)
 	metrics.New(time.Now, 1).Describe(descriptions)

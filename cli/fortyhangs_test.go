@@ -120,7 +120,7 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	z.join(next, dir+"/"+hex+"__lock__", z.join(ghost, dir+"/"+hex+"__lock__", "", zk.FlagEphemeral), zk.FlagEphemeral)
 	cut()
 	z.endGhost = end
-	hangs = append(hangs, "zk:"+dir, z.obliging(hung, next))
+	hangs = append(hangs, "zk:"+dir, z.revocable(hung, next))
 	one, two := z.session(), z.session() // a deadlock
 	a, b := z.create(one, "/left/stuck-a", "", 0), z.create(one, "/left/stuck-b", "", 0)
 	ofOne, ofTwo := z.join(one, a+"/"+hex+"__lock__", "", zk.FlagEphemeral), z.join(two, b+"/"+hex+"__lock__", "", zk.FlagEphemeral)
@@ -129,11 +129,11 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	return append(hangs, "zk:"+a, "zk:"+b)
 }
 
-// obliging is a Curator lock whose holder releases it when asked (makeRevocable).
-func (w *brokenServer) obliging(holder, waiter *zk.Conn) (id string) {
+// revocable is a Curator lock whose holder releases it when asked (makeRevocable).
+func (w *brokenServer) revocable(holder, waiter *zk.Conn) (id string) {
 	w.t.Helper()
 	const name = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-"
-	dir := w.create(holder, "/hung/stuck-obliging", "", 0)
+	dir := w.create(holder, "/hung/stuck-revocable", "", 0)
 	first := w.create(holder, dir+"/"+name, "", zk.FlagEphemeral|zk.FlagSequence)
 	w.create(waiter, dir+"/"+name, "", zk.FlagEphemeral|zk.FlagSequence)
 	w.watch(waiter, first)
@@ -182,16 +182,16 @@ func znodesInUse(t *testing.T, conn *zk.Conn, root string) map[string]string {
 	return all
 }
 
-// redisHouse has masters with hanging locks and locks in use.
-type redisHouse struct {
+// redisMasters has masters with hanging locks and locks in use.
+type redisMasters struct {
 	addrs   []string
 	masters []*redis.Client
 	hangs   []string
 }
 
-func newRedisHouse(t *testing.T, n int) *redisHouse {
+func startRedisMasters(t *testing.T, n int) *redisMasters {
 	t.Helper()
-	h := &redisHouse{}
+	h := &redisMasters{}
 	for range n {
 		s := servertest.StartRedis(t)
 		c := s.Client(t)
@@ -200,7 +200,7 @@ func newRedisHouse(t *testing.T, n int) *redisHouse {
 	return h
 }
 
-func (h *redisHouse) target(options string) string {
+func (h *redisMasters) target(options string) string {
 	return "redis://" + strings.Join(h.addrs, ",") + "?" + options
 }
 
@@ -237,7 +237,7 @@ func redisHangs() []redisHang {
 	)
 }
 
-func (h *redisHouse) hang(t *testing.T, list []redisHang) {
+func (h *redisMasters) hang(t *testing.T, list []redisHang) {
 	t.Helper()
 	for _, l := range list {
 		for name, commands := range map[string]string{"stuck": l.stuck, "used": l.used} {
@@ -254,7 +254,7 @@ func (h *redisHouse) hang(t *testing.T, list []redisHang) {
 	}
 }
 
-func (h *redisHouse) do(t *testing.T, master int, command string) {
+func (h *redisMasters) do(t *testing.T, master int, command string) {
 	t.Helper()
 	var args []any
 	for _, word := range strings.Fields(command) {
@@ -267,7 +267,7 @@ func (h *redisHouse) do(t *testing.T, master int, command string) {
 
 // hangOnSeveral leaves values without a quorum, a value on all masters that never expires, and
 // locks in use.
-func (h *redisHouse) hangOnSeveral(t *testing.T) {
+func (h *redisMasters) hangOnSeveral(t *testing.T) {
 	t.Helper()
 	const a, b, c = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg==", "Y2NjY2NjY2NjY2NjY2NjYw=="
 	for key, values := range map[string][3]string{
@@ -287,7 +287,7 @@ func (h *redisHouse) hangOnSeveral(t *testing.T) {
 
 // keysInUse adds all keys of locks in use, and the live clients of hanging locks, with their values
 // and whether they expire.
-func (h *redisHouse) keysInUse(t *testing.T, all map[string]string) {
+func (h *redisMasters) keysInUse(t *testing.T, all map[string]string) {
 	t.Helper()
 	ctx := context.Background()
 	for i, m := range h.masters {

@@ -20,13 +20,13 @@ type fortyHangs struct {
 	t            *testing.T
 	server       *servertest.ZooKeeper
 	zk           *brokenServer
-	single, many *redisHouse
+	single, many *redisMasters
 	inZooKeeper  []string
 }
 
 func hangForty(t *testing.T) *fortyHangs {
 	t.Helper()
-	h := &fortyHangs{t: t, server: servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), single: newRedisHouse(t, 1), many: newRedisHouse(t, 3)}
+	h := &fortyHangs{t: t, server: servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), single: startRedisMasters(t, 1), many: startRedisMasters(t, 3)}
 	h.zk = &brokenServer{t: t, addr: h.server.Addr}
 	h.inZooKeeper = hangInZooKeeper(h.zk)
 	h.single.hang(t, redisHangs())
@@ -55,7 +55,7 @@ func (h *fortyHangs) all() []string {
 // inUse describes everything in use.
 func (h *fortyHangs) inUse() map[string]string {
 	all := znodesInUse(h.t, h.zk.conns[0], "/")
-	for _, house := range []*redisHouse{h.single, h.many} {
+	for _, house := range []*redisMasters{h.single, h.many} {
 		house.keysInUse(h.t, all)
 	}
 	return all
@@ -79,7 +79,7 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 	if len(stand) != 1 || stand[0] != "/left/stuck-a" && stand[0] != "/left/stuck-b" { // only one lock of a deadlock is released
 		t.Errorf("left: %v", stand)
 	}
-	for _, house := range []*redisHouse{h.single, h.many} {
+	for _, house := range []*redisMasters{h.single, h.many} {
 		for _, id := range house.hangs {
 			_, key, _ := strings.Cut(id, ":")
 			for _, m := range house.masters {
@@ -98,7 +98,7 @@ func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	h := hangForty(t)
 	looks := [][]string{h.left(), {h.hung(), "--stuck-after", "1ms"}}
 	before := h.inUse()
-	haunted(t, looks[0])
+	awaitGhostOwner(t, looks[0])
 	freed, followed := followAdvice(t, looks)
 	h.wantFreed(freed)
 	if diff := cmp.Diff(advisedOfLocks, slices.Sorted(maps.Keys(followed))); diff != "" {
@@ -159,9 +159,9 @@ var advisedOfLocks = []string{
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
 }
 
-// haunted waits until doctor finds that a holder's client is gone, which takes an entry of some
+// awaitGhostOwner waits until doctor finds that a holder's client is gone, which takes an entry of some
 // age.
-func haunted(t *testing.T, look []string) {
+func awaitGhostOwner(t *testing.T, look []string) {
 	t.Helper()
 	must.Become(t, "ghost-owner on the lock", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })
 }

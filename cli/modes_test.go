@@ -211,8 +211,8 @@ func TestSecuredZooKeeperWithChroot(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.stdout, "as user its client certificate: ") || !strings.Contains(got.stdout, "may act: unknown") {
 		t.Errorf("doctor --access: %+v", got)
 	}
-	nobody := mode{target: "zk://" + server.Addr + "/x509?name=it&chroot=/apps/shop"}
-	if got := nobody.reach(t, t.Context(), true, "acquire", "it:/x509/a", "--wait", "0"); got.code == 0 {
+	anonymous := mode{target: "zk://" + server.Addr + "/x509?name=it&chroot=/apps/shop"}
+	if got := anonymous.reach(t, t.Context(), true, "acquire", "it:/x509/a", "--wait", "0"); got.code == 0 {
 		t.Errorf("without the certificate: %+v", got)
 	}
 }

@@ -341,7 +341,7 @@ func (x index) has(c *Contender) bool {
 // subject, so a count in its message does not make it new. It counts as new again when it becomes
 // more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
-	if standsStill(was, is) {
+	if equalFindings(was, is) {
 		return nil
 	}
 	before, now := byKey(was), byKey(is)
@@ -363,9 +363,9 @@ func compareFindings(was, is []Finding, e Event) []Event {
 	return events
 }
 
-// standsStill reports whether two lists have the same findings in the same order and severity.
+// equalFindings reports whether two lists have the same findings in the same order and severity.
 // Usually only an age has grown.
-func standsStill(was, is []Finding) bool {
+func equalFindings(was, is []Finding) bool {
 	return slices.EqualFunc(was, is, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Severity == b.Severity && a.Key() == b.Key()
 	})

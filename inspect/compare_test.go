@@ -206,7 +206,7 @@ func TestVotesAreComparedByTheirMasters(t *testing.T) {
 	}
 }
 
-func TestWhatAServerEvicts(t *testing.T) {
+func TestEvictionPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		policy    string
 		memory    int64

@@ -65,8 +65,8 @@ func contenderNamed(list []Contender, name Untrusted) *Contender {
 	return nil
 }
 
-// stood reports whether an earlier look already had the cycle's entries, unchanged.
-func (c *Cycle) stood(s, before *Snapshot) bool {
+// unchanged reports whether an earlier look already had the same entries.
+func (c *Cycle) unchanged(s, before *Snapshot) bool {
 	for i, id := range c.Locks {
 		is, was := s.Lock(id), before.Lock(id)
 		if is == nil || was == nil {

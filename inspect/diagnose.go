@@ -224,9 +224,9 @@ func (o *Observer) cyclesDue(now time.Time) bool {
 	return o.cyclesStale
 }
 
-// standing leaves out cycles not known to have lasted for SettleFor: a lock may have been out of
+// settledCycles leaves out cycles not known to have lasted for SettleFor: a lock may have been out of
 // sight.
-func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
+func (o *Observer) settledCycles(cycles []Cycle, now time.Time) []Cycle {
 	return slices.DeleteFunc(slices.Clone(cycles), func(c Cycle) bool {
 		for _, id := range c.Locks {
 			l, p := o.locks.get(id), o.byName[id.Backend]
@@ -242,7 +242,7 @@ func (o *Observer) standing(cycles []Cycle, now time.Time) []Cycle {
 // lastCycles returns the cycles found after all sources have ended.
 func (o *Observer) lastCycles(now time.Time) []Cycle {
 	if slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() }) {
-		return o.standing(o.deadlocks.find(o.locks.all(), now), now)
+		return o.settledCycles(o.deadlocks.find(o.locks.all(), now), now)
 	}
 	cycles := findCycles(o.locks.all())
 	if o.before == nil {
@@ -252,7 +252,7 @@ func (o *Observer) lastCycles(now time.Time) []Cycle {
 		return cycles
 	}
 	look := &Snapshot{locks: o.locks.share()}
-	return slices.DeleteFunc(cycles, func(c Cycle) bool { return !c.stood(look, o.before) })
+	return slices.DeleteFunc(cycles, func(c Cycle) bool { return !c.unchanged(look, o.before) })
 }
 
 // setCycles stores the wait-for cycles, and runs the rules on the locks in those that came or

@@ -340,7 +340,7 @@ func TestPossibleSessionExpiryMakesReleaseUncertain(t *testing.T) {
 }
 
 // The events of a lock that was empty at first yield its holders and waiters.
-func TestEventsTellTheWholeStory(t *testing.T) {
+func TestEventsRebuildTheQueue(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a := applying(t)
 	a.send(0, Update{Put: []*Lock{queueOf(t, "")}, Backend: zkUp})

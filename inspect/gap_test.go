@@ -223,7 +223,7 @@ func TestNewlyWatchedLockIsNotNew(t *testing.T) {
 // After a server restart, a session that its client did not resume expires only after its full
 // timeout, long after all locks were read again. An entry that ends by then may have expired, or
 // been released by a returning client.
-func TestUnheardSessionEndIsNoRelease(t *testing.T) {
+func TestUnreportedSessionEndIsNoRelease(t *testing.T) {
 	down := *zkUp
 	down.State, down.HeardAt = Down, now.Add(time.Second)
 	heard := func(second int) map[int64]Session {

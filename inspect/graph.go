@@ -108,7 +108,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 // waiter that is most likely gone neither waits nor blocks others. A lock that just changed hands
 // has no edges, since it is making progress.
 func (g *graph) add(l *Lock) {
-	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.stood(&h) }) {
+	if !slices.ContainsFunc(l.Holders, func(h Contender) bool { return g.settled(&h) }) {
 		return
 	}
 	queue := make([]*Contender, 0, l.Contention())
@@ -139,13 +139,13 @@ func (g *graph) add(l *Lock) {
 	}
 }
 
-// stood reports whether a contender has been unchanged for long enough.
-func (g *graph) stood(c *Contender) bool {
+// settled reports whether a contender has been unchanged for long enough.
+func (g *graph) settled(c *Contender) bool {
 	return g.now.IsZero() || g.now.Sub(c.Seen) >= SettleFor
 }
 
 func (g *graph) connect(l *Lock, waiter, target *Contender) {
-	if !g.stood(waiter) || !g.stood(target) {
+	if !g.settled(waiter) || !g.settled(target) {
 		return
 	}
 	from, to := g.node(l, waiter), g.node(l, target)

@@ -105,7 +105,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 }
 
 // Each owner of a cycle has the identity of its contender.
-func TestCyclesTellWhoTheirOwnersAre(t *testing.T) {
+func TestCyclesIdentifyTheirOwners(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))
 	if len(cycles) != 1 || len(cycles[0].Identities) != 2 {

@@ -31,7 +31,7 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 }
 
 // The end of a holder that we freed may never be seen, so its entry expires.
-func TestWhatWeEndedIsForgotten(t *testing.T) {
+func TestForcedReleasesAreForgotten(t *testing.T) {
 	a := applying(t)
 	for i := range 1000 {
 		a.clock.at = now.Add(time.Duration(i) * time.Second)

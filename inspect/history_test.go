@@ -73,7 +73,7 @@ func TestHistoryOmitsUnseenEvents(t *testing.T) {
 	must.True(t, b.history() == nil, "a backend that is read once has a history")
 }
 
-func TestOvertakingIsCountedForWhoWaits(t *testing.T) {
+func TestOvertakingIsCountedPerWaiter(t *testing.T) {
 	a := applying(t)
 	name := func(n int) Untrusted { return Untrusted(fmt.Sprintf("%s__lock__%010d", guid, n)) }
 	// Not a fair queue: 13 and then the latest, 15, are granted before 12.

@@ -220,7 +220,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			due()
 		case found := <-cycles.found:
 			cycles.done()
-			o.setCycles(o.standing(found, o.now()), o.now())
+			o.setCycles(o.settledCycles(found, o.now()), o.now())
 			due()
 		case found := <-outliers.found:
 			outliers.done()

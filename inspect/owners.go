@@ -152,5 +152,5 @@ func (c *Contender) Who() Untrusted {
 // such as 1, true, or a count.
 func (c *Contender) Nameless() bool {
 	return c.Owner.Process == Process{} && c.Owner.Label == "" && c.Owner.Client == "" && c.Owner.Session == 0 &&
-		!c.Sequential && recipe.NamesNobody(c.Name.Raw())
+		!c.Sequential && recipe.IsAnonymous(c.Name.Raw())
 }

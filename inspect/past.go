@@ -277,7 +277,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 		at.Backends, at.reported, at.sessions, at.cycles = state.backends, state.reported, state.sessions, state.cycles
 	}
 	if gaps := p.GapsAt(t); len(gaps) > 0 {
-		at.Backends = unlooked(at.Backends, gaps)
+		at.Backends = downInGaps(at.Backends, gaps)
 	}
 	return &at, inexact
 }
@@ -293,9 +293,9 @@ func (p *Past) GapsAt(t time.Time) []Gap {
 	return gaps
 }
 
-// unlooked returns the backends, with those in a gap shown as down, since nothing is known about
+// downInGaps returns the backends, with those in a gap shown as down, since nothing is known about
 // them in that time.
-func unlooked(backends []*Backend, gaps []Gap) []*Backend {
+func downInGaps(backends []*Backend, gaps []Gap) []*Backend {
 	own := slices.Clone(backends)
 	for i, b := range own {
 		for _, g := range gaps {

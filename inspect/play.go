@@ -72,7 +72,7 @@ func (p *player) passTime() {
 		p.onBeat(p.last)
 		if p.cyclesDue(p.last) && !p.last.Before(p.sought.Add(cyclesEvery)) {
 			p.cyclesStale, p.sought = false, p.last
-			p.setCycles(p.standing(p.deadlocks.find(p.locks.all(), p.last), p.last), p.last)
+			p.setCycles(p.settledCycles(p.deadlocks.find(p.locks.all(), p.last), p.last), p.last)
 		}
 		if p.outliersStale && !p.last.Before(p.counted.Add(outliersEvery)) {
 			p.outliersStale, p.counted = false, p.last

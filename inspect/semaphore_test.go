@@ -126,7 +126,7 @@ func TestKazooSemaphoreIsOneLock(t *testing.T) {
 	}
 }
 
-func TestMadelsonMarksWhoHasAPermit(t *testing.T) {
+func TestMadelsonMarksPermitHolders(t *testing.T) {
 	granted := func(n int, data string) Znode {
 		z := node(fmt.Sprintf("semaphore-%010d", n), int64(n+1))
 		z.Data = []byte(data)

@@ -65,7 +65,7 @@ func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time
 	before, unsettled := known.list, false
 	for i := range found {
 		f := &found[i]
-		if j := slices.IndexFunc(before, func(b suspicion) bool { return stillSays(&b.Finding, &f.Finding) }); j >= 0 {
+		if j := slices.IndexFunc(before, func(b suspicion) bool { return sameEvidence(&b.Finding, &f.Finding) }); j >= 0 {
 			b := &before[j]
 			f.settled = b.settled
 			if b.since.Before(f.since) && b.since.After(blindUntil) {
@@ -101,7 +101,7 @@ func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time
 func silenced(before, found []suspicion) (list []suspicion) {
 	for i := range before {
 		b := &before[i]
-		if !slices.ContainsFunc(found, func(f suspicion) bool { return stillSays(&b.Finding, &f.Finding) }) {
+		if !slices.ContainsFunc(found, func(f suspicion) bool { return sameEvidence(&b.Finding, &f.Finding) }) {
 			list = append(list, *b)
 		}
 	}
@@ -141,7 +141,7 @@ func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Sn
 			had = was.Findings
 		}
 		kept := slices.DeleteFunc(slices.Clone(l.Findings), func(f Finding) bool {
-			return passing(f.Rule) && !slices.ContainsFunc(had, func(was Finding) bool { return stillSays(&was, &f) })
+			return passing(f.Rule) && !slices.ContainsFunc(had, func(was Finding) bool { return sameEvidence(&was, &f) })
 		})
 		if len(kept) < len(l.Findings) {
 			settled := *l
@@ -153,8 +153,8 @@ func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Sn
 	return &lasting
 }
 
-// stillSays reports whether two findings are about the same contender and votes.
-func stillSays(was, is *Finding) bool {
+// sameEvidence reports whether two findings are about the same contender and votes.
+func sameEvidence(was, is *Finding) bool {
 	same := func(key string) bool { return reflect.DeepEqual(was.Evidence[key], is.Evidence[key]) }
 	return was.Key() == is.Key() && same("masters") && same("without")
 }

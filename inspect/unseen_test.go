@@ -6,7 +6,7 @@ import (
 )
 
 // A lock is free only if we saw that it has no holder.
-func TestNobodySeenIsNotFree(t *testing.T) {
+func TestUnseenHolderIsNotFree(t *testing.T) {
 	now := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	unseen := func(a Aspect, where ...string) (list []Unseen) {
 		for _, w := range where {

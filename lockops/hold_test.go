@@ -82,7 +82,7 @@ func TestTimedOutSaysHeld(t *testing.T) {
 }
 
 // Check finds invalid options and master counts without asking a server.
-func TestCheckFindsWhatCannotWork(t *testing.T) {
+func TestCheckFindsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	z := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
 	masters := []*servertest.Redis{servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)}

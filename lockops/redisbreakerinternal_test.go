@@ -50,7 +50,7 @@ func TestOneRequestProbesASilentMaster(t *testing.T) {
 }
 
 // A silent master does not order the waiters. Its vote counts only if it is entitled to vote.
-func TestASilentMasterOrdersNobody(t *testing.T) {
+func TestASilentMasterSetsNoOrder(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	for range 3 {
@@ -80,7 +80,7 @@ func TestAMissingVoteIsAskedFor(t *testing.T) {
 }
 
 // took also measures requests that got no answer.
-func TestWhatARequestTookIsKnown(t *testing.T) {
+func TestUnansweredRequestsAreTimed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)

@@ -243,7 +243,7 @@ func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 }
 
 // A newcomer does not overtake the waiters, even if the holder's key has expired.
-func TestFairNewcomerStandsBehind(t *testing.T) {
+func TestFairNewcomerQueuesLast(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)

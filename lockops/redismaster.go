@@ -262,7 +262,7 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 	}
 	if err != nil {
 		v = verdict{err: m.failed(explain(err, r.script, r.keys))}
-		if !answeredItself(err) {
+		if !isServerReply(err) {
 			v.lateUntil = deadline.Add(slack + time.Millisecond)
 		}
 	}

@@ -218,7 +218,7 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 }
 
 // Waiters notice a release even if the client publishes no message.
-func TestR12_WaitersPollBesidesMessages(t *testing.T) {
+func TestR12_WaitersAlsoPoll(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)

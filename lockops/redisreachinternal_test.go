@@ -58,13 +58,13 @@ func awaitRestOfRenewals(t *testing.T, s *RedisSession) {
 	must.Become(t, "the session is subscribed", func() bool {
 		w := s.masters[0].subscriber
 		w.mu.Lock()
-		stands := w.stands
+		confirmed := w.confirmed
 		w.mu.Unlock()
 		for _, l := range s.leases.of("") {
 			l.mu.Lock()
-			stands = stands && !l.renewing && l.unlisten != nil && s.clock.until(l.renewAt) > time.Minute
+			confirmed = confirmed && !l.renewing && l.unlisten != nil && s.clock.until(l.renewAt) > time.Minute
 			l.mu.Unlock()
 		}
-		return stands
+		return confirmed
 	})
 }

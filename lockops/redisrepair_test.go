@@ -270,7 +270,7 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 
 // A forced release publishes on the lock's channel, so the holder learns of it long before its next
 // renewal.
-func TestAForcedReleaseIsHeardOf(t *testing.T) {
+func TestAForcedReleaseIsAnnounced(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)

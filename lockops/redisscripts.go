@@ -73,8 +73,8 @@ var (
 // answered reports whether the server has replied, even with an error.
 func answered(err error) bool { return err == nil || redisreply.Is(err) }
 
-// answeredItself reports whether the server itself has replied, as far as the reply shows.
-func answeredItself(err error) bool { return err == nil || redisreply.OfRedis(err) }
+// isServerReply reports whether the server itself has replied, as far as the reply shows.
+func isServerReply(err error) bool { return err == nil || redisreply.OfRedis(err) }
 
 // transient reports whether the request is worth repeating.
 func transient(err error) bool { return redisreply.Transient(err) }

@@ -26,12 +26,12 @@ type subscriber struct {
 
 	requestMu sync.Mutex // requests are sent in the order of changes to locks; taken before mu
 
-	mu      sync.Mutex
-	pubsub  *redis.PubSub
-	locks   map[string]*listeners // by channel
-	stands  bool                  // the server has confirmed the own channel
-	failed  error                 // its last failure; nil while it is connected or connecting
-	changed chan struct{}         // closed when stands or failed changes
+	mu        sync.Mutex
+	pubsub    *redis.PubSub
+	locks     map[string]*listeners // by channel
+	confirmed bool                  // the server has confirmed the own channel
+	failed    error                 // its last failure; nil while it is connected or connecting
+	changed   chan struct{}         // closed when confirmed or failed changes
 }
 
 // listeners of one lock's channel. The subscription outlives the last one for a while, since locks
@@ -72,10 +72,10 @@ func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, erro
 	var late <-chan time.Time
 	for {
 		w.mu.Lock()
-		stands, failed, changed := w.stands, w.failed, w.changed
+		confirmed, failed, changed := w.confirmed, w.failed, w.changed
 		w.mu.Unlock()
-		if stands || failed != nil {
-			return stands, failed
+		if confirmed || failed != nil {
+			return confirmed, failed
 		}
 		if late == nil {
 			late = time.After(limit)
@@ -234,13 +234,13 @@ func (w *subscriber) receive(m any) {
 }
 
 // set records whether messages arrive.
-func (w *subscriber) set(stands bool, failed error) {
+func (w *subscriber) set(confirmed bool, failed error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stands == stands && (w.failed == nil) == (failed == nil) {
+	if w.confirmed == confirmed && (w.failed == nil) == (failed == nil) {
 		return
 	}
-	w.stands, w.failed = stands, failed
+	w.confirmed, w.failed = confirmed, failed
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

@@ -98,7 +98,7 @@ func TestLateReleaseIsNoLoss(t *testing.T) {
 
 // A refused connection proves that a request was not sent, except on a Cluster, where the error may
 // come from a second try.
-func TestWhatWasNotSent(t *testing.T) {
+func TestUnsentRequestsAreRecognised(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedRedis(t)
 	server.Mini.Close()

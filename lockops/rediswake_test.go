@@ -14,7 +14,7 @@ import (
 )
 
 // A release notifies the next waiter, which then need not wait for its next poll.
-func TestAReleaseTellsTheNext(t *testing.T) {
+func TestAReleaseNotifiesTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s, other := redisSession(t, m), redisSession(t, m)

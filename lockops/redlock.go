@@ -114,7 +114,7 @@ type candidate struct {
 	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
 	since   int64   // its place among the waiters (see acquire.lua)
 	orders  *master // the master that it asked first the last time
-	stands  []*vote // requests that may have made it a master's waiter: the newest of each, and all without an answer
+	queued  []*vote // requests that may have made it a master's waiter: the newest of each, and all without an answer
 	waiting bool    // OnWaiting was called
 	w       *waiter
 }
@@ -134,16 +134,16 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 	first := e.first()
 	first.queues, first.name, first.since, first.polite = true, c.name, c.since, c.tries == 1
 	c.orders = first.master
-	c.stands = slices.DeleteFunc(c.stands,
+	c.queued = slices.DeleteFunc(c.queued,
 		func(v *vote) bool { return v.master == first.master && v.counted && v.at != 0 })
-	c.stands = append(c.stands, first)
+	c.queued = append(c.queued, first)
 	h, err := e.hold(ctx, first, c.next)
 	if first.counted && c.since == 0 {
 		c.since = first.at
 	}
 	switch {
 	case h != nil && first.gave: // a master takes its waiter out when it gives it the key
-		c.stands = slices.DeleteFunc(c.stands, func(v *vote) bool { return v == first })
+		c.queued = slices.DeleteFunc(c.queued, func(v *vote) bool { return v == first })
 	case slices.Contains(e.refusals, first):
 		c.lost = 0
 	default:
@@ -220,7 +220,7 @@ func (c *candidate) close() {
 	if c.w != nil {
 		c.l.session.waiters.remove(c.name)
 	}
-	for _, v := range c.stands {
+	for _, v := range c.queued {
 		c.l.session.goDo(func() { c.leave(v) })
 	}
 }

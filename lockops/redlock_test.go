@@ -65,7 +65,7 @@ func TestL2_VotesAreMadeUpFor(t *testing.T) {
 
 // With one of three masters paused, calls wait only for the others. When it resumes after the time
 // limit, it refuses the late request and keeps no key.
-func TestL3_ASlowMasterHoldsNobodyUp(t *testing.T) {
+func TestL3_ASlowMasterDelaysNoClient(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	const ttl = 10 * time.Minute
@@ -194,7 +194,7 @@ func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 
 // The error of a release without a majority says for each master whether its vote was lost or it
 // did not answer.
-func TestL10_ReleaseTellsEachMaster(t *testing.T) {
+func TestL10_ReleaseReportsEachMaster(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	s := redisSession(t, masters...)

@@ -156,7 +156,7 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 }
 
 // When the majority is lost, the loss is reported before the remaining votes are released.
-func TestRedlockTellsBeforeItDeletes(t *testing.T) {
+func TestRedlockReportsBeforeItDeletes(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -181,7 +181,7 @@ func TestRedlockTellsBeforeItDeletes(t *testing.T) {
 }
 
 // Under contention, a release sends the next waiter a message, and no key is left.
-func TestRedlockWakesWhoIsNext(t *testing.T) {
+func TestRedlockWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -279,7 +279,7 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	for _, m := range masters {
 		clients = append(clients, redisClient(t, m))
 	}
-	stands := func(i int) bool {
+	queued := func(i int) bool {
 		n := must.Have(clients[i].Exists(within(t), turns).Result())(t)
 		return n == 1
 	}
@@ -292,15 +292,15 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
 		got <- err
 	}()
-	must.Become(t, "the waiter is queued on the first master", func() bool { return stands(0) })
+	must.Become(t, "the waiter is queued on the first master", func() bool { return queued(0) })
 	masters[0].Pause(t)
-	must.Become(t, "the waiter is queued on the second master", func() bool { return stands(1) })
+	must.Become(t, "the waiter is queued on the second master", func() bool { return queued(1) })
 	masters[0].Resume(t)
 	cancel()
 	must.Be(t, <-got, context.Canceled)
 	for i, c := range clients {
 		must.Succeed(t, c.Persist(within(t), turns).Err()) // otherwise it would expire
-		must.Become(t, fmt.Sprint("the waiter has left master ", i), func() bool { return !stands(i) })
+		must.Become(t, fmt.Sprint("the waiter has left master ", i), func() bool { return !queued(i) })
 	}
 	release(t, h)
 }

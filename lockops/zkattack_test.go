@@ -132,7 +132,7 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 
 // While a session searches for a lost node, an Acquire in another directory still ends with its
 // context.
-func TestASearchHoldsNobodyUp(t *testing.T) {
+func TestASearchDelaysNoAcquire(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)

@@ -225,7 +225,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 
 // K on a finding ends the client that the finding is about. If that is gone or there is none, K
 // does not end the lock's holder, who may be healthy.
-func TestAFindingsClientIsNobodyElse(t *testing.T) {
+func TestOnlyTheFindingsClientIsEnded(t *testing.T) {
 	t.Parallel()
 	for about, opens := range map[inspect.Untrusted]bool{"job-1": true, "gone": false, "": false} {
 		s := ofClient("10.0.0.7:50312")
@@ -312,7 +312,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 
 // Locks are left out, with the reason, if they are free, have unknown or several holders, or are only
 // possible.
-func TestBulkLeavesOutWhatIsUnsure(t *testing.T) {
+func TestBulkLeavesOutUnsureLocks(t *testing.T) {
 	t.Parallel()
 	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()
 	possible.Confidence = recipe.Possible

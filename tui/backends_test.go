@@ -14,8 +14,8 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// burdened are well-known backends with many problems.
-func burdened(t testing.TB) *inspect.Snapshot {
+// troubledBackends are well-known backends with many problems.
+func troubledBackends(t testing.TB) *inspect.Snapshot {
 	t.Helper()
 	b := fixture.Backends()
 	zk, redis := b[0], b[1]
@@ -47,7 +47,9 @@ func burdened(t testing.TB) *inspect.Snapshot {
 	return fixture.ObservedOf(t, inspect.Update{Backend: zk, Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob)}, inspect.Update{Backend: redis})
 }
 
-func inBurdened(t *testing.T, o Options, w, h int) *Model { return inBackends(t, o, w, h, burdened(t)) }
+func inTroubledBackends(t *testing.T, o Options, w, h int) *Model {
+	return inBackends(t, o, w, h, troubledBackends(t))
+}
 
 func inBackends(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
 	t.Helper()
@@ -56,7 +58,7 @@ func inBackends(t *testing.T, o Options, width, height int, s *inspect.Snapshot)
 	return m
 }
 
-func TestBackendsTell(t *testing.T) {
+func TestBackendsShowTheirState(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -78,7 +80,7 @@ func TestBackendsTell(t *testing.T) {
 		{"a master that is down", []string{"G"}, []string{"down", "no answer for 3.2s"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := inBackends(t, Options{}, 120, 60, burdened(t))
+			m := inBackends(t, Options{}, 120, 60, troubledBackends(t))
 			press(m, test.keys...)
 			wantText(t, m, test.want...)
 		})
@@ -86,7 +88,7 @@ func TestBackendsTell(t *testing.T) {
 }
 
 func TestBackendsKeys(t *testing.T) {
-	m := inBackends(t, Options{}, 80, 24, burdened(t))
+	m := inBackends(t, Options{}, 80, 24, troubledBackends(t))
 	page := func() *backends.Screen { return m.screens[screen.Backends].(*backends.Screen) }
 	press(m, "G")
 	must.Equal(t, page().Current, (backends.ServerKey{Backend: "redis", Server: 4}), "selected")
@@ -130,7 +132,7 @@ func TestBackendsSayWhyThereAreNone(t *testing.T) {
 	wantText(t, m, "No server has answered yet")
 	fits(t, m)
 	press(m, "/", "zzz")
-	m2 := inBackends(t, Options{}, 80, 24, burdened(t))
+	m2 := inBackends(t, Options{}, 80, 24, troubledBackends(t))
 	press(m2, "/", "zzz")
 	wantText(t, m2, "No server matches")
 	fits(t, m2)

@@ -34,7 +34,7 @@ func bellsIn(cmd tea.Cmd) (n int) {
 	return n
 }
 
-func TestTheBellRingsForWhatComes(t *testing.T) {
+func TestTheBellRingsForNewFindings(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	found := func(severity inspect.Severity, muted *inspect.Muted) snapshotArrivedMsg {

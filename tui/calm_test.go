@@ -23,7 +23,7 @@ func lineAt(m *Model, text string) int {
 
 // The lines below a queue stay in place while the queue grows and shrinks. If it stays short, they
 // move up after a while.
-func TestPanesBelowAQueueStandStill(t *testing.T) {
+func TestPanesBelowAQueueStayPut(t *testing.T) {
 	t.Parallel()
 	people := []fixture.Person{fixture.Ann, fixture.Bob, fixture.Cat, fixture.Dan, fixture.Eve}
 	for _, key := range []string{"", "enter"} {
@@ -53,7 +53,7 @@ func TestPanesBelowAQueueStandStill(t *testing.T) {
 }
 
 // A session's line stays where it is when the client's counts change.
-func TestAClientsSessionStandsStill(t *testing.T) {
+func TestAClientsSessionStaysPut(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, nil)
 	show := func(locks ...*inspect.Lock) int {

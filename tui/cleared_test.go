@@ -63,7 +63,7 @@ func TestNothingWrongAnyMore(t *testing.T) {
 }
 
 // The pane next to the list shows an advised command in full, so that it can be copied with the mouse.
-func TestAdviceBesideTheListIsWhole(t *testing.T) {
+func TestAdviceNextToTheListIsWhole(t *testing.T) {
 	t.Parallel()
 	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
 	for _, width := range []int{80, 120, 199, 200, 220} {

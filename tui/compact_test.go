@@ -23,7 +23,7 @@ func TestCompactFilterTakesAllLetters(t *testing.T) {
 }
 
 // A screen or dialog that does not fit a compact window can be left with esc, however it was opened.
-func TestEscLeavesWhatHasNoRoom(t *testing.T) {
+func TestEscLeavesOversizedScreens(t *testing.T) {
 	m := opened(t, Options{Release: newFakeReleaser().of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	if !m.HasDialog() {

@@ -177,7 +177,7 @@ func TestFindingsOpen(t *testing.T) {
 }
 
 // An open finding keeps its time and the cursor, whatever else changes.
-func TestFindingsStand(t *testing.T) {
+func TestFindingsKeepTimeAndCursor(t *testing.T) {
 	now := fixture.Noon
 	m := withFindings(t, Options{Now: func() time.Time { return now }}, 120, 36, allFindings())
 	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})

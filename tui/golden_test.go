@@ -90,9 +90,9 @@ var goldenPages = []struct {
 	{"clients", blocked, nil},
 	{"clients-entries", blocked, []string{"enter", "j"}},
 	{"waitgraph", blocked, []string{"w"}},
-	{"backends", inBurdened, nil},
-	{"backends-master", inBurdened, []string{"j", "j", "j", "j", "j"}},
-	{"backends-down", inBurdened, []string{"G", "tab", "j"}},
+	{"backends", inTroubledBackends, nil},
+	{"backends-master", inTroubledBackends, []string{"j", "j", "j", "j", "j"}},
+	{"backends-down", inTroubledBackends, []string{"G", "tab", "j"}},
 	{"timeline-fair", func(t *testing.T, o Options, w, h int) *Model { return fairPlay(t, o, w, h).timeline() }, nil},
 	{"timeline-unfair", func(t *testing.T, o Options, w, h int) *Model { return unfairPlay(t, o, w, h).timeline() }, nil},
 }

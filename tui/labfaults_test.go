@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-func TestFaultsAndWhatComesOfThem(t *testing.T) {
+func TestFaultsAndTheirEffects(t *testing.T) {
 	box := &fakeFaults{}
 	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	press(m, "tab", "tab")
@@ -50,7 +50,7 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 
 // A fault hits the contender that was on the screen, even if the lock has changed hands. Another key
 // selects the next contender.
-func TestAFaultHitsWhomItNamed(t *testing.T) {
+func TestAFaultHitsTheNamedContender(t *testing.T) {
 	t.Parallel()
 	box := &fakeFaults{}
 	m, _ := inFaults(t, Options{}, box, 120, 36)

@@ -51,7 +51,7 @@ func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	return m
 }
 
-func TestAQueueBesideARace(t *testing.T) {
+func TestAQueueNextToARace(t *testing.T) {
 	f := newFakeLab()
 	m := contending(t, f, Options{}, 120, 36)
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {

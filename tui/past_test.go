@@ -263,7 +263,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 }
 
 // The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
-func TestWhatChangedIsListed(t *testing.T) {
+func TestChangesAreListed(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	cmd := press(r.Model, "D")
@@ -304,7 +304,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 }
 
 // A long comparison scrolls, and wraps its long lines.
-func TestWhatChangedScrolls(t *testing.T) {
+func TestLongComparisonsScroll(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	name := strings.Repeat("x", 100)

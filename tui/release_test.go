@@ -318,7 +318,7 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	wantText(t, m, "and the last request")
 }
 
-func TestNobodyKnownIsNotNobody(t *testing.T) {
+func TestUnknownHolderIsNotFree(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum}

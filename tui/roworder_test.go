@@ -14,7 +14,7 @@ import (
 )
 
 // Messages, troubles of backends and lost locks are shown in their own line, and move no row or key.
-func TestWhatIsReportedMovesNoRow(t *testing.T) {
+func TestMessagesMoveNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
 		m := model(t, Options{}, 80, 24, nil)
 		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{fixture.Orders(), fixture.Readers()})})

@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/tui/timeline"
 )
 
-func TestTimelineSaysWhatItKnows(t *testing.T) {
+func TestTimelineMarksUnknowns(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",

@@ -247,7 +247,7 @@ func TestQuit(t *testing.T) {
 }
 
 // A disabled key is dim, is the first to be left out if space is short, and says why when pressed.
-func TestHintsOfWhatCannotBeDone(t *testing.T) {
+func TestHintsOfDisabledKeys(t *testing.T) {
 	theme := model(t, Options{}, 80, 24, nil).theme
 	theme.Key, theme.Faint = theme.Key.Underline(true), theme.Faint.Faint(true)
 	off := func() string { return "not now" }

@@ -22,7 +22,7 @@ func TestProgressLineFitsAndClears(t *testing.T) {
 	}
 }
 
-func TestProgressNamesWhatIsRead(t *testing.T) {
+func TestProgressNamesTheReads(t *testing.T) {
 	s := &inspect.Snapshot{Backends: []*inspect.Backend{
 		{Name: "zk", Kind: inspect.ZooKeeper, Scanned: 1200}, {Name: "redis", Kind: inspect.Redis, FirstPass: true}, {Name: "zk2", State: inspect.Down},
 	}}

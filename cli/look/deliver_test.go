@@ -33,7 +33,7 @@ func delivery(t *testing.T, send sender, test func(r *receiver, end func()) (sai
 	})
 }
 
-func TestReceiversDropWhatTheyCannotKeep(t *testing.T) {
+func TestFullReceiversDropMessages(t *testing.T) {
 	t.Parallel()
 	sent := 0
 	slow := func(context.Context, message, func(error)) error {

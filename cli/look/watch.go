@@ -90,7 +90,7 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	}
 	if !w.complete && app.LookedAt(s) {
 		w.complete = true
-		w.Say("watching %s%s; press Ctrl-C to stop", describe.Count(s.Len(), "lock"), notLookedAt(s))
+		w.Say("watching %s%s; press Ctrl-C to stop", describe.Count(s.Len(), "lock"), unreadBackends(s))
 		if s.Len() == 0 {
 			w.SaySought(s)
 		}
@@ -98,9 +98,9 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	return w.events.To.Flush()
 }
 
-// notLookedAt names the backends that nothing could be read from yet, so that a count of locks is
+// unreadBackends names the backends that nothing could be read from yet, so that a count of locks is
 // not taken for all.
-func notLookedAt(s *inspect.Snapshot) string {
+func unreadBackends(s *inspect.Snapshot) string {
 	unseen := each.Where(s.Backends, func(b *inspect.Backend) bool { return !b.FirstPass })
 	if len(unseen) == 0 {
 		return ""

@@ -157,11 +157,11 @@ func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s a
 	if o.still != nil {
 		return tui.Run(ctx, options)
 	}
-	return besideScreen(ctx, options, func(ctx context.Context) error { return run(ctx, observer) })
+	return withScreen(ctx, options, func(ctx context.Context) error { return run(ctx, observer) })
 }
 
-// besideScreen watches while the screen runs. A panic ends the screen, which restores the terminal.
-func besideScreen(ctx context.Context, options tui.Options, watch func(context.Context) error) error {
+// withScreen watches while the screen runs. A panic ends the screen, which restores the terminal.
+func withScreen(ctx context.Context, options tui.Options, watch func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	watched := make(chan error, 1)

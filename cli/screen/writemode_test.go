@@ -19,8 +19,8 @@ import (
 	"github.com/lockscope/lockscope/tui/lab"
 )
 
-// armoury is a program that may be allowed to write, and a server.
-type armoury struct {
+// writeModeTest is a program that may be allowed to write, and a server.
+type writeModeTest struct {
 	*testing.T
 	ctx         context.Context
 	w           *writing
@@ -29,7 +29,7 @@ type armoury struct {
 	state, file string // the audit file, and the state directory
 }
 
-func newArmoury(t *testing.T) *armoury {
+func newWriteModeTest(t *testing.T) *writeModeTest {
 	server := servertest.StartRedis(t)
 	targets := must.Have(connect.ParseTargets([]string{"redis://" + server.Addr}))(t)
 	state := t.TempDir()
@@ -46,16 +46,16 @@ func newArmoury(t *testing.T) *armoury {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	return &armoury{t, ctx, w, releaser, server.Client(t), state, file}
+	return &writeModeTest{t, ctx, w, releaser, server.Client(t), state, file}
 }
 
-func (a *armoury) acquire() (lab.Held, error) {
+func (a *writeModeTest) acquire() (lab.Held, error) {
 	order := lab.Order{Lock: inspect.ID{Backend: "redis", Path: "lock:mine"}, Kind: "mutex", Try: true}
 	return a.w.lab.Acquire(a.ctx, order, func(string) {})
 }
 
 // release takes a lock with another client and releases it by force.
-func (a *armoury) release(key string) act.Result {
+func (a *writeModeTest) release(key string) act.Result {
 	a.Helper()
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
 	a.client.Set(a.ctx, key, value, time.Minute)
@@ -70,14 +70,14 @@ func (a *armoury) release(key string) act.Result {
 	return result
 }
 
-func (a *armoury) arm(on bool) {
+func (a *writeModeTest) arm(on bool) {
 	a.Helper()
 	if err := a.w.arm(on); err != nil {
 		a.Fatal(err)
 	}
 }
 
-func (a *armoury) forbidden(when string) {
+func (a *writeModeTest) forbidden(when string) {
 	a.Helper()
 	if r := a.release("lock:a"); r.Released || r.Reason != act.ReadOnly || a.client.Exists(a.ctx, "lock:a").Val() != 1 {
 		a.Errorf("%s: %+v", when, r)
@@ -90,7 +90,7 @@ func (a *armoury) forbidden(when string) {
 // Previews are always possible. Actions and acquisitions require that writing is allowed, which
 // requires the audit file, and are recorded in it.
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
-	a := newArmoury(t)
+	a := newWriteModeTest(t)
 	a.forbidden("at first")
 	must.Succeed(t, os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600)) // blocks the directory
 	must.True(t, a.w.arm(true) != nil, "armed without an audit file")

@@ -132,7 +132,7 @@ var unseenLists = []struct {
 	},
 }
 
-func TestWhatIsUnseenIsReportedOnce(t *testing.T) {
+func TestAnUnseenAspectIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range unseenLists {
 		t.Run(tt.name, func(t *testing.T) {

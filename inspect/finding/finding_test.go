@@ -308,7 +308,7 @@ func TestNothingKnownNothingSaid(t *testing.T) {
 }
 
 // The same state gives the same findings a moment later, so a running clock causes no new snapshot.
-func TestFindingsStandStill(t *testing.T) {
+func TestFindingsIgnoreTheClock(t *testing.T) {
 	t.Parallel()
 	cases, backend := everything("x")
 	before := findingsIn(cases, backend)

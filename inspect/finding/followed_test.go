@@ -58,12 +58,12 @@ var followed = []struct{ rule, advice, shown string }{
 const (
 	forty              = "cli.TestFollowingAdviceFreesHungLocks"
 	advisedInZooKeeper = "cli.TestZooKeeperAdviceClearsFindings"
-	advisedOnRedis     = "cli.TestWhatIsAdvisedOnRedisHelps"
+	advisedOnRedis     = "cli.TestAdviceOnRedisHelps"
 )
 
 // A test shows that each rule's advice ends its finding, or the advice says that a person has to
 // act.
-func TestWhatEachRuleAdvisesWasDone(t *testing.T) {
+func TestEachRulesAdviceWasFollowed(t *testing.T) {
 	t.Parallel()
 	advices := map[string]string{} // all advice of a rule
 	for _, f := range adviceGiven() {

@@ -9,7 +9,7 @@ import (
 )
 
 // No rule reports contenders known only by name, whatever the tables say about others.
-func TestWhatWasOnlyListedFiresNothing(t *testing.T) {
+func TestUnreadContendersFireNoRule(t *testing.T) {
 	t.Parallel()
 	const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 	for _, pattern := range []string{

@@ -43,7 +43,7 @@ func missingWatch() rule {
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			gone := watchesGone(c, w)
-			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && !besideMember(l, w) &&
+			if (w.Watch == inspect.Missing || gone) && w != lost && !away(c, w) && !nextToMember(l, w) &&
 				len(found) < listed {
 				found = append(found, unwatching(c, w, gone))
 			}
@@ -59,10 +59,10 @@ func registry(l *inspect.Lock) bool {
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
-// besideMember reports whether a waiter of plain nodes has another entry of its session next to
+// nextToMember reports whether a waiter of plain nodes has another entry of its session next to
 // it, behind one with another name prefix. Some programs number their members and their candidates
 // in one directory, and only the candidates wait, for each other.
-func besideMember(l *inspect.Lock, w *inspect.Contender) bool {
+func nextToMember(l *inspect.Lock, w *inspect.Contender) bool {
 	return libraryOf(l, w) == "sequential" && l.Kind != inspect.KindRW && elsewhereToo(l, w) &&
 		recipe.Word(w.Watches.Raw()) != recipe.Word(w.Name.Raw())
 }

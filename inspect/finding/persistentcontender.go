@@ -28,7 +28,7 @@ func persistentContender() rule {
 		var first *inspect.Contender
 		n := 0
 		for one := range c.Lock.Contenders() {
-			if one.Persistent && !expiresByItself(one) && !recipe.KeepsNodes(libraryOf(c.Lock, one)) {
+			if one.Persistent && !hasExpiry(one) && !recipe.KeepsNodes(libraryOf(c.Lock, one)) {
 				first = cmp.Or(first, one)
 				n++
 			}
@@ -55,8 +55,8 @@ func persistentContender() rule {
 	})
 }
 
-// expiresByItself reports whether a znode says until when it holds, as ShedLock's does.
-func expiresByItself(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
+// hasExpiry reports whether a znode says until when it holds, as ShedLock's does.
+func hasExpiry(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func verb(c *inspect.Contender) string {
 	if c.State == inspect.Holding {

@@ -53,7 +53,7 @@ func stuckHolder() rule {
 		}
 		limit, byHistory := holdLimit(c)
 		h, held, how := longest(c, limit)
-		if held <= limit || h.Persistent && expiresByItself(h) {
+		if held <= limit || h.Persistent && hasExpiry(h) {
 			return nil // a lease is held until its end, and renewed, by design
 		}
 		e := about(h)

@@ -45,7 +45,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 }
 
 // One lying master out of three loses its vote, before the lock is acquired and while it is held.
-func TestRedlockHoldsOnBesideALiar(t *testing.T) {
+func TestRedlockSurvivesALyingMaster(t *testing.T) {
 	t.Parallel()
 	for name, lie := range redisLies {
 		t.Run(name, func(t *testing.T) {

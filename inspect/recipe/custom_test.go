@@ -32,7 +32,7 @@ func TestCustomReadsItsGroups(t *testing.T) {
 	}
 }
 
-func TestCustomSaysWhatCannotBeUsed(t *testing.T) {
+func TestBadCustomRecipesAreExplained(t *testing.T) {
 	for _, tt := range []struct {
 		backend, kind string
 		patterns      Patterns

@@ -125,9 +125,9 @@ func (t *Token) setUUID1(text string) bool {
 	return true
 }
 
-// NamesNobody reports whether a value only says that something holds the lock, or how many do.
+// IsAnonymous reports whether a value only says that something holds the lock, or how many do.
 // Such a value is a number or a word such as true, also in JSON or PHP serialization.
-func NamesNobody(value string) bool {
+func IsAnonymous(value string) bool {
 	v := strings.ToLower(strings.Trim(value, `";`))
 	if kind, rest, ok := strings.Cut(v, ":"); ok && (kind == "b" || kind == "i") {
 		v = rest

@@ -143,7 +143,7 @@ func TestPythonsBytes(t *testing.T) {
 	}
 }
 
-func TestProductsSayWhoTheyAre(t *testing.T) {
+func TestProductsAreIdentified(t *testing.T) {
 	for _, tt := range []struct{ recipe, name, data, host, label string }{
 		{"hbase", "read-regionserver:600200000000002", "PBUF\x00", "", "regionserver:60020"},
 		{"hive", "LOCK-SHARED-0000000001", "hive_20261121:1763720000:IMPLICIT:select 1:10.0.0.9", "10.0.0.9", "hive_20261121"},

@@ -105,7 +105,7 @@ func record(t *testing.T, sources ...inspect.Source) []byte {
 	return file.Bytes()
 }
 
-func TestARecordingPlaysWhatWasSeen(t *testing.T) {
+func TestARecordingPlaysItsUpdates(t *testing.T) {
 	live := final(t, fixed, runs()...)
 	for _, file := range [][]byte{
 		record(t, runs()...),
@@ -168,7 +168,7 @@ func TestCrashLosesOnlyLastUpdate(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+func TestOtherFilesAreRefused(t *testing.T) {
 	good := string(record(t, runs()[1]))
 	first, rest, _ := strings.Cut(good, "\n")
 	for name, text := range map[string]string{

@@ -50,7 +50,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 }
 
 // A recording written live or later dates the ends in a gap as the screen did.
-func TestRecordingsKnowWhenNobodyLooked(t *testing.T) {
+func TestRecordingsKeepGaps(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {
 		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}
 		return inspect.Update{At: at, Put: []*inspect.Lock{{

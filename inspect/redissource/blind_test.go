@@ -51,7 +51,7 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 }
 
 // Denies every command, every pair, and three that show whether a key exists, for every recipe.
-func TestWhatIsDeniedIsUnknown(t *testing.T) {
+func TestDeniedReadsAreUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := client(t, m)
@@ -103,7 +103,7 @@ func TestWhatIsDeniedIsUnknown(t *testing.T) {
 }
 
 // An unknown command does not mean an empty result.
-func TestWhatIsRenamedIsUnknown(t *testing.T) {
+func TestRenamedCommandsAreUnknown(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"SCAN", "TYPE", "PTTL", "GETRANGE", "HSCAN", "SSCAN", "ZRANGE", "LRANGE", "MEMORY", "TIME", "INFO", "CLIENT", "PUBSUB", "EXISTS"} {
 		t.Run(name, func(t *testing.T) {

@@ -113,10 +113,10 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// stoodAt returns when the verdict was last known to hold before a vote changes. That is when a
+// lastConfirmed returns when the verdict was last known to hold before a vote changes. That is when a
 // quorum of agreeing masters had last been read; it stays while fewer remain. If no masters agreed,
 // it is the vote's own last read.
-func (e *entry) stoodAt(at int) time.Time {
+func (e *entry) lastConfirmed(at int) time.Time {
 	i := -1
 	if e.lock != nil {
 		i = slices.IndexFunc(e.lock.Masters, func(m inspect.Vote) bool { return m.Agrees })

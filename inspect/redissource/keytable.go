@@ -157,7 +157,7 @@ func (b *keyTable) vote(master int, key string, v inspect.Vote, now time.Time) {
 	}
 	old := &e.votes[at]
 	if old.Present != v.Present || old.Value != v.Value || old.Digest != v.Digest || old.Up != v.Up {
-		e.changedAfter = e.stoodAt(at)
+		e.changedAfter = e.lastConfirmed(at)
 		if e.unwatched[at] {
 			e.unreported, e.changedAfter = true, later(e.changedAfter, e.watchedUntil)
 		}

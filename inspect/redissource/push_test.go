@@ -258,7 +258,7 @@ func TestExpiryIsTimedHere(t *testing.T) {
 	})
 }
 
-func TestARestartedMasterIsReadAnew(t *testing.T) {
+func TestARestartedMasterIsReadAgain(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, m := range masters {

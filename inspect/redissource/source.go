@@ -29,7 +29,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
-	ctx, cancel := sourcekit.OwnEnd(ctx)
+	ctx, cancel := sourcekit.WithoutDeadline(ctx)
 	wait := s.stall.Start(ctx)
 	defer func() {
 		cancel()

@@ -193,7 +193,7 @@ func TestLongValuesAreCutAndDigested(t *testing.T) {
 	})
 }
 
-func TestAStoppedMasterHoldsNobodyUp(t *testing.T) {
+func TestAStoppedMasterDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	masters := make([]*servertest.Redis, 5)
 	for i := range masters {

@@ -39,8 +39,8 @@ func (b ballot) state() string {
 	}
 }
 
-// stands is the minimum duration of a state. Contending clients cause shorter ones.
-const stands = 900 * time.Millisecond
+// minDuration is the minimum duration of a state. Contending clients cause shorter ones.
+const minDuration = 900 * time.Millisecond
 
 // poll records lasting states of the Redlock's key as faults until ctx ends. On a busy machine, a
 // client may get three of five votes, or be late to take one back.
@@ -68,7 +68,7 @@ func (f *faults) poll(ctx context.Context, w *world) {
 			}
 			last, since, end = now, at, nil
 		}
-		if state := now.state(); state != "" && end == nil && at.Sub(since) >= stands {
+		if state := now.state(); state != "" && end == nil && at.Sub(since) >= minDuration {
 			end = f.since(since, state, redlockName)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-func TestBothWaysTellTheSame(t *testing.T) {
+func TestBothProtocolsAgree(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		conn := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 		path := servertest.UniquePath(t)
@@ -178,7 +178,7 @@ func TestSlowAdminServerLeavesFallbackTime(t *testing.T) {
 }
 
 // A call that we cut short ourselves is not a failure.
-func TestOurOwnEndIsNobodysFailure(t *testing.T) {
+func TestOurOwnEndIsNoFailure(t *testing.T) {
 	asked, hang := make(chan struct{}, 1), make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
 	defer admin.Close()

@@ -138,7 +138,7 @@ func TestUnreadableWaitersArePolled(t *testing.T) {
 	v.Await("no waiters", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
 }
 
-func TestWhatCameInSilenceIsFound(t *testing.T) {
+func TestUnreportedCreationsAreFound(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
 	c := client(t, zks)

@@ -107,20 +107,20 @@ func TestIdleLockNoticesRevokedRight(t *testing.T) {
 			}
 			create(t, c, "/l", "", 0)
 			create(t, c, "/l/"+guid+"__lock__", "a", contender)
-			create(t, c, "/secretive", "", 0)
-			create(t, c, "/secretive/"+guid+"__lock__", "a", contender)
-			allow(create(t, c, "/secretive/"+guid2+"__lock__", "b", contender), zk.DigestACL(zk.PermAll, "ops", "secret"))
+			create(t, c, "/private", "", 0)
+			create(t, c, "/private/"+guid+"__lock__", "a", contender)
+			allow(create(t, c, "/private/"+guid2+"__lock__", "b", contender), zk.DigestACL(zk.PermAll, "ops", "secret"))
 			v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
 			seen := func() bool {
-				l, s := v.Locks["/l"], v.Locks["/secretive"]
+				l, s := v.Locks["/l"], v.Locks["/private"]
 				return v.Backend != nil && v.Backend.FirstPass && l != nil && l.State == inspect.StateHeld && s != nil && s.State == inspect.StateContended
 			}
 			v.Await("both locks", seen)
-			for _, p := range []string{"/l", "/secretive"} {
+			for _, p := range []string{"/l", "/private"} {
 				allow(p, zk.DigestACL(zk.PermAll, "ops", "secret"))
 				v.Await(p+" is unknown", func() bool { return hidden(v.Locks[p], "READ on "+p) })
 			}
-			for _, p := range []string{"/l", "/secretive"} {
+			for _, p := range []string{"/l", "/private"} {
 				allow(p, zk.WorldACL(zk.PermAll))
 			}
 			v.Await("both locks again", seen)

@@ -91,9 +91,9 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 			})
 		}
 	}
-	stand := map[string]*inspect.Lock{}
+	initial := map[string]*inspect.Lock{}
 	v.Await("no other locks", func() bool {
-		maps.Copy(stand, v.Locks)
+		maps.Copy(initial, v.Locks)
 		return len(v.Locks) == len(goldens)
 	})
 	for name := range goldens {
@@ -101,20 +101,20 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 	}
 	for name := range goldens {
 		p := root + "/" + name
-		before := stand[p]
+		before := initial[p]
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
 		peer.Send(t, "close", name+"-a") // it holds every lock, and also waits for some
 		v.Await(name+": the next holder", func() bool {
 			l := v.Locks[p]
-			return l.Contention() < before.Contention() && len(l.Holders) > 0 && nobodyOf(l, before.Holders[0].Owner.Session)
+			return l.Contention() < before.Contention() && len(l.Holders) > 0 && hasNoContender(l, before.Holders[0].Owner.Session)
 		})
 	}
 }
 
-// nobodyOf reports whether a session has no contender.
-func nobodyOf(l *inspect.Lock, session int64) bool {
+// hasNoContender reports whether a session has no contender.
+func hasNoContender(l *inspect.Lock, session int64) bool {
 	for _, c := range append(slices.Clone(l.Holders), l.Waiters...) {
 		if c.Owner.Session == session {
 			return false

@@ -117,10 +117,10 @@ func (r *Reading) Own(c *inspect.Contender) ([]byte, bool) {
 	return r.own, r.dir.Lone() && n.Known && !n.Sealed && isContender(n, c)
 }
 
-// Stands returns the czxid of the ephemeral node with a contender's name, at the lock's node or
+// EphemeralNode returns the czxid of the ephemeral node with a contender's name, at the lock's node or
 // among its contenders; false if none. The node may exist although the lock has no such
 // contender, because of a second node next to a lone one, or impossible sequence numbers.
-func (r *Reading) Stands(name string) (czxid int64, ok bool) {
+func (r *Reading) EphemeralNode(name string) (czxid int64, ok bool) {
 	if r.stat != nil && r.stat.EphemeralOwner != 0 && name == path.Base(r.dir.Path) {
 		return r.stat.Czxid, true
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestSemaphoresNobodyWaitsFor(t *testing.T) {
+func TestSemaphoresWithoutWaiters(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

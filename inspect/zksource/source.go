@@ -33,7 +33,7 @@ func (s *Source) Focus(ids []inspect.ID) { s.focused.Set(s.cfg.Backend, ids) }
 
 // Run implements inspect.Source. It returns nil.
 func (s *Source) Run(ctx context.Context, emit func(inspect.Update)) error {
-	ctx, cancel := sourcekit.OwnEnd(ctx)
+	ctx, cancel := sourcekit.WithoutDeadline(ctx)
 	r := s.newRun(ctx, emit)
 	wait := r.stall.Start(ctx)
 	defer func() {
@@ -71,7 +71,7 @@ type run struct {
 	tasks   sync.WaitGroup
 	focused sourcekit.Focus
 	stall   *stall.Watch
-	stood   inspect.Interval // the last stall, until we have reconnected; otherwise zero
+	stalled   inspect.Interval // the last stall, until we have reconnected; otherwise zero
 
 	conn      connection
 	inbox     *inbox
@@ -95,7 +95,7 @@ func (r *run) loop() {
 	defer beat.Stop()
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	r.tree.Plant()
+	r.tree.AddRoots()
 	for r.ctx.Err() == nil {
 		now := r.attend()
 		r.connect(now)
@@ -187,11 +187,11 @@ func (r *run) fired(e linkEvent) {
 	}
 	switch e.what {
 	case zk.EventNodeCreated:
-		r.tree.Hear(p, tree.Created, e.at)
+		r.tree.HandleEvent(p, tree.Created, e.at)
 	case zk.EventNodeDeleted:
-		r.tree.Hear(p, tree.Deleted, e.at)
+		r.tree.HandleEvent(p, tree.Deleted, e.at)
 	case zk.EventNodeDataChanged:
-		r.tree.Hear(p, tree.Changed, e.at)
+		r.tree.HandleEvent(p, tree.Changed, e.at)
 	}
 }
 

@@ -300,18 +300,18 @@ func TestAServerThatHangsIsDown(t *testing.T) {
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
 }
 
-func TestNobodyThereIsDown(t *testing.T) {
+func TestUnreachableServerIsDown(t *testing.T) {
 	t.Parallel()
-	const nobody = "127.0.0.1:1"
+	const closedPort = "127.0.0.1:1"
 	start := time.Now()
-	v := once(t, zksource.Config{Servers: []string{nobody}})
+	v := once(t, zksource.Config{Servers: []string{closedPort}})
 	if v.Backend == nil || v.Backend.State != inspect.Down || v.Backend.Error == "" || v.Backend.Servers[0].State != inspect.ServerDown {
 		t.Errorf("backend: %+v", v.Backend)
 	}
 	if took := time.Since(start); took > 40*time.Second {
 		t.Errorf("took %v", took)
 	}
-	w, _ := watch(t, zksource.Config{Servers: []string{nobody}})
+	w, _ := watch(t, zksource.Config{Servers: []string{closedPort}})
 	w.Await("down", func() bool { return w.Backend != nil && w.Backend.State == inspect.Down })
 }
 

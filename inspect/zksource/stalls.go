@@ -17,7 +17,7 @@ func (r *run) attend() time.Time {
 	r.ensemble.Disturb(now)
 	r.ensemble.ForgetClocks() // if our own clock was set ahead, that looks like a stall
 	r.heardAt = time.Time{}
-	r.stood = inspect.Interval{From: from, To: now}
+	r.stalled = inspect.Interval{From: from, To: now}
 	r.blindUntil(now)
 	r.extra = inspect.Update{} // its tables are old
 	r.inquiries.askAt, r.progress = now, now
@@ -30,15 +30,15 @@ func (r *run) attend() time.Time {
 // looksAgain handles a new connection. After a stall, a slow first connection extends the gap,
 // since no events were received meanwhile.
 func (r *run) looksAgain(now time.Time) {
-	if !r.stood.To.IsZero() && now.Sub(r.stood.To) > time.Second {
+	if !r.stalled.To.IsZero() && now.Sub(r.stalled.To) > time.Second {
 		r.blindUntil(now)
 	}
-	r.stood = inspect.Interval{}
+	r.stalled = inspect.Interval{}
 }
 
 // blindUntil reports a gap in our observation since the stall began.
 func (r *run) blindUntil(now time.Time) {
-	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: r.stood.From, Until: now}})
+	r.emit(inspect.Update{Gap: &inspect.Gap{Backend: r.cfg.Backend, From: r.stalled.From, Until: now}})
 }
 
 // cameLate reports a gap if news from the servers came so late that its time is unknown.

@@ -24,7 +24,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func testRun(t *testing.T, cfg Config) *run {
 	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
 	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
-	r.tree.Plant()
+	r.tree.AddRoots()
 	return r
 }
 

@@ -17,7 +17,7 @@ import (
 var pathLike = regexp.MustCompile("`([a-z][a-zA-Z0-9_.-]*(?:/[a-zA-Z0-9_.-]+)*(?:/|/[a-z0-9_]+\\.(?:go|md|json)))`")
 
 // The pages only name folders and files that exist.
-func TestThePapersNameWhatIsThere(t *testing.T) {
+func TestDocsNameExistingFiles(t *testing.T) {
 	pages := must.Have(filepath.Glob("../../docs/*.md"))(t)
 	pages = append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../SECURITY.md")
 	named := 0

@@ -18,7 +18,7 @@ func (r *recorder) Error(args ...any)                 { r.said = append(r.said, 
 func (r *recorder) Fatal(args ...any)                 { r.Error(args...) }
 func (r *recorder) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
 
-func TestChecksSayWhatIsWrong(t *testing.T) {
+func TestFailuresNameTheProblem(t *testing.T) {
 	type name string
 	for want, check := range map[string]func(r *recorder){
 		`a 1: "x", want "y"`:    func(r *recorder) { Equal(r, name("x"), "y", "a", 1) },

@@ -18,7 +18,7 @@ func (r reply) RedisError()   {}
 
 var _ redis.Error = reply("")
 
-func TestRedisIsToldFromAProxy(t *testing.T) {
+func TestProxyErrorsAreRecognised(t *testing.T) {
 	for text, want := range map[string]bool{
 		"NOSCRIPT No matching script. Please use EVAL.":     true,
 		"LOADING Redis is loading the dataset in memory":    true,

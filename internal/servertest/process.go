@@ -94,7 +94,7 @@ func Signal(p *os.Process, sig syscall.Signal) error {
 		}
 		return err
 	}
-	for end := time.Now().Add(startTimeout); sig == syscall.SIGSTOP && !standsStill(p.Pid); time.Sleep(pollEvery) {
+	for end := time.Now().Add(startTimeout); sig == syscall.SIGSTOP && !isStopped(p.Pid); time.Sleep(pollEvery) {
 		if time.Now().After(end) {
 			return fmt.Errorf("servertest: process %d did not stop within %v", p.Pid, startTimeout)
 		}

@@ -28,8 +28,8 @@ func reserve(port int) bool {
 // reserved are the sockets that keep ports, by port.
 var reserved sync.Map
 
-// standsStill reports whether all threads of a process are stopped or have ended (proc(5), stat).
-func standsStill(pid int) bool {
+// isStopped reports whether all threads of a process are stopped or have ended (proc(5), stat).
+func isStopped(pid int) bool {
 	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat")) // the pattern is right
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)

@@ -109,7 +109,7 @@ func TestContainersAreReaped(t *testing.T) {
 }
 
 // The server continues to serve others, whatever a client sends.
-func TestNoiseHarmsNobodyElse(t *testing.T) {
+func TestNoiseHarmsNoOtherClient(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	good, _ := dialZK(t, server.Addr, 20*time.Second)

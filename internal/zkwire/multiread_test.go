@@ -119,7 +119,7 @@ func TestMultiReadMatchesSingleReads(t *testing.T) {
 }
 
 // One recursive watch reports all changes below a node, repeatedly, even while the node does not exist.
-func TestWatchBelowTellsOfAllChanges(t *testing.T) {
+func TestWatchBelowReportsAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := dial(t, zks.Addr), servertest.UniquePath(t)

@@ -121,7 +121,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 }
 
 // The event of a watch set by our own request has its path.
-func TestTapHearsEvents(t *testing.T) {
+func TestTapReceivesEvents(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
@@ -188,7 +188,7 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 
 // A new connection first repeats the authentications, and asks for a server with at least the zxid
 // seen so far.
-func TestTapRepeatsWhatAConnectionNeeds(t *testing.T) {
+func TestTapRestoresConnectionState(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	p := newHang(t, s.Addr())

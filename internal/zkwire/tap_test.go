@@ -70,7 +70,7 @@ func server(t testing.TB) *zkserver.Server {
 	return s
 }
 
-func TestTapLearnsWhatTheClientHides(t *testing.T) {
+func TestTapExposesHiddenClientState(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
@@ -97,7 +97,7 @@ func TestTapLearnsWhatTheClientHides(t *testing.T) {
 	}
 }
 
-func TestTapTellsDialErrorsAndExpiry(t *testing.T) {
+func TestTapReportsDialErrorsAndExpiry(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}

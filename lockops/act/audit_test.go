@@ -83,7 +83,7 @@ func TestAuditSaysWhere(t *testing.T) {
 	}
 }
 
-func TestAuditNamesWhoUsedSudo(t *testing.T) {
+func TestAuditNamesTheSudoUser(t *testing.T) {
 	t.Setenv("SUDO_USER", "alice")
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)

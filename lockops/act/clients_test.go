@@ -150,7 +150,7 @@ func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // All clients of a Unix socket share one address, so an address is ambiguous there and nothing is
 // killed.
-func TestAnAddressOfSeveral(t *testing.T) {
+func TestAnAddressOfSeveralClients(t *testing.T) {
 	const path = "/run/redis.sock:0"
 	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: path}
 	for _, tt := range []struct {

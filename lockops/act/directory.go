@@ -41,7 +41,7 @@ func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.
 // missing explains why a contender that was not found cannot be acted on. It is gone only if its
 // node is.
 func (d *directory) missing(owner inspect.Untrusted) (Reason, string) {
-	if _, stands := d.Stands(owner.Raw()); stands {
+	if _, exists := d.EphemeralNode(owner.Raw()); exists {
 		return Changed, "its znode still exists, but is no longer a contender; nothing was done"
 	}
 	return Gone, ""
@@ -62,8 +62,8 @@ func (d *directory) over(seen, now *inspect.Contender) bool {
 	if now != nil {
 		return now.Czxid != seen.Czxid
 	}
-	czxid, stands := d.Stands(seen.Name.Raw())
-	return !stands || czxid != seen.Czxid
+	czxid, exists := d.EphemeralNode(seen.Name.Raw())
+	return !exists || czxid != seen.Czxid
 }
 
 // lock returns the lock as the configured recipes read it, too.

@@ -15,15 +15,15 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-type saidNo string
+type errorReply string
 
-func (r saidNo) Error() string { return string(r) }
-func (saidNo) RedisError()     {}
+func (r errorReply) Error() string { return string(r) }
+func (errorReply) RedisError()     {}
 
 // interrupted lets a server refuse the release and some of the requests after it.
 type interrupted struct {
 	servertest.Hook
-	by         saidNo
+	by         errorReply
 	from, most int
 	began      bool
 	seen       int
@@ -87,7 +87,7 @@ func TestTransientRefusalReleasesNothing(t *testing.T) {
 				must.Succeed(t, admin.Do(t.Context(), args...).Err())
 			}
 			request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner), Waiter: tt.waiter}
-			for _, by := range []saidNo{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {
+			for _, by := range []errorReply{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {
 				for from, last := 1, false; !last; from++ {
 					fault := &interrupted{by: by, from: from, most: 1 + 99*(from%2)}
 					c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})

@@ -63,8 +63,8 @@ func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // The outcome is unknown unless enough other masters still have the contender.
 func TestUnansweredReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
-	deny := saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")
-	stands := errors.New("it does nothing")
+	deny := errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")
+	stays := errors.New("it does nothing")
 	for name, tt := range map[string]struct {
 		by      []error // how each master fails; nil if it deletes
 		waiter  bool    // the value is on the first master only
@@ -75,10 +75,10 @@ func TestUnansweredReleaseIsUnknown(t *testing.T) {
 		"one, not sent":                           {by: []error{errRefusedDial}, reason: NoQuorum},
 		"one, refused":                            {by: []error{deny}, reason: NoQuorum},
 		"three, two lost":                         {by: []error{nil, errLostAnswer, errLostAnswer}, unknown: true},
-		"three, one lost and one has it":          {by: []error{nil, errLostAnswer, stands}, unknown: true},
+		"three, one lost and one has it":          {by: []error{nil, errLostAnswer, stays}, unknown: true},
 		"three, one lost and one not sent":        {by: []error{nil, errLostAnswer, errRefusedDial}, unknown: true},
 		"three, two not sent":                     {by: []error{nil, errRefusedDial, errRefusedDial}, reason: NoQuorum},
-		"three, one lost and two have it":         {by: []error{errLostAnswer, stands, stands}, reason: NoQuorum},
+		"three, one lost and two have it":         {by: []error{errLostAnswer, stays, stays}, reason: NoQuorum},
 		"a value on one of three, lost":           {by: []error{errLostAnswer, nil, nil}, waiter: true, unknown: true},
 		"a value on one of three, refused by one": {by: []error{nil, deny, nil}, waiter: true},
 	} {
@@ -90,7 +90,7 @@ func TestUnansweredReleaseIsUnknown(t *testing.T) {
 					must.Succeed(t, clients[i].Set(t.Context(), "lock:a", "v", 0).Err())
 				}
 				switch {
-				case errors.Is(by, stands):
+				case errors.Is(by, stays):
 					clients[i] = &unwilling{clients[i]}
 				case by != nil:
 					clients[i].AddHook(&silenced{by: by})
@@ -174,8 +174,8 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 // again.
 func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
-	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: saidNo("upstream failure"), slow: true}
+	deletes, refuses := faulty{has: true}, faulty{has: true, fails: errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: errorReply("upstream failure"), slow: true}
 	unsent := faulty{has: true, fails: errRefusedDial}
 	for name, tt := range map[string]struct {
 		masters       []faulty

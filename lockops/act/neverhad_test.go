@@ -103,7 +103,7 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 // part in the outcome. One that was unreadable before may have done the release.
 func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 	t.Parallel()
-	deletes, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	deletes, refuses := faulty{has: true}, faulty{has: true, fails: errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	gone, silent := faulty{has: true, ends: true}, faulty{has: true, fails: errLostAnswer, dead: true}
 	never := faulty{fails: errLostAnswer, lost: true}
 	unread, unsent := faulty{fails: errLostAnswer, lost: true, mute: true}, faulty{fails: errRefusedDial, mute: true}
@@ -183,7 +183,7 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 		"ERR Error running script (call to f_c0ffee): @user_script:12: user_script:12: too much": true,
 		"ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused DEL: -READONLY a replica": true,
 	} {
-		must.Equal(t, r.removedNothing(0, "string", saidNo(text)), proof, text)
+		must.Equal(t, r.removedNothing(0, "string", errorReply(text)), proof, text)
 	}
 	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
 		t.Error("a failed dial counts as sent")

@@ -91,7 +91,7 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 		return p, nil
 	}
 	for i := range rd.lock.Masters {
-		if m := &rd.lock.Masters[i]; stands(m, p.Seen) || !m.Up {
+		if m := &rd.lock.Masters[i]; stillHas(m, p.Seen) || !m.Up {
 			p.Sends = append(p.Sends, r.target.Servers[i]+": "+way.says)
 		}
 	}
@@ -288,7 +288,7 @@ func unlessOver(ctx context.Context) error {
 // takenAgain reports whether a master has the deleted value again: some clients reuse their value.
 func takenAgain(p Preview, masters []MasterResult, after reading) bool {
 	for i, m := range masters {
-		if m.Deleted && stands(&after.lock.Masters[i], p.Seen) {
+		if m.Deleted && stillHas(&after.lock.Masters[i], p.Seen) {
 			return true
 		}
 	}
@@ -305,10 +305,10 @@ func outcome(p Preview, masters []MasterResult, after reading) (bool, Reason) {
 			continue
 		}
 		is := &after.lock.Masters[i]
-		if stands(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {
+		if stillHas(is, p.Seen) || m.Err != nil && !lacks(is, p.Seen) {
 			left++
 		}
-		if stands(is, p.Seen) && m.Err != nil {
+		if stillHas(is, p.Seen) && m.Err != nil {
 			refused++
 		}
 	}

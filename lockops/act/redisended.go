@@ -44,7 +44,7 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 	for i := range masters {
 		m, was, is := &masters[i], &before.lock.Masters[i], &after.lock.Masters[i]
 		switch {
-		case m.Err == nil || !stands(was, seen) || !lacks(is, seen):
+		case m.Err == nil || !stillHas(was, seen) || !lacks(is, seen):
 		case r.removedNothing(i, script, m.Err):
 			m.Ended = EndedItself
 		default:
@@ -98,9 +98,9 @@ func (r *Redis) unanswered(
 		const lost = "whether it was removed on %s is unknown: no answer came, and it could not be read "
 		const pending = "whether it is removed on %s is unknown: it was still there afterwards, but the request got no answer and may still arrive"
 		switch undone := r.removedNothing(i, script, m.Err) || r.unsent(i, m.Err); {
-		case stands(is, seen) && (m.Err == nil || undone):
+		case stillHas(is, seen) && (m.Err == nil || undone):
 			left++
-		case stands(is, seen):
+		case stillHas(is, seen):
 			unknown, detail = true, cmp.Or(detail, fmt.Sprintf(pending, m.Addr))
 		case m.Err == nil || m.Ended != "":
 		case !lacks(is, seen) && undone:

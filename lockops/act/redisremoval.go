@@ -255,8 +255,8 @@ func readHolds(key, owner string, count int) []string {
 	return keys
 }
 
-// stands reports whether a master still has the contender.
-func stands(v *inspect.Vote, seen *inspect.Contender) bool {
+// stillHas reports whether a master still has the contender.
+func stillHas(v *inspect.Vote, seen *inspect.Contender) bool {
 	if v.Held == nil {
 		return v.Up && v.Present && !v.Foreign && v.Value == seen.Name && v.Digest == seen.Digest
 	}
@@ -276,7 +276,7 @@ func hides(v *inspect.Vote, seen *inspect.Contender) bool {
 
 // lacks reports whether a master was read, and surely does not have the contender that was seen.
 func lacks(v *inspect.Vote, seen *inspect.Contender) bool {
-	return v.Up && !stands(v, seen) && !hides(v, seen)
+	return v.Up && !stillHas(v, seen) && !hides(v, seen)
 }
 
 // waiterWarnings returns warnings about a waiter in a queue that its library keeps.

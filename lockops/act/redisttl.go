@@ -48,7 +48,7 @@ func (r *Redis) previewTTL(p Preview, rd reading) Preview {
 	}
 	p.Votes = rd.lock.Masters
 	for i := range p.Votes {
-		if v := &p.Votes[i]; stands(v, p.Seen) {
+		if v := &p.Votes[i]; stillHas(v, p.Seen) {
 			for n, key := range keys {
 				text := fmt.Sprintf("%s: pexpire %s %d", r.target.Servers[i], inspect.Escape(key),
 					p.Request.TTL.Milliseconds())
@@ -113,7 +113,7 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 	ctx = context.WithoutCancel(ctx)
 	r.each(ctx, func(ctx context.Context, i int) {
 		m := &result.Masters[i]
-		if !stands(&p.Votes[i], p.Seen) {
+		if !stillHas(&p.Votes[i], p.Seen) {
 			return // it was not in the preview
 		}
 		until, err := r.timeLimit(ctx, i)
@@ -139,12 +139,12 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		} else if r.maySet(i, p, m.Err, &m.After) {
 			votes.lost = append(votes.lost, m.Addr)
 		}
-		if stands(&before.lock.Masters[i], p.Seen) {
-			votes.stood++
+		if stillHas(&before.lock.Masters[i], p.Seen) {
+			votes.present++
 		}
 	}
-	if votes.need = min(votes.need, votes.stood); p.Seen.State != inspect.Holding {
-		votes.need = votes.stood
+	if votes.need = min(votes.need, votes.present); p.Seen.State != inspect.Holding {
+		votes.need = votes.present
 	}
 	if result.Unknown = votes.unknown(); result.Unknown {
 		result.Detail = fmt.Sprintf("%s did not answer: the TTL may have been set there, or may still be",
@@ -158,8 +158,8 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 // ttlVotes counts the masters that must set the TTL, have set it, and had the value. lost lists
 // those that may have set it without an answer; the outcome is unknown only if it depends on them.
 type ttlVotes struct {
-	need, done, stood int
-	lost              []string
+	need, done, present int
+	lost                []string
 }
 
 // unknown reports whether the outcome depends on lost answers.
@@ -184,7 +184,7 @@ func ttlOutcome(
 		return true, "", ""
 	case done > 0:
 		detail = fmt.Sprintf("only %d of the %d masters that have the value set the TTL; it stays set there",
-			done, votes.stood)
+			done, votes.present)
 		if len(votes.lost) > 0 {
 			detail += "; unknown for " + strings.Join(votes.lost, ", ")
 		}
@@ -196,7 +196,7 @@ func ttlOutcome(
 	for i := range masters {
 		v := &after.lock.Masters[i]
 		// the value may still be there, unchanged
-		if masters[i].Err != nil && (!v.Up || stands(v, p.Seen) || hides(v, p.Seen)) {
+		if masters[i].Err != nil && (!v.Up || stillHas(v, p.Seen) || hides(v, p.Seen)) {
 			says := "no master set the TTL: "
 			if len(votes.lost) > 0 {
 				says = "no master is known to have set the TTL: "

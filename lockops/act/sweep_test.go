@@ -123,7 +123,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-func TestSweepSaysWhatItCannotRead(t *testing.T) {
+func TestSweepReportsUnreadableNodes(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
 	conn := connectZooKeeper(t, server.Addr)

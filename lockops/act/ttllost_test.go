@@ -17,7 +17,7 @@ import (
 // was not set.
 func TestUnansweredTTLIsUnknown(t *testing.T) {
 	t.Parallel()
-	sets, refuses := faulty{has: true}, faulty{has: true, fails: saidNo("NOPERM User ops has no permissions to run the 'evalsha' command")}
+	sets, refuses := faulty{has: true}, faulty{has: true, fails: errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")}
 	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
 	silent, unsent := faulty{has: true, fails: errLostAnswer, dead: true}, faulty{has: true, fails: errRefusedDial, dead: true}
 	gone := faulty{has: true, fails: errLostAnswer, ends: true}
@@ -99,7 +99,7 @@ func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 	}{
 		"a lost connection": {errLostAnswer, 1, true},
 		"no answer":         {errLostAnswer, 2, false},
-		"no right":          {saidNo("NOPERM User ops has no permissions to run the 'time' command"), 2, true},
+		"no right":          {errorReply("NOPERM User ops has no permissions to run the 'time' command"), 2, true},
 	} {
 		for _, ttl := range []time.Duration{0, time.Minute} {
 			t.Run(name, func(t *testing.T) {

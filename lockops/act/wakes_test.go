@@ -75,7 +75,7 @@ func awaitNext(t *testing.T, r Releaser, request Request) {
 }
 
 // A redis-py client and waiters of our mutex and fair mutex get the lock after a forced release.
-func TestRedisClientsTakeWhatWasReleased(t *testing.T) {
+func TestRedisClientsTakeReleasedLocks(t *testing.T) {
 	t.Parallel()
 	server, client, releaser := onOneMaster(t)
 	held := func(key string) inspect.Untrusted { return inspect.Untrusted(client.Get(t.Context(), key).Val()) }

@@ -282,13 +282,13 @@ var elsewhere = map[string][2]string{
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
-	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
-	"redis-py and its users: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
+	"lockscope":                           {"wakes_test.go", "TestRedisClientsTakeReleasedLocks"},
+	"redis-py and its users: tooz, celery-once, kombu, django-redis, dogpile": {"wakes_test.go", "TestRedisClientsTakeReleasedLocks"},
 	// RedBeat takes its lock with redis-py's Lock.
-	"RedBeat":       {"wakes_test.go", "TestRedisClientsTakeWhatWasReleased"},
-	"redsync":       {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
-	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
-	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeWhatWasReleased"},
+	"RedBeat":       {"wakes_test.go", "TestRedisClientsTakeReleasedLocks"},
+	"redsync":       {"../../bench/realwaiters_test.go", "TestRealClientsTakeReleasedLocks"},
+	"bsm/redislock": {"../../bench/realwaiters_test.go", "TestRealClientsTakeReleasedLocks"},
+	"rueidislock":   {"../../bench/realwaiters_test.go", "TestRealClientsTakeReleasedLocks"},
 	// An RSemaphore is only a number, so there is no holder to release.
 	"Redisson: RSemaphore": {"waiters_test.go", "TestHolderlessSemaphoreIsNotReleased"},
 }

@@ -29,7 +29,7 @@ func held(worker int, from, to int64, token uint64, lost bool) []Record {
 }
 
 // The checks find exactly the faults planted in made-up histories.
-func TestChecksFindWhatIsWrong(t *testing.T) {
+func TestChecksFindPlantedFaults(t *testing.T) {
 	stall := Record{Worker: 1, Op: OpStall, Since: ms(120), At: ms(300)}
 	forced := Record{Op: OpForced, Lock: "l", Since: ms(60), At: ms(70)}
 	stood := Record{Worker: 2, Op: OpStood, Text: failpoint.Granted, At: ms(55)}

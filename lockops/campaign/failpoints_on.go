@@ -24,13 +24,13 @@ func stopAtFailpoints(report *Report, seed uint64, lease time.Duration) (end fun
 	}
 	failpoint.Stop(func(place string) {
 		mu.Lock()
-		stands := !over && random.IntN(oneOf[place]) == 0
+		stop := !over && random.IntN(oneOf[place]) == 0
 		d := time.Duration(random.Int64N(int64(lease * 3 / 2)))
-		if stands {
+		if stop {
 			standing.Add(1)
 		}
 		mu.Unlock()
-		if !stands {
+		if !stop {
 			return
 		}
 		defer standing.Done()

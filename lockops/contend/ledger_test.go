@@ -161,7 +161,7 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
-func TestAHandoffNeedsSomebodyWhoWaits(t *testing.T) {
+func TestAHandoffNeedsAWaiter(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)

@@ -13,7 +13,7 @@ import (
 )
 
 // A new connection may report 0 as its session. Nodes without an owner are not its leftovers.
-func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
+func TestOwnerlessNodesAreNotLeftovers(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -29,7 +29,7 @@ func TestWhatNobodyOwnsIsNotLeft(t *testing.T) {
 }
 
 // Leftovers of contenders are listed, and keep their directory. Other nodes are not listed.
-func TestWhatContendersLeaveIsListed(t *testing.T) {
+func TestLeftoversAreListed(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	target := NewZooKeeper(onZooKeeper(server, "/a/b")).(*zkTarget)

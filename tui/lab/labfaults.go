@@ -276,8 +276,8 @@ func (f *faults) target() faultTarget {
 	return t
 }
 
-// nextWho chooses the next contender of the lock.
-func (f *faults) nextWho() {
+// nextContender chooses the next contender of the lock.
+func (f *faults) nextContender() {
 	t := f.target()
 	if t.lock == nil {
 		return
@@ -372,7 +372,7 @@ func (f *faults) actions() []screen.Action {
 		},
 		{
 			Keys: []string{"w"}, Shown: "w", Hint: "who", Help: "select the next contender of the lock", Disabled: few,
-			Run: screen.Do(f.nextWho),
+			Run: screen.Do(f.nextContender),
 		},
 	}
 }

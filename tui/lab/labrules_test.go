@@ -79,7 +79,7 @@ func TestPlaceInTheQueue(t *testing.T) {
 	must.Same(t, got, strings.Fields("1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th 113th"))
 }
 
-func TestPreviewSaysWhatIsMade(t *testing.T) {
+func TestPreviewNamesTheNewNodes(t *testing.T) {
 	for _, tt := range []struct {
 		backend *Backend
 		order   Order

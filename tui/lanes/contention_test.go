@@ -38,7 +38,7 @@ func TestContention(t *testing.T) {
 }
 
 // Dropped samples are unknown, not zero.
-func TestContentionOfWhatWasForgotten(t *testing.T) {
+func TestContentionOfDroppedSamples(t *testing.T) {
 	m := laneMemory{}
 	log := &screen.EventLog{}
 	for i := range 2 * leftKept {

@@ -186,7 +186,7 @@ func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
 }
 
 // The window moves by whole cells.
-func TestWindowStandsStillWithinACell(t *testing.T) {
+func TestWindowMovesByWholeCells(t *testing.T) {
 	w := WindowTo(fixture.Noon, 10*time.Minute, 100) // 6 s a cell
 	for d := time.Duration(0); d < 6*time.Second; d += 100 * time.Millisecond {
 		if got := WindowTo(fixture.In(d), 10*time.Minute, 100); got != w {

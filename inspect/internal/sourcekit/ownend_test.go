@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-func TestOwnEndFollowsParentWithoutDeadline(t *testing.T) {
+func TestWithoutDeadlineFollowsParentWithoutDeadline(t *testing.T) {
 	parent, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer stop()
-	own, cancel := OwnEnd(parent)
+	own, cancel := WithoutDeadline(parent)
 	defer cancel()
 	if at, ok := own.Deadline(); ok {
 		t.Errorf("a read would fail at %v, as if the server had not answered", at)
@@ -19,7 +19,7 @@ func TestOwnEndFollowsParentWithoutDeadline(t *testing.T) {
 	if parent.Err() == nil || !errors.Is(context.Cause(own), context.DeadlineExceeded) {
 		t.Errorf("it ended by itself: %v", context.Cause(own))
 	}
-	own, cancel = OwnEnd(t.Context())
+	own, cancel = WithoutDeadline(t.Context())
 	cancel()
 	if <-own.Done(); own.Err() == nil || t.Context().Err() != nil {
 		t.Error("cancel does not end it alone")

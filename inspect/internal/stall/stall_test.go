@@ -38,13 +38,13 @@ func started(t *testing.T, m *machine) (w *Watch, end func()) {
 
 func TestStallIsReportedOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
-		stood   time.Duration
-		beats   bool // ours come before anybody asks
+		stopped time.Duration
+		beats   bool // the watch beats before Take
 		stalled bool
 	}{
-		"stood still, and asked at once":    {33 * time.Second, false, true},
-		"stood still, and its beats notice": {33 * time.Second, true, true},
-		"was slow":                          {2 * time.Second, true, false},
+		"stopped, and asked at once":    {33 * time.Second, false, true},
+		"stopped, and its beats notice": {33 * time.Second, true, true},
+		"was slow":                      {2 * time.Second, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 				must.True(t, !stalled, "it was only busy")
 				time.Sleep(400 * time.Millisecond)
 				asked := m.now()
-				m.stop(tt.stood)
+				m.stop(tt.stopped)
 				if tt.beats {
 					time.Sleep(time.Second)
 					synctest.Wait()
@@ -106,6 +106,6 @@ func TestNothingStallsBeforeTheStart(t *testing.T) {
 	w.Take()
 	m.stop(time.Minute)
 	if _, _, stalled := w.Take(); stalled || w.Since(time.Time{}) || (*Watch)(nil).Since(time.Time{}) {
-		t.Error("it stood still")
+		t.Error("a stall before the start is reported")
 	}
 }

@@ -82,13 +82,13 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 			}
 		}
 	}
-	if counted.hidden() && r.nobodySubscribes() {
+	if counted.hidden() && r.noSubscribers() {
 		r.miss(m, inspect.AspectWaiters, counted.replication, r.keys.Key) // the waiters are dead, or on replicas
 	}
 }
 
-// nobodySubscribes reports whether all channels wake waiters and none of them has a subscriber.
-func (r *keyReading) nobodySubscribes() bool {
+// noSubscribers reports whether all channels wake waiters and none of them has a subscriber.
+func (r *keyReading) noSubscribers() bool {
 	waiters := 0
 	for _, query := range r.missing {
 		if query.Type == recipe.TypeChannel && recipe.WakesOne(r.keys.Key, query.Key) {

@@ -21,7 +21,7 @@ func info(lines ...string) (st Status) {
 	return st
 }
 
-func TestReadInfoTakesWhatItKnows(t *testing.T) {
+func TestReadInfoIgnoresUnknownFields(t *testing.T) {
 	st := info("run_id:"+strings.Repeat("a1", 20), "uptime_in_seconds:60", "maxmemory:1048576", "maxmemory_policy:allkeys-lru", "role:slave", "aof_enabled:1")
 	if st.RunID != strings.Repeat("a1", 20) || !st.StartedAt.Equal(first.Add(-time.Minute)) || st.MaxMemory != 1<<20 ||
 		st.EvictionPolicy != "allkeys-lru" || st.Role != "replica" || st.Persistence != "aof" {

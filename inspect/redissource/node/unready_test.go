@@ -137,7 +137,7 @@ func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
 }
 
 // An error that affects only PING is a sign of life.
-func TestWhatRefusesPingAlone(t *testing.T) {
+func TestErrorsThatRefuseOnlyPing(t *testing.T) {
 	for said, want := range map[string]bool{
 		"MISCONF Errors writing to the AOF file: No space left on device":         true,
 		"NOPERM User ops has no permissions to run the 'ping' command":            true,
@@ -167,9 +167,9 @@ func TestWhatRefusesPingAlone(t *testing.T) {
 func loseMaster(t *testing.T, admin *redis.Client) {
 	t.Helper()
 	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	_, nobody, _ := net.SplitHostPort(gone.Addr().String())
+	_, port, _ := net.SplitHostPort(gone.Addr().String())
 	gone.Close()
-	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", nobody}} {
+	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", port}} {
 		must.Succeed(t, admin.Do(t.Context(), words...).Err())
 	}
 }

@@ -102,7 +102,7 @@ func TestClockComesFromLaterElectedLeader(t *testing.T) {
 }
 
 // A former leader that has not noticed the election lags. The others do not lag behind it.
-func TestWhoLostTheElectionLags(t *testing.T) {
+func TestDeposedLeaderLags(t *testing.T) {
 	t.Parallel()
 	former, now := leads(4, 0, bounds{}), leads(5, 0, bounds{})
 	servers := []answer{former, now, {asked: true, status: now.status}}

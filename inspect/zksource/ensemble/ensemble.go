@@ -59,7 +59,7 @@ func (e *Ensemble) Learn(r *Report) {
 	e.clock.measure(e.answers, r.servers, r.AllSessions)
 	e.answers = r.servers
 	if r.Covers == nil { // the watches were not asked for this time
-		r.missed.watches, r.missed.neverWatching = e.missed.watches, e.missed.neverWatching
+		r.missed.watches, r.missed.watchesNotAllowed = e.missed.watches, e.missed.watchesNotAllowed
 	}
 	e.missed = r.missed
 	if r.membersKnown {
@@ -98,7 +98,7 @@ func (e *Ensemble) Unseen() []inspect.Unseen { return slices.Concat(e.missed.uns
 
 // Findings are about what the servers never report.
 func (e *Ensemble) Findings() []inspect.Finding {
-	return slices.Concat(e.missed.neverGiven, e.missed.neverWatching)
+	return slices.Concat(e.missed.notAllowed, e.missed.watchesNotAllowed)
 }
 
 // Server returns the last report of the server at an index of the target.

@@ -59,7 +59,7 @@ func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *in
 	b, given := &reads[what], s.HasAdmin()
 	refused, closed := errors.Is(err, zkadmin.ErrUnauthorized), errors.Is(err, zkadmin.ErrNotAllowed)
 	if closed && !given {
-		return nil, neverGiven(s.Addr(), b)
+		return nil, notAllowed(s.Addr(), b)
 	}
 	u := &inspect.Unseen{Aspect: b.unknown, Where: s.Addr(), Read: b.word, Reason: why(err)}
 	if given {
@@ -103,9 +103,9 @@ func adminUnseen(f *zkadmin.Failure) inspect.Unseen {
 	return u
 }
 
-// neverGiven is the finding about what a server would report through the four-letter word or an
+// notAllowed is the finding about what a server would report through the four-letter word or an
 // AdminServer.
-func neverGiven(addr string, b *blindness) *inspect.Finding {
+func notAllowed(addr string, b *blindness) *inspect.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	return &inspect.Finding{
 		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,

@@ -39,16 +39,16 @@ type Report struct {
 // missed collects refusals and failures of servers. Those about watches stay until watches are
 // requested again.
 type missed struct {
-	unseen, watches           []inspect.Unseen
-	neverGiven, neverWatching []inspect.Finding
+	unseen, watches               []inspect.Unseen
+	notAllowed, watchesNotAllowed []inspect.Finding
 }
 
 // record notes that a server did not answer a question; err may be nil.
 func (m *missed) record(a *zkadmin.Server, what read, err error) {
 	unseen, never := serverUnseen(a, what, err)
-	list, findings := &m.unseen, &m.neverGiven
+	list, findings := &m.unseen, &m.notAllowed
 	if what == readWatchCount || what == readWatches {
-		list, findings = &m.watches, &m.neverWatching
+		list, findings = &m.watches, &m.watchesNotAllowed
 	}
 	if unseen != nil {
 		*list = append(*list, *unseen)
@@ -132,7 +132,7 @@ func (q *Inquiry) count(ctx context.Context, r *Report, answers []tables) {
 	r.AllSessions = known && withSessions >= members
 	r.allWatches = known && withWatches >= members && (r.AllSessions || members == 1)
 	if members > len(answers) {
-		r.missed.neverGiven = append(r.missed.neverGiven, inspect.Finding{
+		r.missed.notAllowed = append(r.missed.notAllowed, inspect.Finding{
 			Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain,
 			Subject: inspect.Subject{Unseen: []inspect.Aspect{reads[readSessions].unknown}},
 			Message: fmt.Sprintf("the ensemble has %d servers and the target names %d: the clients of the others are unknown",

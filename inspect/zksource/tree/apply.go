@@ -21,7 +21,7 @@ func (t *Tree) Apply(r *Reply) {
 		if r.Kind != JobGet {
 			in = t.dirs[parent(d.Path)]
 		}
-		t.keepsSecret(in)
+		t.recordUnreadable(in)
 	}
 	again := false
 	if r.Kind.ofWhole() {
@@ -84,7 +84,7 @@ func (t *Tree) setStat(d *Dir, stat *Stat) {
 	default:
 		d.phase = listable
 	}
-	if d.phase != leaf && d.stoodAlone() { // a directory replaced it
+	if d.phase != leaf && d.wasAlone() { // a directory replaced it
 		d.lone = notLone
 	}
 }
@@ -94,7 +94,7 @@ func (t *Tree) failed(d *Dir, r *Reply) {
 	if errors.Is(r.Err, ErrGone) {
 		t.blind.noChroot = r.NoChroot
 		in := t.dirs[parent(d.Path)]
-		if in == nil || in == d || in.aboveRoot || !d.stoodAlone() || d.shown == nil {
+		if in == nil || in == d || in.aboveRoot || !d.wasAlone() || d.shown == nil {
 			t.remove(d)
 		}
 		if in != nil && in != d {

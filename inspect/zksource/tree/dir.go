@@ -66,8 +66,8 @@ type Dir struct {
 	root  bool
 	// aboveRoot marks the parent of a root, which is read only for the root's sake.
 	aboveRoot bool
-	// secretive marks a directory with unreadable nodes, about which servers may report nothing.
-	secretive bool
+	// hasUnreadable marks a directory with unreadable nodes, about which servers may report nothing.
+	hasUnreadable bool
 
 	phase    phase
 	asked    asking

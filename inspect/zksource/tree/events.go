@@ -22,8 +22,8 @@ const (
 	Changed
 )
 
-// Hear handles the event of a node below a watched root.
-func (t *Tree) Hear(p string, what Event, at time.Time) {
+// HandleEvent handles the event of a node below a watched root.
+func (t *Tree) HandleEvent(p string, what Event, at time.Time) {
 	if !t.covered(p) {
 		return
 	}
@@ -91,11 +91,11 @@ func (d *Dir) isLive(name string) bool {
 	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
 }
 
-// keepsSecret notes that a directory has an unreadable node, whose end the servers may not
+// recordUnreadable notes that a directory has an unreadable node, whose end the servers may not
 // report.
-func (t *Tree) keepsSecret(in *Dir) {
-	if in != nil && !in.secretive {
-		in.secretive = true
+func (t *Tree) recordUnreadable(in *Dir) {
+	if in != nil && !in.hasUnreadable {
+		in.hasUnreadable = true
 		if in.shown != nil {
 			t.mark(in)
 		}

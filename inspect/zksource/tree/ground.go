@@ -56,7 +56,7 @@ func Covered(roots []string, p string) bool {
 }
 
 // followed reports whether a directory's own changes, and those of its children, are reported.
-func (g *ground) followed(d *Dir) bool { return !d.secretive && g.covered(d.Path) }
+func (g *ground) followed(d *Dir) bool { return !d.hasUnreadable && g.covered(d.Path) }
 
 // polled reports whether a directory is read repeatedly.
 func (g *ground) polled(d *Dir) bool { return !g.cfg.Once && !g.followed(d) }

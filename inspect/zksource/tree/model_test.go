@@ -31,7 +31,7 @@ func newWorld(dirs ...string) *world {
 }
 
 func (w *world) report(p string, what Event) {
-	w.toHear = append(w.toHear, func(t *Tree) { t.Hear(p, what, w.now) })
+	w.toHear = append(w.toHear, func(t *Tree) { t.HandleEvent(p, what, w.now) })
 }
 
 func (w *world) create(p string, owner int64) {
@@ -216,7 +216,7 @@ func (w *world) step(random *rand.Rand) {
 }
 
 // After random changes, a tree that followed them shows the same locks as a new tree.
-func TestChangesShowWhatALookShows(t *testing.T) {
+func TestChangedTreeMatchesANewOne(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -39,7 +39,7 @@ func (d *Dir) Without(id inspect.ID, readAt time.Time, gone func(inspect.Znode) 
 // servers names the servers asked.
 func (w *wants) Ask(servers string) {
 	w.server.Addr = servers
-	w.Plant()
+	w.AddRoots()
 	for _, p := range w.Roots() {
 		w.push(&w.Queue.Urgent, Job{Kind: JobList, Dir: w.dirs[p]})
 	}

@@ -23,8 +23,8 @@ type singles struct {
 // single reports whether a single node may be a lock.
 func (d *Dir) single() bool { return d.lone == byPath || d.lone == alone }
 
-// stoodAlone reports whether a node is, or was, the only ephemeral one in its directory.
-func (d *Dir) stoodAlone() bool { return d.lone == alone || d.lone == freed }
+// wasAlone reports whether a node is, or was, the only ephemeral one in its directory.
+func (d *Dir) wasAlone() bool { return d.lone == alone || d.lone == freed }
 
 // recordSeen records the first read of a child's Stat.
 func (t *Tree) recordSeen(c *Dir) {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestAdoptTellsWhatCameAndWent(t *testing.T) {
+func TestAdoptReportsChanges(t *testing.T) {
 	t.Parallel()
 	d := &Dir{}
 	stat := &Stat{Czxid: 1, NumChildren: 3}

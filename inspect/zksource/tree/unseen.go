@@ -42,13 +42,13 @@ func (g *ground) Unseen() []inspect.Unseen {
 	for _, kept := range [...]map[string]refusal{g.blind.refused, g.blind.sealed} {
 		for _, p := range slices.Sorted(maps.Keys(kept)) {
 			d, why := g.dirs[p], kept[p]
-			if empty := why.read == readChildren && d != nil && d.count == 0; !empty && !g.standsInLock(p) {
+			if empty := why.read == readChildren && d != nil && d.count == 0; !empty && !g.isReportedOnLock(p) {
 				list = append(list, g.unseen(reads[why.read].ofBackend, p, why)...)
 			}
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(g.blind.crowds)) {
-		if !g.standsInLock(p) {
+		if !g.isReportedOnLock(p) {
 			list = append(list, g.crowd(reads[readChildren].ofBackend, g.blind.crowds[p])...)
 		}
 	}
@@ -73,8 +73,8 @@ func (g *ground) Unseen() []inspect.Unseen {
 	return append(g.missingRoots(), list...)
 }
 
-// standsInLock reports whether the unread part of a node is reported on a lock.
-func (g *ground) standsInLock(p string) bool {
+// isReportedOnLock reports whether the unread part of a node is reported on a lock.
+func (g *ground) isReportedOnLock(p string) bool {
 	d := g.dirs[p]
 	if d == nil {
 		d = g.dirs[parent(p)]

@@ -90,7 +90,7 @@ func (t *Tree) childLeft(d *Dir, name string) {
 	switch c := t.dirs[p]; {
 	case c == nil:
 		delete(t.blind.refused, p)
-	case c.stoodAlone() && c.shown != nil && !d.gone && !d.aboveRoot:
+	case c.wasAlone() && c.shown != nil && !d.gone && !d.aboveRoot:
 		t.free(d, c)
 	case !c.root:
 		t.remove(c)

@@ -21,7 +21,7 @@ func grown(cfg Config) *Tree {
 		cfg.Roots = []string{cfg.Only}
 	}
 	t := New(cfg)
-	t.Plant()
+	t.AddRoots()
 	return t
 }
 
@@ -136,7 +136,7 @@ func TestRootCreatedDuringReadIsReread(t *testing.T) {
 	r.server.Watched = []string{"/l"}
 	d := &Dir{Path: "/l", root: true, asked: underWay}
 	r.dirs["/l"] = d
-	r.Hear("/l", Created, noon)
+	r.HandleEvent("/l", Created, noon)
 	r.Apply(&Reply{Job: Job{Kind: JobStat, Dir: d}, At: noon, Err: ErrGone})
 	if q := r.Queue.Urgent; len(q) != 1 || q[0].Dir != r.dirs["/l"] {
 		t.Errorf("queued: %+v", q)

@@ -18,8 +18,8 @@ type wants struct {
 	walkedAt time.Time // when Poll last checked all directories
 }
 
-// Plant starts the walk at the roots.
-func (w *wants) Plant() {
+// AddRoots starts the walk at the roots.
+func (w *wants) AddRoots() {
 	for _, p := range w.cfg.Roots {
 		w.root(p)
 	}
