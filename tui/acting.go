@@ -29,7 +29,7 @@ type actingKey struct {
 func actingKeys() []actingKey {
 	return []actingKey{
 		{inspect.VerbAsk, "A", "ask", "ask the holder to release", release.NewBulkAsk},
-		{inspect.VerbTTL, "X", "set TTL", "set a TTL of the lock's key", release.NewBulkTTL},
+		{inspect.VerbTTL, "X", "set TTL", "set the TTL of the lock's key", release.NewBulkTTL},
 		{inspect.VerbRelease, "x", "force-release", "force-release the selected contender", release.NewBulk},
 	}
 }

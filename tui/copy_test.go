@@ -35,19 +35,19 @@ func TestCopyMenu(t *testing.T) {
 	} {
 		m := opened(t, Options{Commands: commands}, 80, 24, test.lock)
 		press(m, "y")
-		wantText(t, m, "Copy of "+test.lock.String()[:10], "path")
+		wantText(t, m, "Copy from "+test.lock.String()[:10], "path")
 		fits(t, m)
 		cmd := press(m, test.keys...)
 		if cmd == nil {
 			t.Fatalf("%v copies nothing", test.keys)
 		}
 		must.Equal(t, fmt.Sprint(cmd()), test.want, "copied")
-		wantNoText(t, m, "Copy of")
+		wantNoText(t, m, "Copy from")
 		wantText(t, m, "sent to the terminal's clipboard: ")
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "y", "9", "esc")
-	wantNoText(t, m, "Copy of", "sent to")
+	wantNoText(t, m, "Copy from", "sent to")
 }
 
 // The texts are the selected contender's, not the holder's.

@@ -51,7 +51,7 @@ func TestPaletteGoes(t *testing.T) {
 		{"to another of those found", "zk:/locks", []string{"down", "down", "down", "enter"}, []string{"▸ chain", "zk:/locks/orders"}},
 		{"completed", "bill", []string{"tab"}, []string{":zk:/locks/billing"}},
 		{"an action", "sort", []string{"enter"}, []string{"LOCK ↑"}},
-		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy of"}},
+		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy from"}},
 		{"nothing", "qqqq", []string{"enter"}, []string{"no match"}},
 		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
 	} {

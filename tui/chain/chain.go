@@ -101,7 +101,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		{
 			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: s.enterHint(),
-			Help: "all that the selected contender's owner holds and waits for; opens a group", Run: screen.Do(s.enter),
+			Help: "open the selected contender's owner, with all its locks; or a group", Run: screen.Do(s.enter),
 		},
 		{Keys: []string{"y"}, Shown: "y", Hint: "copy", Help: "copy path, session, command... (OSC 52)", Run: s.copy},
 		screen.TicketAction(s, func() (ticket.Ticket, bool) { return screen.LockTicket(s, s.Pane.id, nil) }),

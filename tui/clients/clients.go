@@ -371,12 +371,12 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{
 			Keys: []string{"enter", "l", "right"}, Shown: "enter l", Hint: open,
-			Help: "to what the client holds and waits for, and from there to the lock's chain", Disabled: none,
+			Help: "go to the client's locks, and from there to a lock's chain", Disabled: none,
 			Run: screen.Do(s.enter),
 		},
 		{
 			Keys: toggle, Shown: "w", Hint: graph,
-			Help: "waits across locks: deadlocks, and holders that wait for another lock",
+			Help: "show waits across locks: deadlocks, and holders that wait for another lock",
 			Run:  screen.Do(func() { s.graphing = !s.graphing }),
 		},
 	}
@@ -403,7 +403,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 		{
 			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true,
-			Help: "copy who the client is, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient,
+			Help: "copy the client's name, address or session, via the terminal's clipboard (OSC 52)", Disabled: none, Run: s.copyClient,
 		},
 	}...)
 	return append(list, screen.Moves(s.move, s.page)...)

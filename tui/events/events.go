@@ -288,7 +288,7 @@ func (s *Screen) Actions() []screen.Action {
 		return ""
 	}
 	only := screen.Action{
-		Keys: []string{"o"}, Shown: "o", Hint: "lock", Help: "show only the events of the selected one's lock",
+		Keys: []string{"o"}, Shown: "o", Hint: "lock", Help: "show only the events of the selected event's lock",
 		Disabled: noLock, Run: screen.Do(s.toggle),
 	}
 	if s.Only != (inspect.ID{}) {
@@ -302,11 +302,11 @@ func (s *Screen) Actions() []screen.Action {
 		only,
 		{
 			Keys: []string{"w"}, Shown: "w", Hint: "2m/10m/all",
-			Help: "only the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow),
+			Help: "show the last 2 minutes, the last 10, or all", Run: screen.Do(s.turnWindow),
 		},
 		{
 			Keys: []string{"p"}, Shown: "p", Hint: "group",
-			Help: "one row for all events of a lock and a kind, with their number", Run: screen.Do(s.group),
+			Help: "group: one row per lock and kind of event, with a count", Run: screen.Do(s.group),
 		},
 		screen.BackAction(s.Context),
 		{
@@ -315,7 +315,7 @@ func (s *Screen) Actions() []screen.Action {
 		},
 	}
 	list = slices.Insert(list, 1,
-		s.input.Actions("only events with all these words; kind=trouble: findings and lost locks")...)
+		s.input.Actions("filter: show only events that have all these words; kind=trouble: findings and lost locks")...)
 	return append(append(list, screen.OnePane()), screen.Moves(s.move, s.rows)...)
 }
 

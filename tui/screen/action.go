@@ -112,7 +112,7 @@ func Moves(move func(int), page func() int) []Action {
 			Run: Do(func() { move(half()) }),
 		},
 		{Keys: []string{"ctrl+u"}, Moves: true, Run: Do(func() { move(-half()) })},
-		{Keys: []string{"g", "home"}, Shown: "g G", Help: "to the first, to the last", Moves: true, Run: by(-all)},
+		{Keys: []string{"g", "home"}, Shown: "g G", Help: "go to the first, or to the last", Moves: true, Run: by(-all)},
 		{Keys: []string{"G", "end"}, Moves: true, Run: by(all)},
 	}
 }

@@ -141,7 +141,7 @@ func (d *Copying) View(width, height int) string {
 		texts = max(texts, ansi.StringWidth(c.Text)+names+6)
 	}
 	width = max(30, min(width-4, texts))
-	lines := []widget.Line{{{"Copy of ", t.Strong}, {d.Id.String(), t.Text}}, nil}
+	lines := []widget.Line{{{"Copy from ", t.Strong}, {d.Id.String(), t.Text}}, nil}
 	for i, c := range d.Choices {
 		l := widget.Line{
 			{" ", t.Text},
