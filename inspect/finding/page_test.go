@@ -26,11 +26,11 @@ func page() string {
 What lockscope diagnoses, with the names and evidence of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
 - ¹ Not reported for [possible](operating.md#what-counts-as-a-lock) locks. Other findings about those are info, and
-  advise only to find out.
+  advise only to investigate.
 - ² Reported only if a second look, a second later, finds the same.
 - ³ Not reported by one-shot commands: it needs a lock's history.
 - If a read that a rule needs failed, its findings are only possible, and advise no action.
-- Evidence also has the likely ` + "`cause`" + `, and with ` + "`contender`" + ` what is known of its ` + "`owner`, `session`, `client`" + `,
+- Evidence also has the likely ` + "`cause`" + `, and next to ` + "`contender`" + `, where known, its ` + "`owner`, `session`, `client`" + `,
   ` + "`since`, `held_since` and `value_digest`" + `.
 `)
 	for _, severity := range []inspect.Severity{inspect.Critical, inspect.Warning, inspect.Info} {

@@ -39,11 +39,11 @@ func persistentContender() rule {
 		e := about(first)
 		e["state"], e["count"], e["blocked_below"] = first.State.String(), n, int(first.BlockedBelow)
 		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
-		message := fmt.Sprintf("%s %s, not tied to a session: it remains if its client dies",
+		message := fmt.Sprintf("%s %s without a session: its node stays if the client dies",
 			describe.BriefOwner(first), verb(first))
 		if n > 1 {
 			message = fmt.Sprintf("%d contenders have no session, the first is %s: "+
-				"they stay when their clients are gone", n, describe.BriefOwner(first))
+				"their nodes stay if the clients die", n, describe.BriefOwner(first))
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,
@@ -55,7 +55,7 @@ func persistentContender() rule {
 	})
 }
 
-// hasExpiry reports whether a znode says until when it holds, as ShedLock's does.
+// hasExpiry reports whether a znode has an end time, as ShedLock's does.
 func hasExpiry(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func verb(c *inspect.Contender) string {

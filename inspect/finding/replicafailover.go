@@ -59,7 +59,7 @@ func replicaFailover() rule {
 				"cause":   "replication is asynchronous, and min-replicas-to-write is 0, as it is by default",
 			},
 			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants none; " +
-				"a person has to decide whether fencing tokens or Redlock are needed")),
+				"decide whether you need fencing tokens or Redlock")),
 		})
 	})
 }

@@ -38,7 +38,7 @@ func serversDisagree() rule {
 		means: "A target's servers do not form one ensemble, or a member is far behind its leader or has different " +
 			"data. Info in a single look.",
 		sure: "Look again after half a minute. `srvr` shows each server's role, zxid and number of nodes.",
-		do: "Give each ensemble its own target. Restart a member that stays behind. Make one with different data copy " +
+		do: "Give each ensemble its own target. Restart a member that stays behind. Let one with different data copy " +
 			"its leader's.",
 		not: "Do not trust a lock that only this member shows.",
 		evidence: "servers (addr, role); or server, role, zxid, lag_ms (at least), nodes_apart (znodes more than its " +

@@ -69,7 +69,7 @@ func starvation() rule {
 				text),
 			Evidence: e, Subject: worst.Subject(),
 			Steps: do(wait("check that its client still runs"),
-				configure("then a person has to choose a fair lock for it (one with a queue): any on ZooKeeper, "+
+				configure("then choose a fair lock for it (one with a queue): any on ZooKeeper, "+
 					"Redisson's fair lock on Redis")),
 		})
 	})

@@ -73,7 +73,7 @@ func refusals() []refusal {
 		{
 			inspect.RefusedForReplicas, "no replica keeps up", all,
 			"min-replicas-to-write is set, and no replica is connected and up to date (NOREPLICAS)",
-			"see why none keeps up", "INFO replication", "then a person has to decide whether it should accept writes without one",
+			"see why none keeps up", "INFO replication", "then decide whether it should accept writes without one",
 		},
 		{
 			inspect.RefusedForMemory, "its memory is full", some,

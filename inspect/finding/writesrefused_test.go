@@ -36,7 +36,7 @@ func TestWritesRefused(t *testing.T) {
 			"r2 refuses writes, since it cannot write its append-only file: no lock can be taken, renewed or released there", "then accepts writes again",
 			map[string]any{"quorum": 2, "unusable": 1}),
 		fires("one of three while another is down", of(independent, master("r1", down, ""), master("r2", up, replicas), master("r3", up, "")), inspect.Critical,
-			"since no replica keeps up: no lock can be taken, renewed or released", "a person has to decide", map[string]any{"quorum": 2, "unusable": 2}),
+			"since no replica keeps up: no lock can be taken, renewed or released", "decide whether it should", map[string]any{"quorum": 2, "unusable": 2}),
 		fires("two of three", of(independent, master("r1", up, memory), master("r2", up, memory), master("r3", up, "")), inspect.Critical,
 			"its memory is full: most locks cannot be taken, nor can Redisson's be released (and so 1 other)", "DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 			map[string]any{"servers": []evidence{{"addr": "r1", "maxmemory": int64(1 << 20)}, {"addr": "r2", "maxmemory": int64(1 << 20)}}}),

@@ -16,7 +16,7 @@ func TestPersistentContender(t *testing.T) {
 	check(t, "persistent-contender", []state{
 		{
 			name: "a holder", c: present(with(queue("kazoo", 3), holder(persistent))), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
-			has: []string{"holds, not tied to a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
+			has: []string{"holds without a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
 		},
 		{
 			name: "two waiters", fires: true, severity: inspect.Critical, confidence: recipe.Certain, has: []string{"2 contenders"},

@@ -12,13 +12,13 @@ import (
 // zombieRenewal reports a key that has been renewed for longer than StuckAfter although others
 // wait for it (possible). It is likely if its holds usually last a tenth of that (ten times the
 // 99th percentile of at least 20 holds). With neither waiters nor a history there is nothing to
-// compare with, since a leader renews for ever. Elections are left alone; see stuckHolder.
+// compare with, since a leader renews for ever. Certain elections are skipped; see stuckHolder.
 //
 // Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
 func zombieRenewal() rule {
 	return rule{
 		name: "zombie-renewal", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A key has been renewed for far longer than usual, or than `--stuck-after` while others wait. Info if it " +
+		means: "A key has been renewed for far longer than usual, or for longer than `--stuck-after` while others wait. Info if it " +
 			"may be an election.",
 		sure:     "Is the work done, and only the renewal still running?",
 		do:       "Restart the client or, if it cannot be found, release the lock.",
