@@ -22,20 +22,20 @@ func describe(kind, name, help string, labels ...string) description {
 var (
 	backendState = describe("gauge", "backend_state", "1 for the current state: connected, degraded (a part does not answer) or down.", "backend", "service", "state")
 	backendReady = describe("gauge", "backend_ready", "1 once the whole backend has been read.", "backend")
-	outagesTotal = describe("counter", "backend_outages_total", "How often the servers, or one of them, stopped answering.", "backend")
+	outagesTotal = describe("counter", "backend_outages_total", "Outages: how often all servers, or one of them, stopped answering.", "backend")
 	unseen       = describe("gauge", "backend_unseen", "Refused and failed reads of the backend, by what is unknown without them.", "backend", "aspect")
 
 	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
-	locksUnknown = describe("gauge", "locks_unknown", "Locks with something unknown, by what it is.", "backend", "aspect")
+	locksUnknown = describe("gauge", "locks_unknown", "Locks with an unknown aspect, by aspect.", "backend", "aspect")
 	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, without undated ones.", "backend")
-	undatedHolds = describe("gauge", "holds_undated", "Holds not dated by a clock compared with ours.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds of unknown age: no clock that dates them was compared with ours.", "backend")
 	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait, without undated ones.", "backend")
 	queueLength  = describe("histogram", "queue_length", "Waiters of each lock, without locks whose waiters are unknown.", "backend")
 	findings     = describe("gauge", "findings", "Findings of locks and of the backend. While the backend is down, only its own.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. Some may be missed on a polled or busy lock.", "backend")
 	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds: released, expired, forced, or ended (how is unknown).", "backend", "how")
-	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; grants and ends lack them.")
+	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; they are missing from the grants and ends.")
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")
 	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
