@@ -29,7 +29,7 @@ const sessionsKept = 500
 type Past struct {
 	keep, step time.Duration
 	budget     int
-	first      time.Time // nothing is known of before
+	first      time.Time // nothing is known before it
 	last       *Snapshot
 	locks      map[ID]*earlier
 	states     []pastState
@@ -41,7 +41,7 @@ type Past struct {
 // earlier has the previous versions of a lock, oldest first.
 type earlier struct {
 	versions []version
-	bytes    int // of the versions and, as long as there are any, of having them by the lock's name
+	bytes    int // of the versions and of the map entry
 }
 
 // version was true from the end of the previous one until an instant, by our clock. lock is nil if
@@ -67,7 +67,7 @@ type pastGap struct {
 	Gap
 }
 
-// NewPast keeps the last keep of time (0 means all). Versions of a lock that lasted less than step
+// NewPast keeps history as far back as keep (0 means all). Versions of a lock that lasted less than step
 // are merged. Above about budget bytes, it thins out the locks that take the most.
 func NewPast(keep, step time.Duration, budget int) *Past {
 	return &Past{keep: keep, step: step, budget: budget, locks: make(map[ID]*earlier)}
@@ -78,7 +78,7 @@ func NewPast(keep, step time.Duration, budget int) *Past {
 func (p *Past) Add(s *Snapshot) {
 	own := *s
 	own.Changed, own.Events, own.Dropped = nil, nil, 0
-	own.locks.share() // what At puts into it is put into copies of its pages
+	own.locks.share() // At then changes copies of its pages
 	if p.last == nil {
 		p.first, p.swept, p.last = own.TakenAt, own.TakenAt, &own
 		return
@@ -253,7 +253,7 @@ func (p *Past) At(t time.Time) (s *Snapshot, inexact int) {
 		return nil, 0
 	}
 	at := *p.last
-	at.owners = &owners{} // computed for the viewer: kept for all moments they would be large
+	at.owners = &owners{} // not kept: for all moments together they would be large
 	if t.Before(at.TakenAt) {
 		at.TakenAt = t
 	}
@@ -294,14 +294,14 @@ func (p *Past) GapsAt(t time.Time) []Gap {
 }
 
 // downInGaps returns the backends, with those in a gap shown as down, since nothing is known about
-// them in that time.
+// them then.
 func downInGaps(backends []*Backend, gaps []Gap) []*Backend {
 	own := slices.Clone(backends)
 	for i, b := range own {
 		for _, g := range gaps {
 			if b.Name == g.Backend {
 				blind := *b
-				blind.State, blind.Error, blind.HeardAt = Down, "not watched, for "+g.Until.Sub(g.From).Round(time.Second).String(), g.From
+				blind.State, blind.Error, blind.HeardAt = Down, "not watched for "+g.Until.Sub(g.From).Round(time.Second).String(), g.From
 				own[i] = &blind
 			}
 		}

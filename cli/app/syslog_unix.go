@@ -17,13 +17,13 @@ const syslogWithin = 3 * time.Second
 // syslogPriority is the facility authpriv and the severity notice.
 const syslogPriority = 10<<3 | 5
 
-// syslogWriter sends lines to the log of the system. log/syslog would wait for a log that hangs.
+// syslogWriter sends lines to the system log. log/syslog would wait for a log that hangs.
 type syslogWriter struct {
 	paths  []string
 	within time.Duration
 }
 
-// openSyslog finds the log of the system, or its socket at a path.
+// openSyslog finds the system log, or its socket at a path.
 func openSyslog(path string) (*syslogWriter, error) {
 	w := &syslogWriter{[]string{"/dev/log", "/var/run/syslog", "/var/run/log"}, syslogWithin}
 	if path != "" {

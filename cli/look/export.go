@@ -96,8 +96,8 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 	return errors.Join(err, observed)
 }
 
-// byAddress answers only requests to localhost or an address: a page in a browser on this host could make a name of
-// its own mean this address (DNS rebinding) and read the names of locks.
+// byAddress answers only requests to localhost or an IP address. Otherwise a web page in a browser on this host
+// could resolve its own name to this address (DNS rebinding) and read the names of locks.
 func byAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()

@@ -249,8 +249,7 @@ func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.E
 	}
 }
 
-// afterHook is the time that is left to a stopped COMMAND's own children before its pipes are
-// closed.
+// afterHook is how long the children of a stopped COMMAND may use its pipes before they are closed.
 const afterHook = 200 * time.Millisecond
 
 // runHook runs COMMAND until it succeeds.
@@ -288,7 +287,7 @@ func (n *notifying) runOnce(ctx context.Context, m message) error {
 	c.WaitDelay = afterHook
 	err := c.Run()
 	switch {
-	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // it is done; its child processes are its own
+	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // COMMAND itself succeeded
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("COMMAND: not done in %v", oneAttempt)

@@ -25,7 +25,7 @@ type watch struct {
 	notifying
 	output   string
 	events   render.EventLines
-	complete bool // that everything has been looked at once
+	complete bool // everything has been read once
 }
 
 // Watch is the command watch.
@@ -60,7 +60,7 @@ func Watch(a *app.App) *cobra.Command {
 func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, and is the quiet end
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, which ends the command quietly
 	defer signal.Reset(syscall.SIGPIPE)
 	var notifier sync.WaitGroup
 	defer notifier.Wait()
@@ -98,13 +98,13 @@ func (w *watch) print(s *inspect.Snapshot) error {
 	return w.events.To.Flush()
 }
 
-// unreadBackends names the backends that nothing could be read from yet, so that a count of locks is
-// not taken for all.
+// unreadBackends names the backends that have not been read yet, so that the count of locks does not look
+// complete.
 func unreadBackends(s *inspect.Snapshot) string {
 	unseen := each.Where(s.Backends, func(b *inspect.Backend) bool { return !b.FirstPass })
 	if len(unseen) == 0 {
 		return ""
 	}
 	names := each.Of(unseen, func(b *inspect.Backend) string { return b.Name })
-	return ", nothing seen yet of " + strings.Join(names, ", ")
+	return ", not read yet: " + strings.Join(names, ", ")
 }

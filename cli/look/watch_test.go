@@ -29,7 +29,7 @@ func TestWatchNamesUnseenBackends(t *testing.T) {
 		t.Errorf("%v, %q before redis was asked", err, stderr.String())
 	}
 	backends[1].State = inspect.Down
-	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, nothing seen yet of redis; press Ctrl-C to stop") {
+	if err := w.print(inspect.NewSnapshot(time.Now(), backends, nil)); err != nil || !strings.Contains(stderr.String(), "watching 0 locks, not read yet: redis; press Ctrl-C to stop") {
 		t.Errorf("%v, %q", err, stderr.String())
 	}
 }

@@ -38,7 +38,7 @@ func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 		Short: "Watch scripted clients on embedded servers: nothing to install",
 		Long: "demo starts a small ZooKeeper and five Redis masters inside this process, runs clients on " +
 			"them, and opens\n" +
-			"the screen. It is a sandbox: try anything, it is gone when you quit.\n\nScenarios:\n" +
+			"the screen. It is a sandbox: try anything; nothing remains when you quit.\n\nScenarios:\n" +
 			scenarioList(),
 		Example: "  lockscope demo\n  lockscope demo redlock\n  lockscope demo fair --headless --for 3s -o json",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,6 @@
 // refusals, unknown facts with their reasons, and the commands in advice. The command line, the
 // screens and the findings all take their words from here.
 //
-// It knows no colours and no glyphs. Text from servers comes out escaped, and may hold the signs … · – → ≤ ≥, which
+// It knows no colours and no glyphs. Text from servers comes out escaped, and may contain the characters … · – → ≤ ≥, which
 // output in ASCII replaces.
 package describe

@@ -16,7 +16,7 @@ import (
 )
 
 // link is one connection to the ensemble. A broken one is replaced, never resumed. Our session owns
-// nothing, so a lost connection, an expired session and a hanging server are one case. Besides,
+// nothing, so a lost connection, an expired session and a hung server are handled alike. Also,
 // go-zookeeper has a data race when it resumes. The fields guarded by mu are set by go-zookeeper's
 // goroutines.
 type link struct {
@@ -59,7 +59,7 @@ type failure struct {
 const maxReply = 64 << 20
 
 // gather is how long an event may wait for others in a fast-changing tree, since a wake-up costs
-// more than the event's handling.
+// more than handling the event.
 const gather = 2 * time.Millisecond
 
 var errSpent = errors.New("this connection is not resumed")
@@ -83,7 +83,7 @@ const (
 	linkFailed                   // no server could be reached
 	linkFired                    // a watch fired
 	linkAnswered                 // a request for many reads was answered, or never will be
-	linkNoWatch                  // the watch of all below a root was refused
+	linkNoWatch                  // the recursive watch of a root was refused
 )
 
 // inbox is an unbounded queue of events, since go-zookeeper must not block and no event may be
@@ -249,7 +249,7 @@ func (l *link) reasons() map[string]failure {
 	return maps.Clone(l.errors)
 }
 
-// wasSlow reports whether a server did not answer in time. It may answer with more patience.
+// wasSlow reports whether a server did not answer in time. It may answer within a longer timeout.
 func (l *link) wasSlow() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -71,7 +71,7 @@ type run struct {
 	tasks   sync.WaitGroup
 	focused sourcekit.Focus
 	stall   *stall.Watch
-	stalled   inspect.Interval // the last stall, until we have reconnected; otherwise zero
+	stalled inspect.Interval // the last stall, until we have reconnected; otherwise zero
 
 	conn      connection
 	inbox     *inbox

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// read is one kind of request about the servers themselves. The list is complete.
+// read is a kind of request about the servers themselves.
 type read uint8
 
 const (

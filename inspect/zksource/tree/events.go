@@ -73,7 +73,7 @@ func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	}
 }
 
-// rereadLive requests the children again whose data holds their state.
+// rereadLive reads the children again whose data holds their state.
 func (d *Dir) rereadLive() {
 	for _, name := range d.names {
 		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {
@@ -91,8 +91,8 @@ func (d *Dir) isLive(name string) bool {
 	return slices.ContainsFunc(entries, func(e recipe.Entry) bool { return e.Name == name && e.Live })
 }
 
-// recordUnreadable notes that a directory has an unreadable node, whose end the servers may not
-// report.
+// recordUnreadable notes that a directory has an unreadable node, whose deletion the servers may
+// not report.
 func (t *Tree) recordUnreadable(in *Dir) {
 	if in != nil && !in.hasUnreadable {
 		in.hasUnreadable = true
