@@ -171,7 +171,7 @@ func TestVerdict(t *testing.T) {
 		{"vacant, and gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
-		{"hash", "unknown: the key's value does not tell who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
+		{"hash", "unknown: the key's value does not show who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
 	} {
 		must.Equal(t, v.Verdict(&tt.lock), tt.want, tt.name)
 	}

@@ -59,7 +59,7 @@ func TestQueueLength(t *testing.T) {
 	}{
 		{"ZooKeeper", inspect.Lock{Recipe: "curator", State: inspect.StateHeld}, "0"},
 		{"a plain key", inspect.Lock{Recipe: "redis-py", State: inspect.StateHeld, Masters: votes}, "?"},
-		{"of nobody", inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}, "0"},
+		{"without an owner", inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}, "0"},
 		{"subscribers counted", inspect.Lock{Recipe: "redisson", State: inspect.StateHeld, Masters: votes}, "0"},
 		{"some are known", inspect.Lock{Recipe: "redisson", State: inspect.StateContended, Masters: votes, WaitersAtLeast: 2}, "≥2"},
 		{"refused", inspect.Lock{Recipe: "curator", State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}}}, "?"},

@@ -62,7 +62,7 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 		{"by our clock", Signed(inspect.Age{Duration: 9 * time.Second, Known: true}), "9.0s"},
 	})
 	_, known = v.LongestWait(&inspect.Lock{})
-	must.Equal(t, fmt.Sprint(known, OldestWaiter(&inspect.Lock{}).IsZero()), "false true", "nobody waits")
+	must.Equal(t, fmt.Sprint(known, OldestWaiter(&inspect.Lock{}).IsZero()), "false true", "no waiters")
 }
 
 // After a gap in watching the beginning of a hold is unknown, however long watching has gone on, and

@@ -86,7 +86,7 @@ func unknown(l *inspect.Lock) string {
 		return fmt.Sprintf("%d of %s not answer; too few are left to tell", silent, Count(len(l.Masters), "master")+do)
 	}
 	if Structured(l) {
-		return "the key's value does not tell who holds the lock" + UnseenWaiters(l)
+		return "the key's value does not show who holds the lock" + UnseenWaiters(l)
 	}
 	return "what is under this key is not a lock"
 }

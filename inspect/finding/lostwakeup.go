@@ -12,7 +12,7 @@ import (
 
 // lostWakeUp reports a contender that watches a deleted node before it. Such a watch never fires,
 // because an exists request set it after the node was gone. A client that ignores the answer waits
-// for ever, even when its turn has come, and all behind it wait too. ZooKeeper's own WriteLock is
+// forever, even when its turn has come, and all behind it wait too. ZooKeeper's own WriteLock is
 // such a client (ZooKeeper 3.8.0, WriteLock.java): if exists finds nothing, it reports that it has
 // not got the lock, and does not look again. For the first in line of plain nodes the finding is
 // only possible, since a client that does check leaves the same watch behind. A waiter that had

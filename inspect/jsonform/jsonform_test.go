@@ -94,7 +94,7 @@ func TestStreamedOutputMatchesStandardEncoder(t *testing.T) {
 		if err := errors.Join(e.Encode(Snapshot(s)), Write(&got, s)); err != nil || got.String() != want.String() {
 			t.Errorf("%d locks, %v: %s", len(locks), err, cmp.Diff(want.String(), got.String()))
 		}
-		must.Be(t, Write(brokenPipe{}, s), io.ErrClosedPipe, len(locks), "locks, to a pipe that nobody reads")
+		must.Be(t, Write(brokenPipe{}, s), io.ErrClosedPipe, len(locks), "locks, to a pipe without a reader")
 	}
 }
 

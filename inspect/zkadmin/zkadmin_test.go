@@ -97,7 +97,7 @@ func TestWordsThatAreNotAllowed(t *testing.T) {
 		t.Errorf("an answer to another word: %v", err)
 	}
 	if _, err := New(Config{}).Status(ctx); !errors.Is(err, ErrNoAddress) {
-		t.Errorf("nobody to ask: %v", err)
+		t.Errorf("no server to ask: %v", err)
 	}
 	lonely := New(Config{Addr: speak(t, "This ZooKeeper instance is not currently serving requests\n")})
 	defer lonely.Close()

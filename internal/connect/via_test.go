@@ -116,14 +116,14 @@ func TestSSHReachesEveryBackend(t *testing.T) {
 // If ssh fails, the error quotes it and says what to do.
 func TestSSHFailureIsExplained(t *testing.T) {
 	fakeSSH(t)
-	nobody := "127.0.0.1:1"
+	closedPort := "127.0.0.1:1"
 	for _, tt := range []struct{ host, want string }{
 		{"closed", "ssh: ops@closed: Permission denied (publickey). (set up an ssh key or agent for ssh://ops@closed"},
 		{"strange", "ssh: Host key verification failed. (log in by hand once"},
-		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + nobody + " ssh://ops@bastion)"},
+		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + closedPort + " ssh://ops@bastion)"},
 	} {
 		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {
-			targets, err := connect.ParseTargets([]string{scheme + "://" + nobody + "?via=ssh://ops@" + tt.host})
+			targets, err := connect.ParseTargets([]string{scheme + "://" + closedPort + "?via=ssh://ops@" + tt.host})
 			must.Succeed(t, err)
 			ask := pingBy
 			if targets[0].Service == connect.ZooKeeper {
@@ -139,7 +139,7 @@ func TestSSHFailureIsExplained(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	_, err := bastion(t).DialContext(t.Context(), "tcp", nobody)
+	_, err := bastion(t).DialContext(t.Context(), "tcp", closedPort)
 	if err == nil || !strings.Contains(err.Error(), "ssh not found") {
 		t.Errorf("without ssh: %v", err)
 	}

@@ -147,7 +147,7 @@ func (e *Ensemble) Reset(member int) {
 // Heal mends all wires, and waits until one member leads, all others follow, and they commit.
 //
 // In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may
-// never commit anything more, though all follow. A follower acknowledges a proposal that it got
+// never commit anything more, although all follow. A follower acknowledges a proposal that it got
 // while joining before it acknowledges that it has joined. The leader confuses the two, and drops
 // the second (ZOOKEEPER-4685, the race of 4394 and 4646). Heal restarts such a leader. It also
 // restarts a leader that a member cannot follow because the member has accepted a newer epoch from

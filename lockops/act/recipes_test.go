@@ -72,9 +72,9 @@ func redisActions() []actions {
 	}
 	for _, l := range recipe.StringLocks() {
 		key := strings.Replace(l.Key, "NAME", "a", 1)
-		nobody := strings.HasPrefix(l.Name, "resque-lock") // its values name no holder, so it is at most a possible lock
+		nameless := strings.HasPrefix(l.Name, "resque-lock") // its values name no holder, so it is at most a possible lock
 		all = append(all, actions{
-			recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: !nobody,
+			recipe: l.Name, write: "SET " + key + " " + l.Value + " PX 60000", lock: key, holder: l.Value, endless: !nameless,
 		})
 	}
 	return all

@@ -172,7 +172,7 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 	if slices.Contains(owners, ourOwn) {
 		left = []string{a.Name}
 	}
-	if a.ours && slices.Max(owners) == nobody {
+	if a.ours && slices.Max(owners) == noOwner {
 		failed = append(failed, a.clients[0].Del(ctx, a.auxiliaryKeys()...).Err())
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -185,7 +185,7 @@ func (a *redisTarget) Close(ctx context.Context) (left []string, err error) {
 type owner int
 
 const (
-	nobody owner = iota
+	noOwner owner = iota
 	ourOwn
 	stranger
 )
@@ -194,7 +194,7 @@ func (a *redisTarget) owner(ctx context.Context, c redis.UniversalClient) (owner
 	value, err := c.Get(ctx, a.Name).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
-		return nobody, nil
+		return noOwner, nil
 	case err == nil && strings.HasPrefix(recipe.DecodeToken(a.Name, value).Label, a.Label+"#"):
 		return ourOwn, nil
 	case err == nil, errors.As(err, new(redis.Error)): // not a type of our locks

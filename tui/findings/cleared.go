@@ -16,8 +16,8 @@ const clearedFor = inspect.PastKept
 // cleared is a finding that is gone.
 type cleared struct {
 	on *inspect.Event
-	// stood is how long it lasted; 0 if we did not see it appear.
-	stood time.Duration
+	// lasted is how long it lasted; 0 if we did not see it appear.
+	lasted time.Duration
 }
 
 // clearedLately returns the findings that cleared and have not returned, the most recent first.
@@ -38,7 +38,7 @@ func (s *Screen) clearedLately() []cleared {
 		n, gone := at[which]
 		switch {
 		case gone && e.Kind == inspect.EventFinding && !whole[which]: // again: it became more severe
-			list[n].stood = list[n].on.At.Sub(e.At)
+			list[n].lasted = list[n].on.At.Sub(e.At)
 		case gone:
 			whole[which] = true // it was cleared before that
 		case open[which]:
@@ -68,13 +68,13 @@ func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths 
 		if place.Path != "" {
 			on = widget.Line{{place.String(), t.Muted}}
 		}
-		stood := widget.Line{{t.Glyphs.Unknown, t.Unknown}}
-		if c.stood > 0 {
-			stood = widget.Line{{describe.Seconds(c.stood), t.Muted}}
+		lasted := widget.Line{{t.Glyphs.Unknown, t.Unknown}}
+		if c.lasted > 0 {
+			lasted = widget.Line{{describe.Seconds(c.lasted), t.Muted}}
 		}
 		cells := []widget.Line{
 			{{describe.Printable(f.Rule), t.Muted}},
-			on, stood,
+			on, lasted,
 			{{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}},
 		}
 		out = append(out,

@@ -46,7 +46,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	}
 	lines = append(lines, s.onLines(f, width)...)
 	lines = append(lines, indented(t.Text, "   ", screen.Say(t, f.Message), width)...)
-	lines = s.told.Fill(lines, s.height, s.Now())
+	lines = s.message.Fill(lines, s.height, s.Now())
 	if len(f.Steps) > 0 {
 		lines = append(append(lines, nil), s.adviceLines(f, width)...)
 	}

@@ -21,10 +21,10 @@ type foundGroup struct {
 	// settle adds fresh and drops left. dirty is set if there is something to settle.
 	fresh, left []*found
 	dirty       bool
-	// stood is the oldest finding shown, and places is the number of their locks; nil and 0 until
-	// counted.
-	stood  *found
-	places int
+	// cachedOldest is the oldest finding shown, and places the number of their locks; nil and 0 until
+	// computed.
+	cachedOldest *found
+	places       int
 }
 
 // foldedFrom is the number of findings of one rule from which they share a row that opens.
@@ -116,8 +116,8 @@ func (g *foundGroup) edit() {
 		if near(at, f) == 0 {
 			g.places--
 		}
-		if g.stood == f {
-			g.stood = nil
+		if g.cachedOldest == f {
+			g.cachedOldest = nil
 		}
 	}
 	for _, f := range g.fresh {
@@ -129,8 +129,8 @@ func (g *foundGroup) edit() {
 			g.places++
 		}
 		g.all = slices.Insert(g.all, at, f)
-		if g.stood != nil && f.since.Before(g.stood.since) {
-			g.stood = f
+		if g.cachedOldest != nil && f.since.Before(g.cachedOldest.since) {
+			g.cachedOldest = f
 		}
 	}
 	if !counted {
@@ -140,7 +140,7 @@ func (g *foundGroup) edit() {
 }
 
 func (g *foundGroup) show(everything bool) {
-	g.count, g.stood, g.places = 0, nil, 0
+	g.count, g.cachedOldest, g.places = 0, nil, 0
 	for _, f := range g.all {
 		if !f.shadow {
 			g.count++

@@ -33,8 +33,8 @@ type Screen struct {
 	inDetails bool
 	text      widget.Scroller
 	over      int
-	// listed and told keep the lines below the list, and below the selected finding's message, in place.
-	listed, told widget.Widest
+	// listed and message keep the lines below the list, and below the selected finding's message, in place.
+	listed, message widget.Widest
 }
 
 func New(host screen.Context) screen.Screen {
@@ -130,7 +130,7 @@ func (s *Screen) moveTo(at int) {
 	s.list.To(at, s.Index.Rows(), s.rows())
 	group, chosen := s.Index.Row(s.list.At)
 	if group != s.group || s.Chosen == nil != (chosen == nil) || chosen != nil && compareFound(chosen, s.Chosen) != 0 {
-		s.text.Top, s.inDetails, s.told = 0, false, widget.Widest{}
+		s.text.Top, s.inDetails, s.message = 0, false, widget.Widest{}
 	}
 	s.group, s.Chosen = group, chosen
 }

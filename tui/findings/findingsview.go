@@ -142,15 +142,15 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 
 // oldest is the finding that was reported first.
 func (g *foundGroup) oldest() *found {
-	if g.stood == nil {
-		g.stood = g.Shown[0]
+	if g.cachedOldest == nil {
+		g.cachedOldest = g.Shown[0]
 		for _, f := range g.Shown {
-			if f.since.Before(g.stood.since) {
-				g.stood = f
+			if f.since.Before(g.cachedOldest.since) {
+				g.cachedOldest = f
 			}
 		}
 	}
-	return g.stood
+	return g.cachedOldest
 }
 
 // onHowMany counts a group's findings, and their locks or backends.

@@ -121,7 +121,7 @@ var (
 		order: "worst", descends: true, key: func(l *inspect.Lock) key {
 			level := 2 * int64(describe.LevelOf(l))
 			if screen.Muted(l) {
-				level-- // below what nobody has looked at
+				level-- // below unmuted locks
 			}
 			return key{numbers: [3]int64{
 				-level, period(describe.OldestWaiter(l)), period(screen.HeldSince(l)),

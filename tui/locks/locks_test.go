@@ -241,7 +241,7 @@ func TestColumnsAreChosen(t *testing.T) {
 	p := open(t, some(), 80, 6)
 	p.press("C")
 	for _, step := range []struct{ press, want, said string }{
-		{"space", "lock holder held wait queue finding", "a row without its lock's name cannot be told from others"},
+		{"space", "lock holder held wait queue finding", "a row without its lock's name cannot be distinguished"},
 		{"j", "lock holder held wait queue finding", ""},
 		{"space", "lock held wait queue finding", ""},
 		{"K", "lock held wait queue finding", ""},

@@ -69,7 +69,7 @@ func (h *History) Add(events []inspect.Event, before, s *inspect.Snapshot) {
 			}
 		case inspect.EventFinding:
 			on := FindingPlace(e)
-			if !cleared[finding{on, e.Finding.Key()}] && stood(before, on, e.Finding) {
+			if !cleared[finding{on, e.Finding.Key()}] && wasReported(before, on, e.Finding) {
 				continue // it has only become more severe
 			}
 			if h.found[on] == nil {
@@ -99,9 +99,9 @@ func FindingPlace(e *inspect.Event) inspect.ID {
 	return e.Lock
 }
 
-// stood reports whether a finding was already in a snapshot, or may have been because its backend's
+// wasReported reports whether a finding was already in a snapshot, or may have been because its backend's
 // first pass was incomplete.
-func stood(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
+func wasReported(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bool {
 	b := before.Backend(on.Backend)
 	switch {
 	case b == nil:

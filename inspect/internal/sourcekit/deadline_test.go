@@ -17,7 +17,7 @@ func TestWithoutDeadlineFollowsParentWithoutDeadline(t *testing.T) {
 	}
 	<-own.Done()
 	if parent.Err() == nil || !errors.Is(context.Cause(own), context.DeadlineExceeded) {
-		t.Errorf("it ended by itself: %v", context.Cause(own))
+		t.Errorf("it ended on its own: %v", context.Cause(own))
 	}
 	own, cancel = WithoutDeadline(t.Context())
 	cancel()
