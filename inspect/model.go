@@ -50,8 +50,8 @@ type Lock struct {
 	State          State
 	// Limit is the number of permits of a semaphore; 0 for other locks or if the number is unknown.
 	Limit int
-	// Aliens are the first few children of a lock directory that no recipe takes for contenders.
-	// Those in a semaphore's part have its place before their name.
+	// Aliens are the first few children of a lock directory that no recipe recognises as contenders.
+	// A child of a semaphore's part directory is listed with that directory before its name.
 	Aliens []Untrusted
 	// Holders, and Waiters in queue order.
 	Holders, Waiters []Contender
@@ -92,9 +92,9 @@ type Observed struct {
 	History *History
 	// LongestTTL is the longest TTL seen, even if nothing has happened yet.
 	LongestTTL time.Duration
-	// Reported is how many of the Findings are the source's; these come first.
+	// Reported is the number of Findings that came from the source; these come first.
 	Reported int
-	// Unwatched are contenders, by name, whose watch the newest table lacks.
+	// Unwatched names the contenders whose watch is missing from the newest table.
 	Unwatched map[Untrusted]bool
 }
 
@@ -238,7 +238,7 @@ type Contender struct {
 	Dead bool
 	// Persistent is set for a znode without a session, which stays when its client is gone.
 	Persistent bool
-	// Count is how often a re-entrant holder holds; 1 if the library does not record it.
+	// Count is how often a re-entrant holder has acquired the lock; 1 if not recorded.
 	Count int32
 	// BlockedBelow counts the contenders that cannot be granted until this one leaves.
 	BlockedBelow int32
@@ -248,8 +248,8 @@ type Contender struct {
 	// Since is when it entered the queue, HeldSince when it was granted, both by the backend's
 	// clock; zero if unknown.
 	Since, HeldSince time.Time
-	// Seen is since when, by our clock, an Observer has seen it in this state without a gap; zero
-	// before that.
+	// Seen is the time, by our clock, from which an Observer has seen it in this state without a
+	// gap; zero if no Observer has.
 	Seen time.Time
 	// ExpiresAt is the expiry of a Redis key, by our clock; zero if it never expires (NoExpiry) or
 	// has no TTL.
@@ -258,8 +258,8 @@ type Contender struct {
 	Watches Untrusted
 }
 
-// Special holds what at most one contender in a hundred has: a lock of several parts, libraries
-// that share a directory, long values.
+// Special holds fields that at most one contender in a hundred needs: a lock of several parts,
+// libraries that share a directory, long values.
 type Special struct {
 	// Digest is the digest of a truncated Name; else empty.
 	Digest string
@@ -272,8 +272,8 @@ type Special struct {
 	// WatchesGone is a node of the lock that its session watches although it is gone, so nothing
 	// will wake it. Empty if none was seen.
 	WatchesGone Untrusted
-	// Reenters is the write entry of the same session that a reader also holds, and watches if it
-	// has to wait; else empty.
+	// Reenters is the write entry of the same session as this reader, which the session also
+	// holds and which the reader watches if it has to wait; else empty.
 	Reenters Untrusted
 }
 
@@ -333,8 +333,8 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// Unsure is set if the key is gone, or now another's, and we do not know how it ended: the master
-	// evicts keys, has deleted all of them, or did not push the end.
+	// Unsure is set if the key is gone, or now has another value, and we do not know why: the master
+	// evicts keys, has deleted all of them, or did not push the change.
 	Unsure bool
 	// ExpiresAt by our clock; zero if absent, down or without expiry (NoExpiry).
 	ExpiresAt time.Time

@@ -21,8 +21,8 @@ const (
 // Znode is one child of a lock directory as it was read.
 type Znode struct {
 	Name string
-	// Known is false for a child of which only the name was listed so far. Sealed means that all
-	// but its data could be read.
+	// Known is false while only the child's name has been listed. Sealed means that everything but
+	// its data could be read.
 	Known, Sealed  bool
 	Data           []byte
 	Czxid          int64

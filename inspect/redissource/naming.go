@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// naming decides what the name of a key says about it.
+// naming decides from a key's name whether it may be a lock.
 type naming struct {
 	only string
 	// operator matches the keys that the operator names, library those that a recipe names. Other
@@ -46,7 +46,7 @@ func (n naming) names(l *inspect.Lock) bool {
 }
 
 // mayBe reports whether a key is listed. A key found only by generic words, such as block:7, is
-// judged by its value. Until that is known, it is unknown.
+// judged by its value, and is listed as unknown until the value has been read.
 func (n naming) mayBe(l *inspect.Lock) bool {
 	key := l.ID.Path
 	if l.Confidence != recipe.Possible || n.explicit || len(l.Unseen) > 0 {

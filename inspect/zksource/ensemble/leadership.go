@@ -1,6 +1,6 @@
 package ensemble
 
-// recordLeaders records since which answer each server has claimed to lead without interruption.
+// recordLeaders records, for each server that claims to lead, the first of its uninterrupted claims.
 // A paused leader may answer waiting requests before it learns of another election.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {

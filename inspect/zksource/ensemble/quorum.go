@@ -6,7 +6,7 @@ import (
 )
 
 // NoQuorum lists the servers' answers if the ensemble has no quorum. It is empty if a server serves
-// all clients, or none reports that it lacks a quorum.
+// all clients, or if no server reports a missing quorum.
 func (e *Ensemble) NoQuorum() string {
 	lacking := false
 	says := make([]string, 0, len(e.addrs))

@@ -2,8 +2,8 @@ package ensemble
 
 import "time"
 
-// Disturb records that clients had reason to reconnect at a time of our clock, however soon after
-// the last one.
+// Disturb records that clients had reason to reconnect at a time by our clock, even if that is soon
+// after the previous one.
 func (e *Ensemble) Disturb(at time.Time) {
 	if at.After(e.disturbedAt) {
 		e.disturbedAt = at.Round(0)
@@ -35,7 +35,7 @@ func (e *Ensemble) disturbedBy(answers []answer) {
 			// It does not report when it started. Most likely it served throughout.
 		case !a.oldest.IsZero():
 			ahead := a.clock
-			if !ahead.known { // if this is unknown too, its clock counts as right
+			if !ahead.known { // if this is unknown too, its clock is assumed to be right
 				ahead = e.clock.ofServer(i, answers)
 			}
 			serves := a.oldest.Add(-ahead.middle()) // it has served since then at least

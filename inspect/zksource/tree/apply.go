@@ -278,7 +278,7 @@ func (t *Tree) got(d *Dir, r *Reply) {
 }
 
 // recordContender records that a contender was read, or why it could not be, unless it is an
-// unlistable directory. It reports whether that is news.
+// unlistable directory. It reports whether anything changed.
 func (t *Tree) recordContender(d *Dir, r *Reply) bool {
 	if r.Err == nil && len(t.blind.refused) == 0 { // the usual case, up to a million times
 		return false

@@ -119,7 +119,7 @@ func (n *node) znode(name string) inspect.Znode {
 }
 
 // keep remembers a child that was read or, without a Stat, could not be read. It reports whether
-// that is news.
+// anything changed.
 func (c *children) keep(name string, data []byte, stat *Stat, sealed bool) (n *node, changed bool) {
 	n = c.place(name)
 	was := *n

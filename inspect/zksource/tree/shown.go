@@ -47,7 +47,7 @@ func (t *Tree) show(d *Dir, l *inspect.Lock) {
 	t.changes.Put[d.Path] = l
 }
 
-// silence retracts that a directory is a lock.
+// silence reports that a directory is no longer a lock.
 func (t *Tree) silence(d *Dir) {
 	if d.shown != nil {
 		d.shown = nil
