@@ -12,11 +12,11 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Candidate is a Redis connection that may be a contender's. None is certain: Redis keeps no author
-// of a key, a pool has several connections, and a connection's last command does not show its key.
+// Candidate is a Redis connection that may be a contender's. None is certain: Redis does not
+// record who wrote a key, a pool has several connections, and the last command is shown without its key.
 type Candidate struct {
 	Connection
-	// For and Against are the reasons to attribute it to the contender, and not to; For is never
+	// For and Against are the reasons for and against attributing it to the contender; For is never
 	// empty.
 	For, Against []string
 
@@ -32,7 +32,7 @@ var (
 	waiting = []string{"blpop", "brpop", "subscribe", "psubscribe", "ssubscribe"}
 )
 
-// shortest is the length in bytes from which one name inside another is no coincidence.
+// shortest is the shortest name, in bytes, whose occurrence in another name is no coincidence.
 const shortest = 4
 
 // Candidates returns the connections that may be those of a contender of a lock in a database, the
@@ -42,7 +42,7 @@ func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db in
 	for i := range list {
 		one := Candidate{Connection: list[i]}
 		if said := one.Command.Raw(); one.link() || said == "client|list" || said == "client" {
-			continue // another server, or who lists them; before Redis 7 a command has no second word
+			continue // a server, or a client that runs CLIENT LIST; before Redis 7 the subcommand is not shown
 		}
 		one.byOwner(&c.Owner)
 		one.byLibrary(l, c)

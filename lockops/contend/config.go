@@ -9,7 +9,7 @@ import (
 
 // Config of a run.
 type Config struct {
-	// Contenders is their number, from 1 to MaxContenders.
+	// Contenders is the number of contenders, from 1 to MaxContenders.
 	Contenders int
 	// Hold is the mean length of a hold. Think is the mean time between a contender's release and its
 	// next acquire.
