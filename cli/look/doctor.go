@@ -54,7 +54,7 @@ func Doctor(a *app.App) *cobra.Command {
 					return a.LookAgain(cmd.Context(), s, before)
 				}
 				snapshot, err = app.LookTwice(cmd.Context(), look, inspect.SettleFor)
-			} else { // what it ends with does not change
+			} else { // the end of a recording does not change
 				snapshot, err = a.Look(cmd.Context(), s, "")
 			}
 			if err != nil {
@@ -129,7 +129,7 @@ func refusedHere(profile string, s *inspect.Snapshot) string {
 	return ""
 }
 
-// changing commands are refused by a profile that is read_only.
+// changing lists the commands that a read_only profile refuses.
 func changing() []string {
 	return []string{"release", "sweep", "ask", "ttl", "kill-client", "acquire", "contend"}
 }

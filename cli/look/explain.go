@@ -90,7 +90,7 @@ func allWords() string {
 	return b.String()
 }
 
-// places are shown in the table instead of an explanation, for errors that have none.
+// places lists the values of Where that say where an error occurs, rather than quoting its text.
 var places = []string{"exit code", "release", "ask"}
 
 // explanation has everything known by a name of any kind; empty if there is nothing. An error is
@@ -106,7 +106,7 @@ func explanation(name string) string {
 		parts = append(parts, text)
 	}
 	for _, w := range docs.Columns() {
-		// the start of LAST 5M QUEUE is enough
+		// "last 5m" also finds LAST 5M QUEUE
 		if strings.EqualFold(w.Name, name) || strings.EqualFold(w.Name, name+" queue") {
 			parts = append(parts, paragraphs(w.Name+" (column of "+w.Where+")", "means", w.Means))
 		}
@@ -117,7 +117,7 @@ func explanation(name string) string {
 		}
 	}
 	for _, w := range docs.Errors() {
-		// the words of an error
+		// Where quotes the error's text, which also finds the entry.
 		printed := !slices.Contains(places, w.Where) &&
 			strings.Contains(strings.ToLower(name), strings.ToLower(w.Where))
 		if w.Name == name || printed {

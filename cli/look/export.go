@@ -89,7 +89,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		collector.Observe(s)
 		return nil
 	})
-	_ = server.Close() // a scrape that is under way is cut
+	_ = server.Close() // cuts off a scrape in progress
 	if err = <-served; errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}

@@ -24,7 +24,7 @@ type Redis struct {
 	server
 }
 
-// Client is a client of the server, which ends with the test. It waits for a server that a busy machine holds up.
+// Client returns a client of the server, closed when the test ends. Its timeouts suit a busy machine.
 func (r *Redis) Client(t testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: r.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
@@ -66,7 +66,7 @@ func StartEmbeddedRedis(t testing.TB) *Redis {
 	return r
 }
 
-// StartEmbeddedMasters starts as many embedded servers.
+// StartEmbeddedMasters starts n embedded servers.
 func StartEmbeddedMasters(t testing.TB, n int) []*Redis {
 	t.Helper()
 	masters := make([]*Redis, n)
@@ -95,7 +95,7 @@ func (r *Redis) Restart(t testing.TB) {
 
 func startEmbeddedRedis() (*Redis, error) {
 	mini := miniredis.NewMiniRedis()
-	mini.ClockTTL(true) // else TTLs stand still until a test moves them
+	mini.ClockTTL(true) // else TTLs only run down when a test advances the clock
 	if err := mini.StartAddr("127.0.0.1:0"); err != nil {
 		return nil, fmt.Errorf("servertest: miniredis: %w", err)
 	}
@@ -152,7 +152,7 @@ func runRedis(dir, addr string, args []string, before ...string) (*process, erro
 	return proc, proc.awaitReady(func() error { return redisIs(proc.cmd.Process.Pid, addr) })
 }
 
-// redisIs checks by process id that the server on a port is ours and not one that was faster to the port.
+// redisIs checks by process id that the server on a port is ours, and not another that took the port first.
 func redisIs(pid int, addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -166,7 +166,7 @@ func redisIs(pid int, addr string) error {
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		line := lines.Text()
 		if strings.HasPrefix(line, "-NOAUTH") || strings.HasPrefix(line, "-ERR unknown command") {
-			return nil // up, but it has a password, or INFO another name: it cannot answer more
+			return nil // it is up, but has a password or a renamed INFO, so it cannot tell us its process id
 		}
 		if id, ok := strings.CutPrefix(line, "process_id:"); ok {
 			if id != strconv.Itoa(pid) {
