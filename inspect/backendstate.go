@@ -169,7 +169,7 @@ func (p *backendState) loseSight(i Interval, count int) {
 	p.blindFrom, p.blindUntil = i.From, i.To
 }
 
-// blindSince returns since when a lock last read at readAt may have been out of sight.
+// blindSince returns the time since which a lock last read at readAt may have been out of sight.
 func (p *backendState) blindSince(readAt time.Time) time.Time {
 	from := p.blindFrom
 	for _, b := range p.blindBefore {
@@ -292,8 +292,8 @@ func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]
 	return away
 }
 
-// unheardSince returns since when, by our clock, a contender's client has been silent if it may
-// have died unseen; else zero. That is possible after a server began to serve, or after a gap: a
+// unheardSince returns the time, by our clock, since which a contender's client has been silent if
+// it may have died unseen; else zero. That is possible after a server began to serve, or after a gap: a
 // session that was not resumed then expires about now. Servers end sessions up to a tick late,
 // which is at most half the shortest timeout.
 func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {

@@ -80,7 +80,7 @@ func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 }
 
 // Threads splits an owner's entries by their labels if a session has several. Each is a thread
-// that waits and holds by itself.
+// that waits and holds independently.
 func Threads(entries []Entry) [][]Entry {
 	if !severalLabels(entries) {
 		return [][]Entry{entries}

@@ -90,8 +90,8 @@ func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 // Sessions are a backend's sessions by id, as last reported; nil if none were. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
-// Watched is since when, by our clock, all of a backend has been watched; zero if it is not, or
-// unknown.
+// Watched is the time, by our clock, since which all of a backend has been watched; zero if it is
+// not, or unknown.
 func (s *Snapshot) Watched(backend string) time.Time { return s.watched[backend] }
 
 // Backend finds a backend by its name; nil if it does not exist.

@@ -44,14 +44,14 @@ func noQuorum() rule {
 	})
 }
 
-// electorate has the servers of a backend of which a majority can grant a lock.
+// electorate describes a backend's servers. A majority of them can grant a lock.
 type electorate struct {
 	members int
 	lost    []evidence // the members that are known to be lost
 	first   string     // the first of them, in words
 	silent  bool       // one of them says nothing
-	said    bool       // one of them says itself that it is
-	unseen  []string   // those that may serve others and not us
+	said    bool       // one of them reports that itself
+	unseen  []string   // servers that may serve others but not us
 	serving bool       // one can be used
 }
 

@@ -158,11 +158,11 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 	return one(f)
 }
 
-// leading is what is known about two or more leaders.
+// leading describes two or more servers that claim to lead.
 type leading struct {
-	oneElection bool          // no ensemble has two in that
+	oneElection bool          // an ensemble has at most one leader per election
 	together    time.Duration // for how long, at least, each of them has said in all its answers that it leads
-	elected     bool          // the newest was a short time ago, as far as is known
+	elected     bool          // the newest election was a short time ago, as far as is known
 }
 
 // leadersOf compares the leaders of a backend that has two or more. A leader that is cut off

@@ -232,7 +232,7 @@ type mastership struct {
 	at    time.Time
 }
 
-// is records the masters. If they changed, it returns since when.
+// is records the masters. If they changed, it returns the time of the previous look.
 func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
 	if addrs == "" {
 		return since, false

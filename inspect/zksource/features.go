@@ -12,8 +12,8 @@ import (
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node with
 // one watch. An older server refuses such a request and closes the connection. We remember that and
-// do not send one on the next connection. Such a server is polled with one node per request, starting
-// with the nodes on the screen.
+// do not send one on the next connection. Such a server is polled with one node per request,
+// starting with the nodes on the screen.
 
 // lacking records why a server does not get the 3.6 requests. It refused them or failed.
 type lacking struct {

@@ -34,8 +34,8 @@ func hungServer(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A hung server delays the session table, but its age is that of the other server's answer. A release
-// meanwhile is not taken for the expiry of a silent session.
+// A hung server delays the session table, but its age follows the other server's answer. A release
+// in the meantime is not mistaken for the expiry of a silent session.
 func TestReleaseDuringServerHangIsSeen(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

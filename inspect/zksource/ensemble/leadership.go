@@ -1,6 +1,6 @@
 package ensemble
 
-// recordLeaders records, for each server that claims to lead, the first of its uninterrupted claims.
+// recordLeaders records when each server first answered that it leads, without interruption since.
 // A paused leader may answer waiting requests before it learns of another election.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {

@@ -41,7 +41,7 @@ func (g *ground) base(d *Dir) *Dir {
 	return b
 }
 
-// markWhole marks the lock of which a deleted directory, or an ephemeral node, may have been a part.
+// markWhole marks the lock that a deleted directory or ephemeral node may have been a part of.
 func (t *Tree) markWhole(d *Dir) {
 	if b := t.base(d); b != nil && (b.fold != separate || b.pending) {
 		t.mark(b)
