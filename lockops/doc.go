@@ -37,9 +37,9 @@
 //
 // ZooKeeper nodes are named as the chosen recipe does and carry the label as data; where the recipe has no
 // place for a GUID in the name, the data is as a Redis value, see below. New nodes, and directories that are
-// missing, take the access list of the directory above them; where that may not be read, or shows no digests,
-// they are open to the users alone as which the session is authenticated (WithACL gives another). A
-// contender's node has to be readable for those who queue behind it.
+// missing, take the access list of the directory above them. If that cannot be read, or shows no digests,
+// only the users that the session is authenticated as have access (WithACL sets another list). A
+// contender's node has to be readable for the contenders behind it.
 //
 // A Redis value is recipe.LockscopeToken: "lockscope:", sixteen random bytes in base64 (the first nine are
 // the session's), ":" and the label. Next to the key, as recipe.LockscopeKey names them, are the newest

@@ -204,9 +204,10 @@ func WithoutToken() Option {
 	}
 }
 
-// WithReentry lets Acquire take the lock again at once, and count it, if its context is that of a hold or derived
-// from it. Without WithReentry such a call fails with ErrReentry, since it could only wait for itself. All goroutines
-// with that context share the lock, so it does not keep the goroutines of an errgroup from each other.
+// WithReentry lets Acquire take the lock again at once, and count it, if its context is that of a
+// hold or derived from it. Without WithReentry such a call fails with ErrReentry, since it could
+// only wait for itself. All goroutines with that context share the lock, so it does not keep the
+// goroutines of an errgroup from each other.
 func WithReentry() Option {
 	return func(o *options) {
 		o.given |= optReentry
@@ -233,8 +234,8 @@ type Queue struct {
 	Position int
 }
 
-// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when it looks at the queue and another
-// contender has become the first. It must not block.
+// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when it looks at the queue
+// and another contender has become the first. It must not block.
 func OnBehind(f func(Queue)) Option {
 	return func(o *options) {
 		o.given |= optBehind

@@ -13,7 +13,8 @@ import (
 )
 
 // Candidate is a Redis connection that may be a contender's. None is certain: Redis does not
-// record who wrote a key, a pool has several connections, and the last command is shown without its key.
+// record who wrote a key, a pool has several connections, and the last command is shown without
+// its key.
 type Candidate struct {
 	Connection
 	// For and Against are the reasons for and against attributing it to the contender; For is never
