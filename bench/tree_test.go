@@ -21,7 +21,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// tree is a cluster's worth of locks: so many in each directory below /locks, with a contender of each client in each.
+// tree is a cluster's worth of locks: a number of directories below /locks with a number of locks
+// each. Every client has a contender in every lock.
 type tree struct{ directories, locks int }
 
 // large is 20,000 locks.

@@ -64,7 +64,7 @@ func goZooKeeper() zkPeer {
 
 var newestTokens sync.Map // by path
 
-// tokens keeps the newest token of a lock, which are in the order in which its contenders came.
+// tokens keeps the newest token of a lock. Tokens grow in the order of arrival.
 func tokens(path string) *atomic.Uint64 {
 	newest, _ := newestTokens.LoadOrStore(path, new(atomic.Uint64))
 	return newest.(*atomic.Uint64)
@@ -183,7 +183,7 @@ const (
 type zkRound struct {
 	rate           float64 // changes of owner a second
 	requests       float64 // that the server got
-	client, server float64 // µs of processor time; the client's is that of the whole benchmark
+	client, server float64 // µs of processor time; client counts the whole benchmark
 }
 
 // zkCrowd is the clients of one lock, each with its own session.

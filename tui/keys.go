@@ -85,7 +85,7 @@ func (m *Model) commonActions() []screen.Action {
 		{
 			Keys: []string{"/"}, Shown: "/", Help: "go to a lock by its name",
 			Run: screen.Do(func() {
-				m.goTo() // which takes what is typed now: none of it is a command
+				m.goTo() // whatever is typed next is a lock's name, not a command
 				m.Flash("no list to filter here: go to a lock or a screen")
 			}),
 		},

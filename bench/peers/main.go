@@ -25,7 +25,7 @@ type measure struct {
 	goal       goal
 }
 
-// goal for the ratio of our figure to the peer's, or for our figure alone; the zero goal is none.
+// goal for the ratio of our figure to the peer's, or for our figure alone; zero means no goal.
 type goal struct {
 	atMost, atLeast, oursAtLeast float64
 }

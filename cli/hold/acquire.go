@@ -181,7 +181,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	case errors.As(err, &mixed):
 		return app.Exitf(app.ExitNo, "%w (%s)", err, q.insteadOf(mixed))
 	case errors.Is(err, lockops.ErrNoQuorum) && !errors.As(err, new(*lockops.DeniedError)):
-		// Some server has answered, or there was no session: the lock cannot be had now.
+		// Some server has answered, or there was no session: the lock cannot be acquired now.
 		return app.Exitf(app.ExitNo, "%s: too few masters answered: %w (wait for them with --wait 30s)", q.id, err)
 	default:
 		return app.Exitf(notTaken(err), "%w", err)

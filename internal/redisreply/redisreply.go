@@ -60,9 +60,9 @@ func Transient(err error) bool {
 	return transient.MatchString(text)
 }
 
-// ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A proxy's
-// own errors do not match, since it may have sent the request and lost the answer ("ERR Connection reset by peer"
-// of twemproxy, "upstream failure" of Envoy).
+// ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A
+// proxy's own errors do not match, since it may have sent the request and lost the answer ("ERR
+// Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
 var ofRedis = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
 	`^ERR (unknown command|max number of clients)|user_script`)
 

@@ -24,7 +24,8 @@ type Redis struct {
 	server
 }
 
-// Client returns a client of the server, closed when the test ends. Its timeouts suit a busy machine.
+// Client returns a client of the server, closed when the test ends. Its timeouts suit a busy
+// machine.
 func (r *Redis) Client(t testing.TB) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: r.Addr, ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
@@ -152,7 +153,8 @@ func runRedis(dir, addr string, args []string, before ...string) (*process, erro
 	return proc, proc.awaitReady(func() error { return redisIs(proc.cmd.Process.Pid, addr) })
 }
 
-// redisIs checks by process id that the server on a port is ours, and not another that took the port first.
+// redisIs checks by process id that the server on a port is ours, and not another that took the
+// port first.
 func redisIs(pid int, addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -143,8 +143,8 @@ type faults struct {
 	looking bool
 	looked  time.Time
 	list    widget.Scroller
-	// label is that of the selected fault when last drawn. changed is when it became that without
-	// a key.
+	// label is the selected fault's label when last drawn. changed is when that label last
+	// changed without a key press.
 	label   string
 	changed time.Time
 	// done is the last fault's label, injected at at. first is the number of the first event

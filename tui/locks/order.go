@@ -62,7 +62,7 @@ func (o order) compare(a, b *row) int {
 	return c
 }
 
-// last compares two items of which one comes last.
+// last compares two items if one of them comes last.
 func last(first bool) int {
 	if first {
 		return 1
