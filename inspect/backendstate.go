@@ -293,9 +293,9 @@ func (p *backendState) absent(table map[int64]Session, now time.Time) map[int64]
 }
 
 // unheardSince returns the time, by our clock, since which a contender's client has been silent if
-// it may have died unseen; else zero. That is possible after a server began to serve, or after a gap: a
-// session that was not resumed then expires about now. Servers end sessions up to a tick late,
-// which is at most half the shortest timeout.
+// it may have died unseen; else zero. That is possible after a server began to serve, or after a
+// gap: a session that was not resumed then expires about now. Servers end sessions up to a tick
+// late, which is at most half the shortest timeout.
 func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	if c.Owner.Session == 0 || p.state == nil || p.sessionLived(c, at) {
 		return time.Time{}

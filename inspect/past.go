@@ -337,8 +337,8 @@ func (p *Past) Moments() []time.Time {
 	return steps
 }
 
-// Of visits the versions of a lock from an instant on, newest last, each with the time when it became true.
-// A nil version means that there was no such lock.
+// Of visits the versions of a lock from an instant on, newest last, each with the time when it
+// became true. A nil version means that there was no such lock.
 func (p *Past) Of(id ID, from time.Time, visit func(since time.Time, l *Lock)) {
 	if p.last == nil {
 		return

@@ -75,8 +75,8 @@ func CreateRecording(path string, replace bool) (*os.File, error) {
 	return file, nil
 }
 
-// linked reports whether a path is a symbolic link to a regular file: another user may have made it. Links to a
-// pipe or device do not count, nor do the system's own, such as /dev/stdout.
+// linked reports whether a path is a symbolic link to a regular file, which another user may
+// have made. Links to a pipe or device do not count, nor do the system's own, such as /dev/stdout.
 func linked(path string) bool {
 	at, err := os.Lstat(path)
 	if err != nil || at.Mode()&os.ModeSymlink == 0 || strings.HasPrefix(path, "/dev/") {

@@ -52,8 +52,9 @@ func partial(s *inspect.Snapshot) []string {
 	return lines
 }
 
-// exitOfLocks returns the exit code of a look at locks; failed is their backends' exit code. The vote of a
-// master that did not answer for the lock is unknown, even if the master answers otherwise.
+// exitOfLocks returns the exit code of a look at locks; failed is their backends' exit code.
+// The vote of a master that did not answer for the lock is unknown, even if the master answers
+// otherwise.
 func exitOfLocks(a *app.App, locks iter.Seq[*inspect.Lock], failed error) error {
 	if failed != nil {
 		return failed
