@@ -71,7 +71,7 @@ func carryLate(to, from net.Conn, late time.Duration) {
 
 // Every kind works over slow links, and survives a lost connection, if the session timeout is long
 // enough for the link.
-func TestLocksWorkOverFarWays(t *testing.T) {
+func TestLocksWorkOverDistantLinks(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * ms, MaxSessionTimeout: time.Minute})

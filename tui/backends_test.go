@@ -28,7 +28,7 @@ func troubledBackends(t testing.TB) *inspect.Snapshot {
 	zk.Lost = 2
 	zk.Reading = "many reads per request, one watch per directory: 10.1.0.1:2181 does not know addWatch (ZooKeeper 3.6)"
 	zk.Findings = []inspect.Finding{{
-		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not tell who its clients are",
+		Rule: "blind", Severity: inspect.Info, Confidence: recipe.Certain, Message: "server 10.1.0.3:2181 does not report its clients",
 		Steps: []inspect.Step{
 			fixture.Say("add the server's AdminServer to the target (admin=http://HOST:8080), or allow cons, wchs and wchp in 4lw.commands.whitelist"),
 		},

@@ -29,7 +29,7 @@ func fairQueue() *inspect.Lock {
 		Steps: []inspect.Step{
 			fixture.Say("wait: Redisson drops each within 5 min"),
 			release,
-			fixture.Say("or restart Redisson, and have its users know"),
+			fixture.Say("or restart Redisson, and tell its users"),
 		},
 	}}
 	return l

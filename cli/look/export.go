@@ -102,7 +102,7 @@ func byAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		if host != "localhost" && net.ParseIP(host) == nil {
-			http.Error(w, "ask for localhost, or an address", http.StatusMisdirectedRequest)
+			http.Error(w, "host not allowed: use localhost or an IP address", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -50,7 +50,7 @@ func (c Config) check() error {
 	case c.Contenders < 1 || c.Contenders > MaxContenders:
 		return fmt.Errorf("%d contenders: use 1 to %d", c.Contenders, MaxContenders)
 	case c.Hold < 0 || c.Think < 0 || c.For < 0 || c.Rounds < 0:
-		return errors.New("a time or a number of rounds is below 0")
+		return errors.New("hold, think, for and rounds must not be negative")
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 		d.fact("clock", clockMark(t, v.ClockOffset)+offsetWords(v.ClockOffset)+" from ours",
 			clockStyle(t, v.ClockOffset))
 	} else {
-		d.fact("clock", "its offset is not known", t.Unknown)
+		d.fact("clock", "offset unknown", t.Unknown)
 	}
 	switch started := v.StartedAt; {
 	case !started.IsZero():
