@@ -54,7 +54,7 @@ func compare(m *Model) tea.Cmd {
 	if m.inFront == screen.Chain {
 		only = m.front().Selected().Lock
 	}
-	lost := m.lostHolds(from.TakenAt, to.TakenAt, only)
+	lost := d.lostHolds(only)
 	return m.Command(0, func(context.Context) tea.Msg {
 		head, lines := describe.Differences(from, to, only)
 		lines = slices.Concat(lost, lines)
@@ -67,12 +67,11 @@ func compare(m *Model) tea.Cmd {
 
 // lostHolds lists the holds that ended without a release, the newest first. They come before the
 // other changes, which show only that they ended.
-func (w *world) lostHolds(from, to time.Time, only inspect.ID) []string {
+func (d *comparing) lostHolds(only inspect.ID) []string {
 	var lines []string
-	log := w.events.Until(to)
-	for _, e := range slices.Backward(log.List) {
+	for _, e := range slices.Backward(d.events.Until(d.to).List) {
 		lost := e.Kind == inspect.EventForced || e.Kind == inspect.EventExpired
-		if !lost || e.At.Before(from) || only != (inspect.ID{}) && e.Lock != only {
+		if !lost || e.At.Before(d.from) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
 		if len(lines) == lostShown {
@@ -82,7 +81,7 @@ func (w *world) lostHolds(from, to time.Time, only inspect.ID) []string {
 			lines = []string{"", "holds that the holder did not release"}
 		}
 		lines = append(lines, fmt.Sprintf("  %s  %-7s  %s  %s",
-			describe.When(e.At, w.now), describe.EventKind(e.Kind), e.Lock, e.Contender.Who().Cut(whoShown)))
+			describe.When(e.At, d.now), describe.EventKind(e.Kind), e.Lock, e.Contender.Who().Cut(whoShown)))
 	}
 	return lines
 }
