@@ -289,6 +289,8 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		p.SetSize(120, 12)
 		_, text, _ := strings.Cut(p.drawn(400), "FINDING v")
 		must.Equal(t, strings.Join(strings.Fields(text), " "), test.want)
+		unknown := strings.HasPrefix(p.drawn(400), "locks unknown ")
+		must.Equal(t, unknown, strings.HasPrefix(test.want, "Unknown"), test.want)
 	}
 	p := open(t, some(), 120, 12).press("/", "nothing", "enter")
 	if text := p.drawn(400); !strings.Contains(text, "No lock matches the filter.") || !strings.Contains(text, "esc shows all of them.") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -76,6 +77,9 @@ func (s *Screen) summary() widget.Line {
 	}
 	// the counts below are of shown locks, not of their findings
 	left = left.Add(t.Muted, fmt.Sprintf(": %d %s", x.Contended, describe.StateWord(inspect.StateContended)))
+	if len(x.Rows) == 0 && s.unreachable() {
+		left = widget.Line{{" locks unknown", t.Unknown}}
+	}
 	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
 	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
 	left = left.Part(x.muted > 0, t, t.Faint, fmt.Sprintf("%d muted", x.muted))
@@ -135,12 +139,7 @@ func (s *Screen) empty(width int) []string {
 
 func (s *Screen) emptyWords() (text, more string) {
 	scanned, busy := screen.Scanned(s)
-	down := 0
-	for _, b := range s.Snapshot().Backends {
-		if b.State == inspect.Down {
-			down++
-		}
-	}
+	down := s.down()
 	switch {
 	case s.Busy:
 		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"),
@@ -155,7 +154,7 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case busy:
 		return "No locks so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
-	case down == len(s.Snapshot().Backends):
+	case s.unreachable():
 		return "Unknown: no backend can be reached.", "There may be locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
 		return "No locks that we can see.",
@@ -166,6 +165,17 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "No locks.", fmt.Sprintf("Found no lock under these roots and patterns; %d scanned.%s", scanned,
 			sought(s))
 	}
+}
+
+// down counts the backends that are down.
+func (s *Screen) down() int {
+	return each.Count(s.Snapshot().Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
+}
+
+// unreachable reports whether all backends are down.
+func (s *Screen) unreachable() bool {
+	n := len(s.Snapshot().Backends)
+	return n > 0 && s.down() == n
 }
 
 // sought says, for each backend, what we looked for.
