@@ -78,7 +78,9 @@ func TestZooKeeperAdviceClearsFindings(t *testing.T) {
 	server := servertest.StartZooKeeper(t)
 	other := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	w := &brokenServer{t: t, addr: server.Addr}
-	root := w.create(w.session(), "/advised", "", 0)
+	kept := w.session()
+	root := w.create(kept, "/advised", "", 0)
+	w.hear(kept, root) // a client that queues just after the server's start may be reconnecting
 	look := []string{"zk://" + server.Addr + root + "?admin=" + server.Admin}
 	troubles := slices.Concat(w.wrongInQueues(root), w.leftInQueue(root), w.wrongClients(root))
 	for i := range troubles {

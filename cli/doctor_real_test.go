@@ -89,7 +89,7 @@ func (w *brokenServer) queue(path string, sessions ...*zk.Conn) []string {
 func (w *brokenServer) breakZooKeeper(root string) map[string][]string {
 	kept := w.session()
 	lock := func(name string) string { return w.create(kept, root+"/"+name, "", 0) }
-	w.create(kept, root, "", 0)
+	w.hear(kept, w.create(kept, root, "", 0)) // a client that queues just after the server's start may be reconnecting
 
 	for _, healthy := range []string{"healthy", "healthy-too"} {
 		w.queue(lock(healthy), w.sessions(3)...)

@@ -33,7 +33,7 @@ func sickLocks(t *testing.T) (targets []string, want graded) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	w := &brokenServer{t: t, addr: zks.Addr}
 	kept := w.session()
-	w.create(kept, "/sick", "", 0)
+	w.hear(kept, w.create(kept, "/sick", "", 0)) // a client that queues just after the server's start may be reconnecting
 	dir := func(name string) string { return w.create(kept, "/sick/"+name, "", 0) }
 	unwatched, stuck := dir("unwatched"), dir("stuck")
 	w.queue(unwatched, w.session())
