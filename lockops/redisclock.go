@@ -19,15 +19,26 @@ const clockMaxAge = 10 * time.Second
 
 // clockFor reads the clock of a key's server; in a Cluster each slot has its own.
 func (m *master) clockFor(key string, limit time.Duration) (clockReading, error) {
-	slot := m.clockSlot(key)
-	dials := m.dials.Load()
-	m.mu.Lock()
-	c, ok := m.clocks[slot]
-	m.mu.Unlock()
-	if ok && c.dials == dials && m.session.clock.since(c.before) < clockMaxAge {
+	if c, ok := m.clockKnown(key); ok {
 		return c, nil
 	}
 	return m.readClock(key, limit)
+}
+
+func (m *master) clockKnown(key string) (clockReading, bool) {
+	slot := m.clockSlot(key)
+	dials := m.dials.Load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.clocks[slot]
+	return c, ok && c.dials == dials && m.session.clock.since(c.before) < clockMaxAge
+}
+
+// near reports whether a key's server is most likely to answer at once: it answered in the last
+// seconds, and the newest answer took little time.
+func (m *master) near(key string) bool {
+	_, known := m.clockKnown(key)
+	return known && m.took() < nearLimit/10
 }
 
 func (m *master) clockSlot(key string) uint16 {

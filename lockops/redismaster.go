@@ -232,9 +232,9 @@ type request struct {
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes
-// nothing. Its caller was admitted.
-func (m *master) acquire(r request, limit time.Duration) verdict {
+// acquire runs such a script. limit bounds the wait for the answer, and ctx that and connecting; a
+// script that arrives later takes nothing. Its caller was admitted.
+func (m *master) acquire(ctx context.Context, r request, limit time.Duration) verdict {
 	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {
 		return verdict{err: err}
@@ -252,7 +252,7 @@ func (m *master) acquire(r request, limit time.Duration) verdict {
 		args = append(args, r.name)
 	}
 	dials := m.dials.Load()
-	sending := m.reach(context.Background(), limit)
+	sending := m.reach(ctx, limit)
 	reply, err := m.eval(sending, r.script, r.keys, args...)
 	after, sent := m.session.clock.now(), before.Add(sending.waited())
 	var v verdict

@@ -28,12 +28,14 @@ local function handover(beat, counts, before)
 		if not value then
 			return nil
 		end
-		local heard = tonumber(redis.call('HGET', KEYS[3], value) or head[2])
-		redis.call('HDEL', KEYS[3], value)
+		local heard = redis.call('HGET', KEYS[3], value)
+		if heard then
+			redis.call('HDEL', KEYS[3], value)
+		end
 		if value == before then
 			return nil
 		end
-		if at - heard <= 2 * beat then
+		if at - tonumber(heard or head[2]) <= 2 * beat then
 			local message = token() .. ' ' .. now[1] .. ' ' .. now[2] .. ' ' .. beat .. ' ' .. value
 			if redis.pcall('PUBLISH', 'lockscope:wake:@' .. string.sub(value, 11, 22), message) ~= 0 or counts ~= '1' then
 				redis.call('SET', KEYS[1], value, 'PX', math.ceil(beat / 1000))

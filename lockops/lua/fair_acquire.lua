@@ -20,10 +20,12 @@ if new then
 	since = math.max(at, (last or 0) + 1) -- behind the last, also when the clock was set back
 end
 if since > 0 and (held or last or not new and redis.call('EXISTS', KEYS[2]) == 1) then
-	redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', since), ARGV[1])
-	redis.call('HSET', KEYS[3], ARGV[1], string.format('%.0f', at))
+	local joined = redis.call('ZADD', KEYS[2], 'NX', string.format('%.0f', since), ARGV[1])
 	redis.call('PEXPIRE', KEYS[2], 60000)
-	redis.call('PEXPIRE', KEYS[3], 60000)
+	if joined == 0 or since < at then -- else its place in the queue says when it was heard of
+		redis.call('HSET', KEYS[3], ARGV[1], string.format('%.0f', at))
+		redis.call('PEXPIRE', KEYS[3], 60000)
+	end
 end
 if not held then
 	held = handover(tonumber(ARGV[5]), ARGV[6], ARGV[1])
