@@ -15,7 +15,9 @@ import (
 
 // FollowTargets returns the RunE of a command that watches its targets until interrupted. Without a terminal, as in a
 // service, SIGHUP makes it read the passwords again instead of ending it.
-func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) func(*cobra.Command, []string) error {
+func (a *App) FollowTargets(
+	run func(context.Context, Setup, *inspect.Observer) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, hangups, stop := a.untilEnded(cmd.Context())
 		defer stop()
@@ -31,7 +33,7 @@ func (a *App) FollowTargets(run func(context.Context, *inspect.Observer) error) 
 		if err != nil {
 			return err
 		}
-		return run(ctx, observer)
+		return run(ctx, s, observer)
 	}
 }
 
@@ -56,8 +58,10 @@ func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Follow calls observe with each snapshot until ctx ends, the sources are done or observe fails. It
 // waits for the sources to end.
-func (a *App) Follow(ctx context.Context, observer *inspect.Observer, observe func(*inspect.Snapshot) error) error {
-	return FollowRun(ctx, observer, a.WatchWithMutes, observe)
+func (a *App) Follow(
+	ctx context.Context, s Setup, observer *inspect.Observer, observe func(*inspect.Snapshot) error,
+) error {
+	return FollowRun(ctx, observer, a.WatchWithMutes(s), observe)
 }
 
 // FollowRun is Follow with another way to run the observer.

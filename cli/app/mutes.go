@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/config"
+	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
@@ -27,6 +28,44 @@ type MuteEntry struct {
 	Reason  string    `json:"reason"`
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
+	// Servers of the backend: others may have the same name. Empty means all of that name.
+	Servers []string `json:"servers,omitempty"`
+}
+
+// on reports whether the mute is for these targets.
+func (m *MuteEntry) on(s Setup) bool {
+	backend, _, _ := strings.Cut(m.Lock, ":")
+	servers := s.servers(backend)
+	return len(m.Servers) == 0 || len(servers) == 0 ||
+		slices.ContainsFunc(m.Servers, func(addr string) bool { return slices.Contains(servers, addr) })
+}
+
+// servers returns the servers of the target with that name; none if it is not known.
+func (s Setup) servers(backend string) []string {
+	for _, t := range s.Targets {
+		if t.Name == backend {
+			return t.Servers
+		}
+	}
+	return nil
+}
+
+// SetUpMutes returns the targets of the arguments or of the profile, if any, without their secrets.
+func (a *App) SetUpMutes(args []string) (s Setup, err error) {
+	if len(args) > 0 {
+		s.Targets, err = connect.ParseTargets(args)
+		return s, err
+	}
+	name, cfg, err := a.configuration(true)
+	if err != nil || name == "" {
+		return s, err
+	}
+	profile, ok := cfg.Profiles[name]
+	if !ok {
+		return s, noProfile(name, cfg)
+	}
+	s.Targets, err = profile.Parsed()
+	return s, err
 }
 
 // mutesPath is the file of the mutes, next to the audit file.
@@ -100,16 +139,16 @@ func writeMutes(path string, list []MuteEntry) error {
 }
 
 // Mutes returns the mutes for a look. One that cannot be read is reported, and mutes nothing.
-func (a *App) Mutes() []inspect.Mute {
-	list, err := a.LoadMutes()
+func (a *App) Mutes(s Setup) []inspect.Mute {
+	list, err := a.LoadMutes(s)
 	if err != nil {
 		a.Say("%v", err)
 	}
 	return list
 }
 
-// LoadMutes returns the mutes that can be read; the error names the others.
-func (a *App) LoadMutes() ([]inspect.Mute, error) {
+// LoadMutes returns the mutes for the targets that can be read; the error names the others.
+func (a *App) LoadMutes(s Setup) ([]inspect.Mute, error) {
 	if _, err := a.mutesPath(); err != nil {
 		return nil, nil // without a home directory nothing can be muted
 	}
@@ -125,6 +164,9 @@ func (a *App) LoadMutes() ([]inspect.Mute, error) {
 			failed = append(failed, fmt.Errorf("mutes: %q: %w", m.Lock, err))
 			continue
 		}
+		if !m.on(s) {
+			continue
+		}
 		list = append(list,
 			inspect.Mute{Lock: id, Rule: m.Finding, Muted: inspect.Muted{Until: m.Until, Reason: m.Reason, By: m.By}})
 	}
@@ -134,18 +176,21 @@ func (a *App) LoadMutes() ([]inspect.Mute, error) {
 // mutesBeat is how often a long-running command looks for new mutes.
 const mutesBeat = 2 * time.Second
 
-// WatchWithMutes runs an observer, and passes changed mutes to it.
-func (a *App) WatchWithMutes(ctx context.Context, observer *inspect.Observer) error {
-	following, stop := context.WithCancel(ctx)
-	var follower sync.WaitGroup
-	follower.Go(func() { a.followMutes(following, observer) })
-	defer follower.Wait()
-	defer stop()
-	return observer.Run(ctx)
+// WatchWithMutes returns a function that runs an observer of the targets, and passes changed mutes
+// to it.
+func (a *App) WatchWithMutes(s Setup) func(context.Context, *inspect.Observer) error {
+	return func(ctx context.Context, observer *inspect.Observer) error {
+		following, stop := context.WithCancel(ctx)
+		var follower sync.WaitGroup
+		follower.Go(func() { a.followMutes(following, s, observer) })
+		defer follower.Wait()
+		defer stop()
+		return observer.Run(ctx)
+	}
 }
 
 // followMutes passes the mutes to an observer whenever their file changes, until ctx ends.
-func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
+func (a *App) followMutes(ctx context.Context, s Setup, observer *inspect.Observer) {
 	path, err := a.mutesPath()
 	if err != nil {
 		return
@@ -165,7 +210,7 @@ func (a *App) followMutes(ctx context.Context, observer *inspect.Observer) {
 			continue
 		}
 		last = now
-		list, _ := a.LoadMutes() // the next command reports the error: here the screen covers it
+		list, _ := a.LoadMutes(s) // the next command reports the error: here the screen covers it
 		observer.Mute(list)
 	}
 }
@@ -183,32 +228,32 @@ const LongestMute = 30 * 24 * time.Hour
 
 // AddMutes stores mutes of this user, replacing those of the same findings. Ends are cut to the
 // second.
-func (a *App) AddMutes(list []inspect.Mute) ([]MuteEntry, error) {
+func (a *App) AddMutes(s Setup, list []inspect.Mute) ([]MuteEntry, error) {
 	by := cmp.Or(act.UserName(), "unknown")
 	now := a.Now().UTC().Truncate(time.Second)
 	added := make([]MuteEntry, len(list))
 	for i, m := range list {
 		added[i] = MuteEntry{
 			Lock: MutedText(m.Lock), Finding: m.Rule, Until: m.Until.UTC().Truncate(time.Second),
-			Reason: m.Reason, By: by, At: now,
+			Reason: m.Reason, By: by, At: now, Servers: s.servers(m.Lock.Backend),
 		}
 	}
-	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(all, list), added...) })
+	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(s, all, list), added...) })
 }
 
 // RemoveMutes removes the mutes of some findings and returns their number.
-func (a *App) RemoveMutes(list []inspect.Mute) (removed int, err error) {
+func (a *App) RemoveMutes(s Setup, list []inspect.Mute) (removed int, err error) {
 	return removed, a.changeMutes(func(all []MuteEntry) []MuteEntry {
-		kept := withoutMutes(all, list)
+		kept := withoutMutes(s, all, list)
 		removed = len(all) - len(kept)
 		return kept
 	})
 }
 
-// withoutMutes returns all mutes except those of some findings.
-func withoutMutes(all []MuteEntry, list []inspect.Mute) []MuteEntry {
+// withoutMutes returns all mutes except those of some findings on the targets.
+func withoutMutes(s Setup, all []MuteEntry, list []inspect.Mute) []MuteEntry {
 	return slices.DeleteFunc(slices.Clone(all), func(m MuteEntry) bool {
-		return slices.ContainsFunc(list,
+		return m.on(s) && slices.ContainsFunc(list,
 			func(o inspect.Mute) bool { return m.Lock == MutedText(o.Lock) && m.Finding == o.Rule })
 	})
 }

@@ -9,7 +9,7 @@ func TestALookWithoutHomeSaysNothing(t *testing.T) {
 	t.Setenv("HOME", "")
 	var said strings.Builder
 	a := &App{Environment: Environment{Stderr: &said, Getenv: func(string) string { return "" }}}
-	if mutes := a.Mutes(); len(mutes) > 0 || said.Len() > 0 {
+	if mutes := a.Mutes(Setup{}); len(mutes) > 0 || said.Len() > 0 {
 		t.Errorf("%v, %q", mutes, said.String())
 	}
 }

@@ -71,7 +71,7 @@ func (a *App) Observer(s Setup, once bool, only string) (*inspect.Observer, erro
 	observer := a.Diagnosing(a.Now, sources...)
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
-	observer.Mute(a.Mutes())
+	observer.Mute(a.Mutes(s))
 	if audit, err := act.DefaultAuditPath(a.Getenv); err == nil {
 		observer.Remember(act.Led(audit))
 	}

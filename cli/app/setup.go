@@ -86,7 +86,7 @@ func (a *App) setUp(ctx context.Context, args []string, unattended bool) (Setup,
 	if name != "" {
 		profile, ok := cfg.Profiles[name]
 		if !ok {
-			return s, Usagef("profile %q is not in the configuration (it has: %s)", name, cfg.Names())
+			return s, noProfile(name, cfg)
 		}
 		s.ProfileName, s.Profile = name, profile
 	}
@@ -123,6 +123,10 @@ func (a *App) setUp(ctx context.Context, args []string, unattended bool) (Setup,
 		return s, Usagef("%w", err)
 	}
 	return s, nil
+}
+
+func noProfile(name string, cfg config.Config) error {
+	return Usagef("profile %q is not in the configuration (it has: %s)", name, cfg.Names())
 }
 
 // goVia sets the jump host of --via on targets without one.

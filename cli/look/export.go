@@ -63,7 +63,7 @@ const (
 )
 
 // run serves until ctx ends, the user interrupts, or the sources are done.
-func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
+func (x *export) run(ctx context.Context, setup app.Setup, observer *inspect.Observer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", x.listen)
@@ -85,7 +85,7 @@ func (x *export) run(ctx context.Context, observer *inspect.Observer) error {
 		stop()
 	}()
 	x.Say("serving http://%s/metrics; press Ctrl-C to stop", listener.Addr())
-	observed := x.Follow(ctx, observer, func(s *inspect.Snapshot) error {
+	observed := x.Follow(ctx, setup, observer, func(s *inspect.Snapshot) error {
 		collector.Observe(s)
 		return nil
 	})

@@ -25,10 +25,11 @@ type mute struct {
 func Mute(a *app.App) *cobra.Command {
 	r := &mute{App: a}
 	command := &cobra.Command{
-		Use:   "mute [LOCK FINDING]",
+		Use:   "mute [LOCK FINDING] [TARGET…]",
 		Short: "Mute a finding for a while, or list what is muted",
 		Long: "Mute a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
-			"doctor does not exit with 1 because of it. Without arguments, list what is muted.",
+			"doctor does not exit with 1 because of it. Without arguments, list what is muted. A TARGET, or the profile,\n" +
+			"says whose backend it is; without either, the mute is for every backend of that name.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",
@@ -37,7 +38,7 @@ func Mute(a *app.App) *cobra.Command {
 			if len(args) == 0 {
 				return r.list()
 			}
-			return r.mute(args[0], args[1])
+			return r.mute(args[0], args[1], args[2:])
 		},
 	}
 	flags := command.Flags()
@@ -49,7 +50,7 @@ func Mute(a *app.App) *cobra.Command {
 
 func Unmute(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "unmute LOCK FINDING",
+		Use:   "unmute LOCK FINDING [TARGET…]",
 		Short: "Unmute a finding",
 		Example: "  lockscope unmute zk:/locks/orders stuck-holder\n" +
 			"  lockscope unmute redis:lock:report no-ttl",
@@ -59,7 +60,11 @@ func Unmute(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			removed, err := a.RemoveMutes([]inspect.Mute{{Lock: id, Rule: args[1]}})
+			s, err := a.SetUpMutes(args[2:])
+			if err != nil {
+				return err
+			}
+			removed, err := a.RemoveMutes(s, []inspect.Mute{{Lock: id, Rule: args[1]}})
 			if err == nil && removed == 0 {
 				err = app.Exitf(app.ExitNo, "%s: %s is not muted", app.MutedText(id), args[1])
 			}
@@ -74,7 +79,7 @@ func lockAndFinding(none bool) cobra.PositionalArgs {
 		switch {
 		case none && len(args) == 0:
 			return nil
-		case len(args) != 2:
+		case len(args) < 2:
 			return app.Usagef("name LOCK and FINDING, such as: zk:/locks/orders stuck-holder")
 		}
 		if _, err := app.MutedID(args[0]); err != nil {
@@ -93,7 +98,7 @@ func lockAndFinding(none bool) cobra.PositionalArgs {
 	}
 }
 
-func (r *mute) mute(lock, rule string) error {
+func (r *mute) mute(lock, rule string, targets []string) error {
 	switch {
 	case r.span <= 0 || r.span > app.LongestMute:
 		return app.Usagef("--for %v: use a time up to 720h, such as 2h", r.span)
@@ -104,7 +109,11 @@ func (r *mute) mute(lock, rule string) error {
 	if err != nil {
 		return err
 	}
-	added, err := r.AddMutes([]inspect.Mute{{
+	s, err := r.SetUpMutes(targets)
+	if err != nil {
+		return err
+	}
+	added, err := r.AddMutes(s, []inspect.Mute{{
 		Lock: id, Rule: rule,
 		Muted: inspect.Muted{Until: r.Now().Add(r.span), Reason: strings.TrimSpace(r.reason)},
 	}})
@@ -129,6 +138,9 @@ func (r *mute) print(list []app.MuteEntry) error {
 	for _, m := range list {
 		line := fmt.Sprintf("%s  %s  until %s  by %s: %s", m.Lock, m.Finding, m.Until.UTC().Format(time.RFC3339), m.By,
 			m.Reason)
+		if len(m.Servers) > 0 {
+			line += " (on " + strings.Join(m.Servers, ",") + ")"
+		}
 		fmt.Fprintln(r.Stdout, describe.Printable(line))
 	}
 	return nil

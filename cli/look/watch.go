@@ -57,7 +57,7 @@ func Watch(a *app.App) *cobra.Command {
 }
 
 // run prints events until ctx ends, the user interrupts, the output is closed, or the sources end.
-func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
+func (w *watch) run(ctx context.Context, setup app.Setup, observer *inspect.Observer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // a write to a closed pipe then fails, which ends the command quietly
@@ -69,7 +69,7 @@ func (w *watch) run(ctx context.Context, observer *inspect.Observer) error {
 	notifier.Go(func() { w.notifying.run(ctx, observer, ready) })
 	<-ready
 	w.events = render.EventLines{To: bufio.NewWriter(w.Stdout), JSON: w.output == "jsonl", Width: w.Width}
-	return w.Follow(ctx, observer, func(s *inspect.Snapshot) error {
+	return w.Follow(ctx, setup, observer, func(s *inspect.Snapshot) error {
 		err := w.print(s)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 			stop() // the reader is gone

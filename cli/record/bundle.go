@@ -142,11 +142,11 @@ func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	observer := b.Diagnosing(b.Now, recording.New(b.Now, packed, sources...))
 	observer.Advise(s.Reach())
 	observer.Expect(s.Expectations())
-	observer.Mute(b.Mutes())
+	observer.Mute(b.Mutes(s))
 	observer.Focus(b.id)
 	b.Say("watching %s for %v; press Ctrl-C to stop", b.id, b.span)
 	var last *inspect.Snapshot
-	err = b.Follow(ctx, observer, func(s *inspect.Snapshot) error {
+	err = b.Follow(ctx, s, observer, func(s *inspect.Snapshot) error {
 		if s.Lock(b.id) != nil || last == nil || last.Lock(b.id) == nil {
 			last = s
 		}

@@ -95,7 +95,7 @@ type screenOptions struct {
 // showScreen runs the TUI until the user quits or ctx ends, then waits for everything that it
 // started.
 func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s app.Setup, o screenOptions) error {
-	run := a.WatchWithMutes
+	run := a.WatchWithMutes(s)
 	switch {
 	case o.film != nil:
 		run = func(ctx context.Context, observer *inspect.Observer) error {
@@ -138,7 +138,7 @@ func showScreen(ctx context.Context, a *app.App, observer *inspect.Observer, s a
 		defer w.close()
 		options.Release, options.End, options.Connections = w.all.Of, w.all.Ender, w.all.Unasked()
 		if !o.sandbox {
-			options.Mutes = screenMutes{a, observer}
+			options.Mutes = screenMutes{a, s, observer}
 		}
 		if !s.Profile.ReadOnly {
 			if options.Armed = a.Write || o.sandbox; options.Armed {

@@ -11,6 +11,7 @@ import (
 // screenMutes mutes findings for the screen, which learns of it at once.
 type screenMutes struct {
 	app      *app.App
+	setup    app.Setup
 	observer *inspect.Observer
 }
 
@@ -21,13 +22,13 @@ func (s screenMutes) Mute(_ context.Context, list []inspect.Mute) error {
 			return errors.New("use a time up to 720h, such as 2h")
 		}
 	}
-	_, err := s.app.AddMutes(list)
+	_, err := s.app.AddMutes(s.setup, list)
 	return s.follow(err)
 }
 
 // Unmute implements release.Mutes.
 func (s screenMutes) Unmute(_ context.Context, list []inspect.Mute) error {
-	_, err := s.app.RemoveMutes(list)
+	_, err := s.app.RemoveMutes(s.setup, list)
 	return s.follow(err)
 }
 
@@ -36,7 +37,7 @@ func (s screenMutes) follow(err error) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.app.LoadMutes()
+	list, err := s.app.LoadMutes(s.setup)
 	s.observer.Mute(list)
 	return err
 }

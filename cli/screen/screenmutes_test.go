@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -22,7 +23,9 @@ func TestScreenMutesLikeTheCommand(t *testing.T) {
 		}
 		return ""
 	}
-	mutes := screenMutes{a, inspect.NewObserver(a.Now)}
+	ours := app.Setup{Targets: []connect.Target{{Name: "zk", Servers: []string{"zk1:2181", "zk2:2181"}}}}
+	others := app.Setup{Targets: []connect.Target{{Name: "zk", Servers: []string{"staging:2181"}}}}
+	mutes := screenMutes{a, ours, inspect.NewObserver(a.Now)}
 	list := []inspect.Mute{
 		{Lock: inspect.ID{Backend: "zk", Path: "/locks/a"}, Rule: "stuck-holder", Muted: inspect.Muted{Until: now.Add(time.Hour), Reason: "OPS-7"}},
 		{Lock: inspect.ID{Backend: "zk"}, Rule: "clock-skew", Muted: inspect.Muted{Until: now.Add(2 * time.Hour), Reason: "OPS-7"}},
@@ -32,6 +35,11 @@ func TestScreenMutesLikeTheCommand(t *testing.T) {
 	if err != nil || len(kept) != 2 || kept[0].Lock != "zk:/locks/a" || kept[1].Lock != "zk" || !kept[0].Until.Equal(now.Add(time.Hour)) || kept[0].By == "" {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
+	if here, there := a.Mutes(ours), a.Mutes(others); len(here) != 2 || len(there) != 0 {
+		t.Errorf("%d mutes here, %d on other servers with the same name; want 2, 0", len(here), len(there))
+	}
+	must.Succeed(t, screenMutes{a, others, inspect.NewObserver(a.Now)}.Unmute(t.Context(), list[:1]))
+	must.Equal(t, len(a.Mutes(ours)), 2, "mutes after those of other servers were ended")
 	must.Succeed(t, mutes.Unmute(t.Context(), list[:1]))
 	if kept, _ := a.ReadMutes(); len(kept) != 1 || kept[0].Lock != "zk" {
 		t.Errorf("kept %+v", kept)
