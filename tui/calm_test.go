@@ -195,7 +195,8 @@ func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 	f.Muted = &inspect.Muted{Until: fixture.In(1 << 40), Reason: "known", By: "me"}
 	l.Findings = []inspect.Finding{f}
 	m := model(t, Options{Mutes: &fakeMutes{}}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ persistent-contender (muted)")
+	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ muted")
+	wantText(t, m, "✖ persistent-contender (muted)", "muted by me until ")
 	wantText(t, m, " · 1 muted")
 	wantNoText(t, m, "1 critical")
 	press(m, "f")

@@ -36,17 +36,17 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := tt.lock
 			l.Findings = nil
-			rule := ""
+			rule, cell := "", ""
 			if tt.finding != nil {
 				l.Findings = []inspect.Finding{*tt.finding}
-				if rule = tt.finding.Rule; tt.finding.Muted != nil {
-					rule += " (muted)"
+				if rule, cell = tt.finding.Rule, tt.finding.Rule; tt.finding.Muted != nil {
+					rule, cell = rule+" (muted)", "muted"
 				}
 			}
 			m := model(t, Options{}, 100, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 			row := lineWith(t, m, l.ID.Path) // the row cuts long rules
-			if !strings.Contains(row, tt.sign+" "+l.ID.String()) || !strings.Contains(row, rule[:min(len(rule), 9)]) {
-				t.Errorf("Locks has %q, want the sign %q and %q", row, tt.sign, rule)
+			if !strings.Contains(row, tt.sign+" "+l.ID.String()) || !strings.Contains(row, cell[:min(len(cell), 9)]) {
+				t.Errorf("Locks has %q, want the sign %q and %q", row, tt.sign, cell)
 			}
 			must.Equal(t, screen.Sign(m.Theme(), l).Text, tt.sign, "sign of the chain's verdict")
 			goTo(m, screen.Chain, screen.Subject{Lock: l.ID})

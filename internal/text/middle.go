@@ -20,6 +20,20 @@ func Middle(text string, cells int, tail string) string {
 	return ansi.Truncate(text, cells-1-end, "") + tail + ansi.Cut(text, w-end, w)
 }
 
+// PathEnd shortens a path to at most that many cells. It keeps the end, in whole names unless that
+// would leave less than half of the cells.
+func PathEnd(path string, cells int, head string) string {
+	w := ansi.StringWidth(path)
+	if w <= cells {
+		return path
+	}
+	end := ansi.Cut(path, w-(cells-1), w)
+	if at := strings.IndexByte(end, '/'); at > 0 && 2*(len(end)-at) >= cells {
+		end = end[at:]
+	}
+	return head + end
+}
+
 // portOf returns the length of a host's port with its colon; 0 without one.
 func portOf(text string) int {
 	at := strings.LastIndexByte(text, ':')

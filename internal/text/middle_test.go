@@ -1,6 +1,10 @@
 package text
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
+)
 
 func TestMiddle(t *testing.T) {
 	for _, tt := range []struct {
@@ -33,5 +37,22 @@ func TestDomainIsCutFromHosts(t *testing.T) {
 		if got := WithoutDomain(tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%q without %q: %q, want %q", tt[0], tt[1], got, tt[2])
 		}
+	}
+}
+
+func TestPathEnd(t *testing.T) {
+	for _, tt := range []struct {
+		path  string
+		cells int
+		want  string
+	}{
+		{"/locks/orders", 13, "/locks/orders"},
+		{"/locks/billing/eu-west-1", 19, "…/billing/eu-west-1"},
+		{"/locks/billing/eu-west-1", 21, "…/billing/eu-west-1"},
+		{"/locks/aggregation-of-ledgers", 12, "…-of-ledgers"},
+		{"/locks/aggregation-of-ledgers/x", 12, "…f-ledgers/x"},
+		{"/ロック/日本語", 8, "…/日本語"},
+	} {
+		must.Equal(t, PathEnd(tt.path, tt.cells, "…"), tt.want, tt.path)
 	}
 }

@@ -39,6 +39,9 @@ func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 			}
 			lines = append(lines, lead.Add(style, text))
 		}
+		if f.Muted != nil {
+			lines = append(lines, widget.Line{{"     " + screen.MutedBy(p, f.Muted), t.Faint}})
+		}
 		if len(f.Steps) > 0 && (i == 0 || p.height >= roomy) {
 			lines = append(lines, p.adviceLines(&f)...)
 		}

@@ -41,8 +41,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	title = title.Add(t.Muted, dot+"reported "+s.age(f)+" ago")
 	lines := []widget.Line{title}
 	if m := f.Muted; m != nil {
-		text := "muted by " + describe.Printable(m.By) + " until " + describe.When(m.Until, s.Now().Local())
-		lines = append(lines, indented(t.Muted, "   ", text+": "+describe.Printable(m.Reason), width)...)
+		lines = append(lines, indented(t.Muted, "   ", screen.MutedBy(s, m), width)...)
 	}
 	lines = append(lines, s.onLines(f, width)...)
 	lines = append(lines, indented(t.Text, "   ", screen.Say(t, f.Message), width)...)

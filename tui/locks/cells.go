@@ -53,9 +53,9 @@ func findingCell(c cell) widget.Line {
 	var out widget.Line
 	if f := shownFinding(c.lock); f != nil {
 		sign := screen.FindingSign(t, f)
-		out = widget.Line{{screen.RuleName(f), sign.Style}}
+		out = widget.Line{{describe.Printable(f.Rule), sign.Style}}
 		if f.Muted != nil { // the row's sign ignores muted findings
-			out[0].Text = sign.Text + " " + out[0].Text
+			out[0].Text = sign.Text + " muted"
 		}
 	}
 	d, ok := outdated(c, c.lock)
@@ -101,8 +101,9 @@ func holderCell(c cell) widget.Line {
 	return out
 }
 
-// shortName is the least width that a holder's name without a label is cut to.
-const shortName = 12
+// The least width that a holder's name without a label is cut to, and the width that it gets before
+// longer names of locks.
+const shortName, longName = 12, 24
 
 // whoHolds describes a lock's holder in the colour of the lock's state. A name without a label
 // gets what the rest leaves of the room.

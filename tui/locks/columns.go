@@ -123,6 +123,9 @@ var (
 			if screen.Muted(l) {
 				level-- // below unmuted locks
 			}
+			if describe.LevelOf(l) < describe.LevelWarning {
+				return key{numbers: [3]int64{-level}} // by name: busy locks change hands all the time
+			}
 			return key{numbers: [3]int64{
 				-level, period(describe.OldestWaiter(l)), period(screen.HeldSince(l)),
 			}}
@@ -157,8 +160,8 @@ func ofHolder(text func(*inspect.Owner) string) func(*inspect.Lock) key {
 	}
 }
 
-// period makes a time comparable; unknown times come last. Locks that change hands every few
-// seconds stay sorted by name.
+// period makes a time comparable; unknown times come last. Times that change a little do not move a
+// lock.
 func period(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -173,17 +176,19 @@ var allColumns = []*column{
 }
 
 // needs are the largest widths since the table was last arranged; 0: not known. domain is shared by
-// all hosts.
+// all hosts; brief is for holders without it.
 type needs struct {
-	name, holder, client, held, finding int
-	domain                              string
+	name, holder, brief, client, held, finding int
+	domain                                     string
 }
 
 // grow takes a lock's cells into account.
 func (n *needs) grow(of cell) {
 	of.room = widget.Never
 	n.name = max(n.name, lockCell(of).Width())
-	n.holder = max(n.holder, whoHolds(of, of.lock, shortName).Width())
+	who := whoHolds(of, of.lock, longName)
+	n.holder = max(n.holder, who.Width())
+	n.brief = max(n.brief, who.LeaveOut(n.domain, 0).Width())
 	n.client = max(n.client, holderCell(of).Width())
 	n.held = max(n.held, heldCell(of).Width())
 	n.finding = max(n.finding, findingCell(of).Width())

@@ -18,6 +18,23 @@ type arrangement struct {
 	Grouped bool
 }
 
+// counts of findings. Muted ones are only counted as such.
+type counts struct{ critical, warnings, muted int }
+
+func countsOf(findings []inspect.Finding) (n counts) {
+	for _, f := range findings {
+		switch {
+		case f.Muted != nil:
+			n.muted++
+		case f.Severity == inspect.Critical:
+			n.critical++
+		case f.Severity == inspect.Warning:
+			n.warnings++
+		}
+	}
+	return n
+}
+
 // row is a lock in the table. It is replaced, never changed. It does not keep the lock itself: the
 // snapshot's lock is drawn, so that no old one stays in memory.
 type row struct {
@@ -26,8 +43,7 @@ type row struct {
 	// Key is the key that the row is sorted by, until the rows are settled; next is its newest key.
 	Key, next key
 	contended bool
-	// muted is set if one of its findings is muted.
-	muted bool
+	findings  counts
 	// shown is set if the filter matches it, placed if it has a line. A row keeps its line until
 	// the rows are settled, even if it should have none.
 	shown, placed bool
@@ -60,7 +76,8 @@ type Index struct {
 	pinned   *row
 	pinnedAt int
 	// Counts over the rows that the filter matches.
-	Contended, critical, Warnings, muted int
+	Contended int
+	Findings  counts
 }
 
 // NewIndex arranges all locks of a snapshot. It may take a while, and stops early when ctx ends.
@@ -112,8 +129,7 @@ func (x *Index) row(p screen.FilterSubject) *row {
 	k := x.Order.column().key(p.Lock)
 	return &row{
 		ID: p.ID, rank: describe.LevelOf(p.Lock), Key: k, next: k,
-		contended: p.Waiting() > 0, shown: x.Filter.Match(p),
-		muted: slices.ContainsFunc(p.Findings, func(f inspect.Finding) bool { return f.Muted != nil }),
+		contended: p.Waiting() > 0, shown: x.Filter.Match(p), findings: countsOf(p.Findings),
 	}
 }
 
@@ -255,13 +271,7 @@ func (x *Index) count(r *row, by int) {
 	if r.contended {
 		x.Contended += by
 	}
-	if r.muted {
-		x.muted += by
-	}
-	switch r.rank {
-	case describe.LevelCritical:
-		x.critical += by
-	case describe.LevelWarning:
-		x.Warnings += by
-	}
+	x.Findings.critical += by * r.findings.critical
+	x.Findings.warnings += by * r.findings.warnings
+	x.Findings.muted += by * r.findings.muted
 }

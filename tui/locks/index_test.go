@@ -137,7 +137,7 @@ func sameIndex(t *testing.T, what string, got, want *Index, opened map[Prefix]bo
 	}
 	a, b := list(got), list(want)
 	if !slices.Equal(a, b) || got.Lines(opened) != len(a) || got.Shown != want.Shown ||
-		got.Contended != want.Contended || got.Warnings != want.Warnings || len(got.Rows) != len(want.Rows) {
+		got.Contended != want.Contended || got.Findings != want.Findings || len(got.Rows) != len(want.Rows) {
 		t.Fatalf("%s differs: %s", what, cmp.Diff(fmt.Sprint(b), fmt.Sprint(a)))
 	}
 	for from := range len(a) {

@@ -38,7 +38,6 @@ type Screen struct {
 	chainPane  *chain.Pane
 	needs      needs
 	measured   int      // the value of settles at the last measurement
-	muted      int      // the number of muted locks then
 	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
 	// marks has the locks for the next action, instead of the selected one.
@@ -128,9 +127,6 @@ func (s *Screen) SetSize(width, height int) {
 func (s *Screen) measure() {
 	s.needs.domain = describe.SharedDomain(s.Snapshot())
 	finding := s.needs.finding
-	if s.muted != s.Index.muted { // the mark of a muted finding comes or goes
-		s.muted, finding, s.measured = s.Index.muted, 0, -1
-	}
 	if s.measured != s.settles {
 		s.measured, s.needs.finding = s.settles, 0
 	}

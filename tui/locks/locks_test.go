@@ -25,8 +25,8 @@ func TestWiderWindowsShowMore(t *testing.T) {
  ! redis:lock:left    mino~ty 1/5        -       -  ?
  * zk:/locks/billing  3 readers      <=20s     12s  3
  ? redis:lock:dark    3 of 5 down        -       -  ?
- * zk:/lock~00b}\xff  evi~{202e}?  <=1h00m       -  -
  * redis:lock~art:42  Y2~Yw== 3/5     0.7s       -  ?
+ * zk:~}\u{200b}\xff  evi~{202e}?  <=1h00m       -  -
  . zk:/locks/nightly  free               -       -  -`)
 	p := open(t, fixture.Everything(), 190, 36)
 	want := `8 locks: 2 contended - X 1 critical - ! 2 warnings
@@ -36,8 +36,8 @@ func TestWiderWindowsShowMore(t *testing.T) {
  ! redis:lock:left                        minority 1/5          -       -  ?          1m10s  minority-leftover
  * zk:/locks/billing                      3 readers         <=20s     12s  === 3          -
  ? redis:lock:dark                        3 of 5 down           -       -  ?          1m10s
- * zk:/locks/\u{1~202e}\u{d}\u{200b}\xff  evil~\u{202e}?  <=1h00m       -  -              -  herd
  * redis:lock:cart:42                     Y2N~NjYw== 3/5     0.7s       -  ?           6.9s
+ * zk:~}[31mred\u{202e}\u{d}\u{200b}\xff  evil~\u{202e}?  <=1h00m       -  -              -  herd
  . zk:/locks/nightly                      free                  -       -  -              -
 
  -- longest waits --------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ func TestColumnsShowLocks(t *testing.T) {
 >* redis:lock:cart:42  redlock    redsync       Y2Nj~2NjYw== 3/5     0.7s       -                ?  ====   6.9s                        ?
  * redis:lock:forever  mutex      token         v?                      ?       -                ?         none                        ?
  * zk:/locks/billing   rw         kazoo         3 readers           <=20s     12s                3            -                        10.2.~:53122 +2
- . zk:/locks/muted     mutex      curator       free                    -       ?                1            -  ! stuck-holder (mut~  -
+ . zk:/locks/muted     mutex      curator       free                    -       ?                1            -  ! muted               -
  . zk:/locks/nightly   mutex      -                 free                                -       -                -            -
  ! zk:/locks/old       mutex      curator       worker-3           13m58s  13m40s                3            -  stuck-holder          10.2.0.2:53122
 `
@@ -138,7 +138,7 @@ func TestLocksAreGrouped(t *testing.T) {
    LOCK                 HOLDER               HELD    WAIT  QUEUE  FINDING v
  X - redis:lock:                                         X 1  ! 1  ? 1  3 locks
 >X   invoices           split 2-2               -       -  ?      split-quorum
- !   left               minority 1/5            -       -  ?      minority-lef~
+ !   left               minority 1/5            -       -  ?      minority-le~
  ?   dark               3 of 5 down             -       -  ?
  ! + zk:/locks/                                       ! 1  2 contended  3 locks
  * redis:lock:cart:42   Y2Nj~2NjYw== 3/5     0.7s       -  ?`)

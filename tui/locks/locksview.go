@@ -75,14 +75,14 @@ func (s *Screen) summary() widget.Line {
 	if x.Filter.Wordy() { // more than the columns is searched
 		left = left.Add(t.Muted, " by name or host")
 	}
-	// the counts below are of shown locks, not of their findings
 	left = left.Add(t.Muted, fmt.Sprintf(": %d %s", x.Contended, describe.StateWord(inspect.StateContended)))
 	if len(x.Rows) == 0 && s.unreachable() {
 		left = widget.Line{{" locks unknown", t.Unknown}}
 	}
-	left = left.Part(x.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, x.critical))
-	left = left.Part(x.Warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(x.Warnings, "warning"))
-	left = left.Part(x.muted > 0, t, t.Faint, fmt.Sprintf("%d muted", x.muted))
+	n := x.Findings
+	left = left.Part(n.critical > 0, t, t.Critical, fmt.Sprintf("%s %d critical", t.Glyphs.Critical, n.critical))
+	left = left.Part(n.warnings > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(n.warnings, "warning"))
+	left = left.Part(n.muted > 0, t, t.Faint, fmt.Sprintf("%d muted", n.muted))
 	left = left.Part(len(s.marks) > 0, t, t.Waiting, fmt.Sprintf("%d marked", len(s.marks)))
 	left = append(left, s.looking()...)
 	if s.width < 60 { // whole parts, the worst of them first

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
@@ -70,6 +71,24 @@ func (a *arranged) expect(what string, want ...string) {
 	}
 	if n := a.rows.Lines(nil); n != len(want) {
 		a.Errorf("%s: %d lines", what, n)
+	}
+}
+
+// Locks that change hands all the time keep their lines: the wait of the oldest waiter is new each time.
+func TestBusyLocksKeepTheirOrder(t *testing.T) {
+	a := newArranged(t)
+	busy := func(name string, since time.Duration) {
+		l := *a.locks[name]
+		l.State = inspect.StateContended
+		l.Holders = []inspect.Contender{{State: inspect.Holding, HeldSince: fixture.Ago(since)}}
+		l.Waiters = []inspect.Contender{{State: inspect.Waiting, Since: fixture.Ago(since)}}
+		a.put(name, &l)
+	}
+	for _, hours := range []time.Duration{1, 5, 1} {
+		busy("b", hours*time.Hour)
+		busy("d", 2*time.Hour)
+		a.rows.settle(fixture.Noon.Add(lineKeptAgain * 3))
+		a.expect("busy", "b", "d", "a", "c")
 	}
 }
 

@@ -78,33 +78,42 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	if t.chosen || need.name == 0 { // without locks there are no names
 		all = nil
 	}
+	holder := need.holder
+	lay := func(list []widget.Column) ([]widget.Column, []int) {
+		widths := widget.Lay(list, width)
+		for i, c := range t.columns {
+			list[i].Brief = c == byHolder && widths[i] < holder // all hosts look alike
+		}
+		return list, widths
+	}
 	withClients := need
 	withClients.holder = need.client
 	if list, inFull := t.lay(width, withClients, nil, byName, byHolder, byWorst); inFull {
-		return list, widget.Lay(list, width)
+		return lay(list)
 	}
 	if t.inFull {
 		need = withClients
 	}
 	for n := range min(len(all), findingSpares) + 1 {
 		if list, inFull := t.lay(width, need, all[:n], byName, byHolder, byWorst); inFull {
-			return list, widget.Lay(list, width)
+			return lay(list)
 		}
 	}
 	for _, first := range [][]*column{{byName, byHolder}, {byName}} {
 		for n := range len(all) + 1 {
 			if list, inFull := t.lay(width, need, all[:n], first...); inFull {
-				return list, widget.Lay(list, width)
+				return lay(list)
 			}
 		}
 	}
 	at := slices.Index(t.columns, byName)
+	need.holder = need.brief
 	list, inFull := t.lay(width, need, all, byHolder, byWorst)
 	if widget.Widen(list, width, at); t.chosen || !inFull || list[at].Width < need.holder {
 		list, _ = t.lay(width, need, all, byWorst)
 		widget.Widen(list, width, at)
 	}
-	return list, widget.Lay(list, width)
+	return lay(list)
 }
 
 // findingSpares is the number of columns that may be dropped to show findings in full.

@@ -105,6 +105,12 @@ func RuleName(f *inspect.Finding) string {
 	return name
 }
 
+// MutedBy says who muted a finding, until when and why.
+func MutedBy(host Context, m *inspect.Muted) string {
+	return fmt.Sprintf("muted by %s until %s: %s", describe.Printable(m.By), describe.When(m.Until, host.Now().Local()),
+		describe.Printable(m.Reason))
+}
+
 // BackendSign is the glyph of a backend's state and its style.
 func BackendSign(t *theme.Theme, s inspect.BackendState) widget.Span {
 	switch s {

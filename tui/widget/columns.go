@@ -10,8 +10,10 @@ type Column struct {
 	Right bool
 	// Middle cuts text that is too wide in its middle rather than at its end.
 	Middle bool
-	// Domain is dropped from host names in text that is too wide; empty drops none.
+	// Domain is dropped from host names in text that is too wide, or with Brief from all; empty drops
+	// none.
 	Domain string
+	Brief  bool
 	// Width is the least width, in cells; Grow is the column's share of the remaining room; Most
 	// bounds it.
 	Width, Grow, Most int
@@ -153,6 +155,9 @@ func Join(columns []Column, widths []int, row []Line, tail string) Line {
 		}
 		if len(out) > 0 {
 			out = out.Add(lipgloss.NewStyle(), "  ")
+		}
+		if column.Brief {
+			c = c.LeaveOut(column.Domain, 0)
 		}
 		c = c.LeaveOut(column.Domain, width)
 		if column.Middle {

@@ -168,7 +168,8 @@ func Blanks(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// Squeeze cuts the middle of a line's longest part, so that the line fits into width cells.
+// Squeeze cuts the middle of a line's longest part, or the start of a path, so that the line fits
+// into width cells.
 func (l Line) Squeeze(width int, ellipsis string) Line {
 	over := l.Width() - width
 	if over <= 0 || len(l) == 0 {
@@ -182,7 +183,11 @@ func (l Line) Squeeze(width int, ellipsis string) Line {
 		}
 	}
 	if room := ansi.StringWidth(long.Text) - over; room > 4 {
-		long.Text = text.Middle(long.Text, room, ellipsis)
+		if strings.HasPrefix(long.Text, "/") {
+			long.Text = text.PathEnd(long.Text, room, ellipsis)
+		} else {
+			long.Text = text.Middle(long.Text, room, ellipsis)
+		}
 	}
 	return out
 }
