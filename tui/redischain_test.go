@@ -103,7 +103,7 @@ func TestHeldAtLeast(t *testing.T) {
 	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	wantText(t, m, "≥1m30s")
-	wantText(t, opening(t, l, 120, 36), "for at least 1m30s (since before 11:58:30)")
+	wantText(t, opening(t, l, 120, 36), "for at least 1m30s (already held at 11:58:30)")
 }
 
 // A recent start of a master is shown only if the rule found that it lost the key, or may have.

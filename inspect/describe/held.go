@@ -91,8 +91,11 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 		return Held{Duration: granted.Duration, Known: Exactly}
 	}
 	once := b != nil && b.Mode == inspect.ModeOnce
-	unseen := beginning{c.Seen, v.Now}
 	entered, made := v.Since(l, c)
+	unseen := beginning{now: v.Now}
+	if !once {
+		unseen.seen = c.Seen
+	}
 	most, least := entered.Duration, v.Now.Sub(c.Seen)
 	switch {
 	case made && !entered.Known:
@@ -100,6 +103,7 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	case made && !c.Seen.IsZero() && (most-least).Abs() <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
+		unseen.queued = v.Now.Add(-most)
 		return Held{Duration: most, Known: AtMost, once: once, unseen: unseen}
 	case !c.Seen.IsZero() && !once:
 		return Held{Duration: least, Known: AtLeast, unseen: unseen}
@@ -140,7 +144,7 @@ func (h Held) String() string {
 
 func (h Held) text() string {
 	before := h.unseen.String()
-	if h.once {
+	if h.once && h.unseen.queued.IsZero() {
 		before = ""
 	}
 	switch h.Known {
@@ -159,17 +163,23 @@ func (h Held) text() string {
 
 // beginning of an unseen hold, for example if watching began later or was interrupted.
 type beginning struct {
-	seen, now time.Time // since when it is seen, by our clock; zero if that is not known
+	// queued is when the holder joined the queue, and seen since when it is seen to hold the lock, by
+	// our clock; zero if unknown.
+	queued, seen, now time.Time
 }
 
 // String is the text after the words about a hold.
 func (b beginning) String() string {
+	queued, seen := When(b.queued, b.now.Local()), When(b.seen, b.now.Local())
 	switch {
-	case b.seen.IsZero():
+	case b.seen.IsZero() && b.queued.IsZero():
 		return " (we did not see it begin)"
-	default:
-		return " (since before " + When(b.seen, b.now.Local()) + ")"
+	case b.seen.IsZero():
+		return " (queued " + queued + ")"
+	case b.queued.IsZero():
+		return " (already held at " + seen + ")"
 	}
+	return " (queued " + queued + ", holding by " + seen + ")"
 }
 
 // LongestWait returns the wait of the oldest waiter; false if that is unknown.

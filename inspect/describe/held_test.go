@@ -24,9 +24,9 @@ func TestHeldTime(t *testing.T) {
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
-		{"between two that are not", time.Time{}, s(30), s(20), " for up to 30s (since before " + Clock(s(20)) + ")", " for up to 30s"},
-		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for up to 21s (since before " + Clock(s(3620)) + ")", " for up to 21s"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for at least 20s (since before " + Clock(s(20)) + ")", ""},
+		{"between two that are not", time.Time{}, s(30), s(20), " for up to 30s (queued " + Clock(s(30)) + ", holding by " + Clock(s(20)) + ")", " for up to 30s (queued " + Clock(s(30)) + ")"},
+		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for up to 21s (queued " + Clock(s(21)) + ", holding by " + Clock(s(3620)) + ")", " for up to 21s (queued " + Clock(s(21)) + ")"},
+		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for at least 20s (already held at " + Clock(s(20)) + ")", ""},
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (we did not see it begin)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
@@ -75,7 +75,7 @@ func TestHeldAfterAGap(t *testing.T) {
 		ID: inspect.ID{Backend: "redis", Path: "k"}, State: inspect.StateHeld, UnseenSince: now.Add(-time.Hour),
 		Holders: []inspect.Contender{{Name: "b", State: inspect.Holding, Seen: back}},
 	}
-	want := " (since before " + Clock(back) + ")"
+	want := " (already held at " + Clock(back) + ")"
 	if got := view.Verdict(l); !strings.Contains(got, "for at least 8s"+want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -107,7 +107,7 @@ func TestHoldBeforeWatchingIsMarked(t *testing.T) {
 	}})
 	must.Succeed(t, o.Run(t.Context()))
 	view := View{Snapshot: o.Snapshot(), Now: began.Add(14 * time.Second)}
-	want := " for at least 14s (since before " + Clock(began) + ")"
+	want := " for at least 14s (already held at " + Clock(began) + ")"
 	must.Contain(t, view.Verdict(view.Snapshot.Lock(id)), want)
 }
 

@@ -168,8 +168,8 @@ func (v View) Standing(l *inspect.Lock) string {
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
-	if h.HeldSince.IsZero() {
-		text += beginning{h.Seen, v.Now}.String()
+	if held := v.held(l, h); held.Known != Exactly {
+		text += held.unseen.String()
 	}
 	if len(l.Waiters) > 0 {
 		text += " · " + inQueue(l)

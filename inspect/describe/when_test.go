@@ -37,7 +37,7 @@ func TestHoldSinceEarlierDayShowsDate(t *testing.T) {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "r", Path: "k"}, State: inspect.StateHeld, Holders: []inspect.Contender{h}}
 		date := seen.Local().Format(time.DateOnly)
 		for _, got := range []string{v.Held(l, &h).String(), v.Standing(l)} {
-			if strings.Contains(got, date) != want || !strings.Contains(got, "since before ") {
+			if strings.Contains(got, date) != want || !strings.Contains(got, "already held at ") {
 				t.Errorf("seen %d days ago: %q", days, got)
 			}
 		}
