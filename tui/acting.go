@@ -70,8 +70,8 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
-// hint is the action that the footer offers: release on a chain, or the mildest step of a
-// finding. A group has no hint, since each of its findings has different steps.
+// hint is the action that the footer offers: release of a lock, or the mildest step of a finding. A
+// group has no hint, since each of its findings has different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
 		for _, k := range actingKeys() {
@@ -87,13 +87,10 @@ func (a acting) hint() []screen.Action {
 		}
 		return nil
 	}
-	if a.inFront == screen.Chain {
+	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
 		if a.options.Release != nil && a.MayAct() != "" && !a.Past() {
 			return offer(inspect.VerbRelease, "preview")
 		}
-		return offer(inspect.VerbRelease, "")
-	}
-	if a.inFront == screen.Locks && a.MayAct() == "" {
 		return offer(inspect.VerbRelease, "")
 	}
 	return append(a.muteHint(), a.stepHint(offer)...)

@@ -268,6 +268,8 @@ func TestEventsEmpty(t *testing.T) {
 	press(m, "e")
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	wantText(t, m, "No events of zk:/locks/orders since watching began.")
+	press(m, "w")
+	wantText(t, m, "No event of zk:/locks/orders in the last 2m.", "w shows older ones.")
 }
 
 func TestEventsMouse(t *testing.T) {
@@ -336,11 +338,11 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
-	wantNoText(t, m, "complete since")
+	wantNoText(t, m, "not kept")
 	m.events.Keep = 10
 	m.events.Add(handoffs(30))
 	press(m, "w")
-	wantText(t, m, "last 2m", "complete since 11:59:57")
+	wantText(t, m, "last 2m", "older than 11:59:57 not kept")
 }
 
 // A long name continues into the column of durations if the duration is unknown.

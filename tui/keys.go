@@ -149,7 +149,11 @@ func (f frame) shownHints() []screen.Hint {
 	for _, h := range last {
 		room -= h.Width()
 	}
-	own := slices.Concat(offered(acting{f.world}.hint()), offered(f.front().Actions()))
+	own, at := offered(f.front().Actions()), 0
+	if f.inFront == screen.Locks {
+		at = 1 // behind enter
+	}
+	own = slices.Insert(own, at, offered(acting{f.world}.hint())...)
 	if f.width < longHints {
 		var there []screen.Action
 		if there, others = timeHints(others); f.inFront == screen.Chain || f.inFront == screen.Events {

@@ -236,6 +236,16 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 }
 
 func (s *Screen) emptyWords() (text, more string) {
+	if s.window > 0 && s.Log().Dropped+len(s.Log().List) > 0 {
+		of := ""
+		if s.Only != (inspect.ID{}) {
+			of = " of " + s.Only.String()
+		}
+		if s.input.Text() != "" {
+			of += " that matches the filter"
+		}
+		return "No event" + of + " in the " + describe.Last(s.window) + ".", "w shows older ones."
+	}
 	switch problem := kindProblem(s.input.Text()); {
 	case problem != "":
 		return "No event matches the filter.", problem
@@ -245,7 +255,11 @@ func (s *Screen) emptyWords() (text, more string) {
 	case s.input.Text() != "":
 		return "No event matches the filter.", "esc shows all of them."
 	case s.Only != inspect.ID{} && len(s.Log().List) > 0:
-		return "No events of " + s.Only.String() + " since watching began.", "o shows the events of all locks."
+		since := "watching began"
+		if from := s.since(); !from.IsZero() {
+			since = describe.Clock(from) + "; older ones are not kept"
+		}
+		return "No events of " + s.Only.String() + " since " + since + ".", "o shows the events of all locks."
 	case s.Log().Dropped+len(s.Log().List) > 0:
 		return "No event is left to show.", ""
 	case !s.Arrived():

@@ -218,6 +218,12 @@ func (s *Screen) keepInSight() {
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
+// since is the time from which all events of the shown locks are kept; zero if that is all.
+func (s *Screen) since() time.Time {
+	from, _ := s.Log().CompleteFrom(s.Only)
+	return from
+}
+
 // fresh counts the events below the window since following ended.
 func (s *Screen) fresh() int {
 	if s.Follow {
@@ -403,8 +409,8 @@ func (s *Screen) summary() widget.Line {
 	}
 	if s.window > 0 {
 		left = left.Add(t.Waiting, dot+describe.Last(s.window))
-		if from, _ := s.Log().CompleteFrom(s.Only); s.Now().Sub(from) < s.window {
-			left = left.Add(t.Unknown, dot+"complete since "+describe.Clock(from))
+		if from := s.since(); s.Now().Sub(from) < s.window {
+			left = left.Add(t.Unknown, dot+"older than "+describe.Clock(from)+" not kept")
 		}
 	}
 	if s.groups != nil {
