@@ -163,7 +163,7 @@ func TestEventsFilter(t *testing.T) {
 		press(m, "/", test.filter, "enter")
 		must.Equal(t, len(eventsOf(m).Shown), test.want, test.filter, "shows … events")
 		if test.want == 0 {
-			wantText(t, m, "No event matches the filter.")
+			wantText(t, m, "No events match the filter.")
 		}
 		if test.filter == "kind=nothing" {
 			wantText(t, m, `no kind "nothing"; there are: trouble acquired handoff released`, "cleared backend blind changed")
@@ -267,9 +267,10 @@ func TestEventsEmpty(t *testing.T) {
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	press(m, "e")
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
-	wantText(t, m, "No events of zk:/locks/orders since watching began.")
+	wantText(t, m, "No events of zk:/locks/orders since watching began.", "o shows the events of all locks.")
+	m.events.Add([]inspect.Event{{Lock: fixture.Orders().ID, At: m.now.Add(-5 * time.Minute)}})
 	press(m, "w")
-	wantText(t, m, "No event of zk:/locks/orders in the last 2m.", "w shows older ones.")
+	wantText(t, m, "No events of zk:/locks/orders in the last 2m.", "w shows older ones.")
 }
 
 func TestEventsMouse(t *testing.T) {
@@ -339,6 +340,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
 	wantNoText(t, m, "not kept")
+	wantText(t, m, "/ kind=trouble: findings and lost locks")
 	m.events.Keep = 10
 	m.events.Add(handoffs(30))
 	press(m, "w")

@@ -28,7 +28,7 @@ func TestScreensRememberTheLock(t *testing.T) {
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
 	press(m, "k", "o", "/", "zzz")
-	wantText(t, m, "No event of zk:/locks/orders matches", "esc clears the filter, o shows the events of all locks")
+	wantText(t, m, "No events of zk:/locks/orders match the filter", "esc clears the filter, o shows the events of all locks")
 	press(m, "esc")
 	wantText(t, m, "only zk:/locks/orders")
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -235,36 +236,35 @@ func (s *Screen) whoCell(e *inspect.Event, n *screen.EventNote, room int) widget
 	}
 }
 
+// emptyWords says what the list is limited to, and how to see more.
 func (s *Screen) emptyWords() (text, more string) {
-	if s.window > 0 && s.Log().Dropped+len(s.Log().List) > 0 {
-		of := ""
-		if s.Only != (inspect.ID{}) {
-			of = " of " + s.Only.String()
+	var ways []string
+	text = "No events"
+	if s.Only != (inspect.ID{}) {
+		text += " of " + s.Only.String()
+		ways = append(ways, "o shows the events of all locks")
+	}
+	if s.window > 0 {
+		text += " in the " + describe.Last(s.window)
+		if slices.ContainsFunc(s.Log().List, s.about) {
+			ways = append(ways, "w shows older ones")
 		}
-		if s.input.Text() != "" {
-			of += " that matches the filter"
-		}
-		return "No event" + of + " in the " + describe.Last(s.window) + ".", "w shows older ones."
 	}
 	switch problem := kindProblem(s.input.Text()); {
 	case problem != "":
-		return "No event matches the filter.", problem
-	case s.input.Text() != "" && s.Only != inspect.ID{}:
-		return "No event of " + s.Only.String() +
-			" matches the filter.", "esc clears the filter, o shows the events of all locks."
+		return "No events match the filter.", problem
 	case s.input.Text() != "":
-		return "No event matches the filter.", "esc shows all of them."
-	case s.Only != inspect.ID{} && len(s.Log().List) > 0:
-		since := "watching began"
-		if from := s.since(); !from.IsZero() {
-			since = describe.Clock(from) + "; older ones are not kept"
-		}
-		return "No events of " + s.Only.String() + " since " + since + ".", "o shows the events of all locks."
-	case s.Log().Dropped+len(s.Log().List) > 0:
-		return "No event is left to show.", ""
+		text, ways = text+" match the filter", slices.Insert(ways, 0, "esc clears the filter")
 	case !s.Arrived():
 		return "Nothing is known yet.", "No server has answered so far."
+	case s.window > 0:
+	case s.since().IsZero():
+		text += " since watching began"
 	default:
-		return "No events since watching began.", "What is acquired, handed off, released or expires appears here as it happens."
+		text += " since " + describe.Clock(s.since()) + "; older ones are not kept"
 	}
+	if ways == nil {
+		return text + ".", "What is acquired, handed off, released or expires appears here as it happens."
+	}
+	return text + ".", strings.Join(ways, ", ") + "."
 }

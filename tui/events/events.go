@@ -129,8 +129,7 @@ func (s *Screen) catchUp() {
 	for i := log.Place(s.next); i < len(log.List); i++ {
 		n := log.Number(i)
 		e, note := log.At(n)
-		wanted := s.Only == inspect.ID{} || e.Lock == s.Only
-		if wanted && s.recent(e) && matchesEvent(s.input.Filter, s.kinds, e, note) {
+		if s.about(*e) && s.recent(e) && matchesEvent(s.input.Filter, s.kinds, e, note) {
 			s.regroup(e, n)
 			s.Shown = append(s.Shown, n)
 		}
@@ -146,6 +145,9 @@ func (s *Screen) again() {
 	clear(s.groups)
 	s.catchUp()
 }
+
+// about reports whether an event is of the lock that the list is limited to.
+func (s *Screen) about(e inspect.Event) bool { return s.Only == inspect.ID{} || e.Lock == s.Only }
 
 func (s *Screen) recent(e *inspect.Event) bool {
 	return s.window == 0 || s.Now().Sub(e.At) <= s.window
@@ -432,6 +434,11 @@ func (s *Screen) summary() widget.Line {
 		right = widget.Line{{"G to follow ", t.Muted}}
 	case filter != nil:
 		right = nil
+	default:
+		trouble := append(widget.Line{{" / kind=trouble", t.Key}, {": findings and lost locks" + dot, t.Muted}}, right...)
+		if left.Width()+trouble.Width() <= s.width {
+			right = trouble
+		}
 	}
 	right = append(right, filter...)
 	return widget.KeepRight(left, right, s.width, t.Glyphs.Ellipsis)
