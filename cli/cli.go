@@ -103,6 +103,7 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	flags.StringVar(&a.ConfigFile, "config", "", "use the configuration `FILE`")
 	flags.DurationVar(&a.Timeout, "timeout", 10*time.Second, "give up on a server after this time without progress")
 	flags.StringVar(&a.Budget, "budget", "default", "how often to poll: default, gentle or off")
+	flags.Lookup("budget").DefValue = "" // else the man page says: default default
 	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute,
 		"report a lock as stuck when held this long while others wait")
 	flags.StringVar(&a.Via, "via", "", "connect through a jump host with the system's ssh: `ssh://[user@]host[:port]`")

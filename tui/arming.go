@@ -76,7 +76,7 @@ func (w *world) writeActions() []screen.Action {
 	}
 	on := !w.armed
 	a := screen.Action{
-		Shown: ":write", Hint: "write", Help: "allow actions on locks, until the next :write",
+		Shown: ":write", Hint: "write", Help: "allow actions on locks",
 		Run: func() tea.Cmd { return w.arm(on) },
 	}
 	if !on {

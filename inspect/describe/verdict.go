@@ -58,7 +58,8 @@ func (v View) minority(l *inspect.Lock) string {
 		return fmt.Sprintf("unknown: its value is on %d of %d servers, but %s takes a lock on one: most likely held",
 			t.Counts[0], len(l.Masters), l.Recipe)
 	default:
-		return fmt.Sprintf("no holder: one value on %d of %d, short of the %d votes it needs%s", t.Counts[0], len(l.Masters), l.Quorum, v.clearsIn(l))
+		return fmt.Sprintf("no holder: one value is on only %d of %s (quorum %d)%s",
+			t.Counts[0], Count(len(l.Masters), "master"), l.Quorum, v.clearsIn(l))
 	}
 }
 

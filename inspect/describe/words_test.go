@@ -105,7 +105,7 @@ func TestVerdictsOnVotes(t *testing.T) {
 		},
 		{
 			inspect.Lock{State: inspect.StateMinority, Quorum: 2, Masters: []inspect.Vote{forever, absent, absent}},
-			"no holder: one value on 1 of 3, short of the 2 votes it needs; a part of it never expires",
+			"no holder: one value is on only 1 of 3 masters (quorum 2); a part of it never expires",
 		},
 		{inspect.Lock{State: inspect.StateMinority, Masters: []inspect.Vote{absent}}, "no holder: a client has some of the lock's keys, but too few"},
 		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{endless}, Masters: []inspect.Vote{forever}}, "w has held it for 1m00s · never expires"},

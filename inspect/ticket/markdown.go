@@ -276,6 +276,9 @@ func (t Ticket) writeMasters(d *document) {
 	d.table([]string{"master", "vote", "value", "time to live"}, rows)
 }
 
+// percentiles is the least number of times that have percentiles.
+const percentiles = 10
+
 // writePast lists the latest ended holds.
 func (t Ticket) writePast(d *document) {
 	h := t.View.Snapshot.History(t.Lock.ID)
@@ -288,8 +291,13 @@ func (t Ticket) writePast(d *document) {
 		name string
 		inspect.Spans
 	}{{"hold", h.Holds}, {"wait", h.Waits}} {
-		if s.Count > 0 {
-			d.line("%s: p50 %s, p99 %s, longest %s.", describe.Count(s.Count, "completed "+s.name),
+		completed := describe.Count(s.Count, "completed "+s.name)
+		switch {
+		case s.Count == 0:
+		case s.Count < percentiles:
+			d.line("%s: longest %s.", completed, describe.Span(s.Max))
+		default:
+			d.line("%s: p50 %s, p99 %s, longest %s.", completed,
 				describe.Span(s.P50), describe.Span(s.P99), describe.Span(s.Max))
 		}
 	}

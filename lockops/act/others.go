@@ -87,8 +87,11 @@ func readWhere(s *inspect.Snapshot, backend string) bool {
 func (o *Others) Lines() []string {
 	var lines []string
 	if !o.Read {
-		lines = append(lines, "the other locks could not all be read: what else its client holds, "+
-			"and whether this breaks a deadlock, is unknown")
+		text := "not all other locks could be read: its client may hold more than is shown"
+		if o.Deadlock == DeadlockUnknown {
+			text += ", and whether this breaks a deadlock is unknown"
+		}
+		lines = append(lines, text)
 	}
 	switch o.Deadlock {
 	case DeadlockEnds:

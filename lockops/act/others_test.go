@@ -44,9 +44,9 @@ func TestPreviewConsidersOtherLocks(t *testing.T) {
 	}{
 		{"all read", whole, locks, NoDeadlock, []string{"still holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
 		{"no other locks", whole, locks[:1], NoDeadlock, nil},
-		{"not all read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"could not all be read", "zk:/b"}},
-		{"being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"could not all be read"}},
-		{"nothing read", nil, nil, DeadlockUnknown, []string{"could not all be read"}},
+		{"not all read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"not all other locks could be read", "zk:/b"}},
+		{"being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"not all other locks could be read"}},
+		{"nothing read", nil, nil, DeadlockUnknown, []string{"not all other locks could be read"}},
 	} {
 		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
 		var s *inspect.Snapshot

@@ -271,7 +271,8 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 	}
 	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
 		right := widget.Line{{
-			of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) + screen.Peak(trend, cells) + " ",
+			of + ", last " + describe.Limit(time.Duration(cells)*screen.TrendStep) +
+				screen.Peak(trend, cells, l.Waiting()) + " ",
 			t.Muted,
 		}}
 		right = append(right, screen.Pulse(t, trend, cells).Align(cells, true, "")...).Add(t.Text, " ")

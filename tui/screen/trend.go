@@ -22,10 +22,11 @@ const (
 // leastScale is the shortest queue that is drawn at full height.
 const leastScale = 4
 
-// Peak is the scale of Pulse in words; empty without waiters.
-func Peak(trend inspect.Trend, cells int) string {
-	if waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]; len(waiting) > 0 && slices.Max(waiting) > 0 {
-		return fmt.Sprintf(", max %.0f", math.Ceil(slices.Max(waiting)))
+// Peak is the longest queue of a trend, including the present one, in words; empty without waiters.
+func Peak(trend inspect.Trend, cells, present int) string {
+	waiting := trend.Waiting[max(0, len(trend.Waiting)-cells):]
+	if most := max(present, int(math.Ceil(slices.Max(append(slices.Clip(waiting), 0))))); most > 0 {
+		return fmt.Sprintf(", max %d", most)
 	}
 	return ""
 }
