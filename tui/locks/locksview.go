@@ -76,7 +76,7 @@ func (s *Screen) summary() widget.Line {
 		left = left.Add(t.Muted, " by name or host")
 	}
 	left = left.Add(t.Muted, fmt.Sprintf(": %d %s", x.Contended, describe.StateWord(inspect.StateContended)))
-	if len(x.Rows) == 0 && s.unreachable() {
+	if len(x.Rows) == 0 && unreachable(s.Snapshot()) {
 		left = widget.Line{{" locks unknown", t.Unknown}}
 	}
 	n := x.Findings
@@ -139,7 +139,7 @@ func (s *Screen) empty(width int) []string {
 
 func (s *Screen) emptyWords() (text, more string) {
 	scanned, busy := screen.Scanned(s)
-	down := s.down()
+	down := backendsDown(s.Snapshot())
 	switch {
 	case s.Busy:
 		return fmt.Sprintf("Sorting %s%s", describe.Count(s.Snapshot().Len(), "lock"),
@@ -154,7 +154,7 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "Connecting" + s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case busy:
 		return "No locks so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
-	case s.unreachable():
+	case unreachable(s.Snapshot()):
 		return "Unknown: no backend can be reached.", "There may be locks; the errors are above."
 	case down == 0 && blindSomewhere(s):
 		return "No locks that we can see.",
@@ -168,14 +168,13 @@ func (s *Screen) emptyWords() (text, more string) {
 }
 
 // down counts the backends that are down.
-func (s *Screen) down() int {
-	return each.Count(s.Snapshot().Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
+func backendsDown(s *inspect.Snapshot) int {
+	return each.Count(s.Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
 }
 
 // unreachable reports whether all backends are down.
-func (s *Screen) unreachable() bool {
-	n := len(s.Snapshot().Backends)
-	return n > 0 && s.down() == n
+func unreachable(s *inspect.Snapshot) bool {
+	return len(s.Backends) > 0 && backendsDown(s) == len(s.Backends)
 }
 
 // sought says, for each backend, what we looked for.
