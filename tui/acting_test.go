@@ -215,7 +215,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "only a client can close its ZooKeeper session"}
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "K"))
-	wantText(t, m, "Not ended (unsupported)", "only a client can close its ZooKeeper session")
+	wantText(t, m, "Nothing was sent (unsupported)", "only a client can close its ZooKeeper session")
 	must.True(t, strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x"), "asked for", f.asked)
 	press(m, "enter")
 	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")

@@ -32,7 +32,7 @@ func TestTheTicketKey(t *testing.T) {
 			}
 		}
 		wantNoText(t, m, "Ticket of")
-		wantText(t, m, "markdown sent to the terminal's clipboard", "zk:/locks/orders")
+		wantText(t, m, "markdown of zk:/locks/orders sent to the terminal's clipboard")
 	}
 }
 

@@ -48,7 +48,7 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks most"}, nil},
 		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "not acquired yet: fairness unknown"}, nil},
 		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: no overtaking"}, nil},
-		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"markdown sent to the terminal", "zk:/locks/accounts"}, []string{"# deadlock: `zk:/locks/accounts`", "`transfer-1", "lockscope release"}},
+		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"markdown of zk:/locks/accounts sent to the terminal"}, []string{"# deadlock: `zk:/locks/accounts`", "`transfer-1", "lockscope release"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -167,7 +167,7 @@ func (s *Screen) emptyWords() (text, more string) {
 	}
 }
 
-// down counts the backends that are down.
+// backendsDown counts the backends that are down.
 func backendsDown(s *inspect.Snapshot) int {
 	return each.Count(s.Backends, func(b *inspect.Backend) bool { return b.State == inspect.Down })
 }

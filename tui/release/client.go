@@ -205,7 +205,7 @@ func (d *Client) resultLines(width int) []widget.Line {
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	default:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Warning + " Not ended", t.Warning}, {" (" + describe.Printable(string(r.Reason)) + ")", t.Muted},
+			{t.Glyphs.Warning + " " + notDone("Not ended", r.Reason), t.Warning}, {" (" + describe.Printable(string(r.Reason)) + ")", t.Muted},
 		})
 	}
 	texts := []string{r.Detail}

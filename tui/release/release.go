@@ -51,6 +51,14 @@ var (
 	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Still held", "request"}
 )
 
+// notDone are the words for a result, or that nothing was tried.
+func notDone(words string, why act.Reason) string {
+	if why == act.Unsupported {
+		return "Nothing was sent"
+	}
+	return words
+}
+
 // Dialog is the dialog of an action on a contender: a forced release, a TTL, or a request to
 // release. Each phase defaults to Cancel. Enter acts only after the user has typed the path and
 // moved to the button.

@@ -220,7 +220,7 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 		}})
 	default:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Warning + " " + d.words.notDone, t.Warning},
+			{t.Glyphs.Warning + " " + notDone(d.words.notDone, r.Reason), t.Warning},
 			{" (" + describe.Printable(string(r.Reason)) + "): ", t.Muted},
 		})
 		paragraph(cmp.Or(describe.Printable(r.Detail), describe.Refusal(string(r.Reason))), 3)

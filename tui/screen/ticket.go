@@ -116,7 +116,7 @@ func (d *Ticket) copy(form string) (tea.Cmd, bool) {
 	if d.NoClipboard() != "" || len(text) > longestCopy {
 		return d.save(form)
 	}
-	d.Flash(fmt.Sprintf("%s sent to %s; Y w saves a file: %s", form, d.Clipboard(), d.ticket.Subject()))
+	d.Flash(fmt.Sprintf("%s of %s sent to %s; Y w saves a file", form, d.ticket.Subject(), d.Clipboard()))
 	return tea.SetClipboard(text), true
 }
 
