@@ -35,9 +35,11 @@ func compare(m *Model) tea.Cmd {
 	if !m.inPast() || m.filmed() {
 		at, to = m.now.Add(-changesOf), m.snapshot
 	}
+	began := ""
 	for _, b := range to.Backends { // nothing is compared with a first look that is not complete
 		if whole := to.Watched(b.Name).Add(inspect.PastStep); at.Before(whole) {
 			at = whole
+			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "; findings since then may be older."
 		}
 	}
 	if first := m.past.From(); at.Before(first) {
@@ -54,10 +56,22 @@ func compare(m *Model) tea.Cmd {
 	if m.inFront == screen.Chain {
 		only = m.front().Selected().Lock
 	}
-	lost := d.lostHolds(only)
+	top, lost := d.lostHolds(only)
+	if began != "" {
+		top = slices.Insert(top, 0, began)
+	}
 	return m.Command(0, func(context.Context) tea.Msg {
-		head, lines := describe.Differences(from, to, only)
-		lines = slices.Concat(lost, lines)
+		list, skipped := inspect.Differences(from, to)
+		all := only == inspect.ID{}
+		list = slices.DeleteFunc(list, func(c inspect.Difference) bool { return !all && c.Lock != only })
+		skipped = slices.DeleteFunc(skipped, func(b inspect.NotCompared) bool { return !all && b.Backend != only.Backend })
+		for i := range list { // those are listed at the top
+			list[i].Ended = slices.DeleteFunc(list[i].Ended, func(c *inspect.Contender) bool {
+				return slices.Contains(lost, hold{list[i].Lock, c.Name})
+			})
+		}
+		head, lines := describe.Differences(list, skipped, all)
+		lines = slices.Concat(top, lines)
 		if only != (inspect.ID{}) {
 			lines = slices.Insert(lines, 0, "Only "+only.String()+"; on the lock list, D compares all locks.")
 		}
@@ -65,25 +79,34 @@ func compare(m *Model) tea.Cmd {
 	})
 }
 
+// hold is an entry of a lock.
+type hold struct {
+	lock inspect.ID
+	name inspect.Untrusted
+}
+
 // lostHolds lists the holds that ended without a release, the newest first. They come before the
 // other changes, which show only that they ended.
-func (d *comparing) lostHolds(only inspect.ID) []string {
-	var lines []string
+func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 	for _, e := range slices.Backward(d.events.Until(d.to).List) {
 		lost := e.Kind == inspect.EventForced || e.Kind == inspect.EventExpired
 		if !lost || e.At.Before(d.from) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
 		if len(lines) == lostShown {
-			return append(lines, "  and more: see events, kind=trouble")
+			return append(lines, "  and more: see events, kind=trouble"), holds
 		}
 		if lines == nil {
 			lines = []string{"", "holds that the holder did not release"}
 		}
 		lines = append(lines, fmt.Sprintf("  %s  %-7s  %s  %s",
 			describe.When(e.At, d.now), describe.EventKind(e.Kind), e.Lock, e.Contender.Who().Cut(whoShown)))
+		holds = append(holds, hold{e.Lock, e.Contender.Name})
 	}
-	return lines
+	if lines == nil {
+		lines = []string{"No hold was seen to expire or be forced."}
+	}
+	return lines, holds
 }
 
 // lostShown limits the lines of lost holds, and whoShown the cells of their holders.

@@ -269,16 +269,17 @@ func TestChangesAreListed(t *testing.T) {
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
-	wantText(t, r.Model, "1 lock changed", "zk:/locks/orders", "acquired  worker-12", "ended     worker-0")
+	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "zk:/locks/orders   held · new holders: 1 · ended holds: 1")
 	fits(t, r.Model)
 	press(r.Model, "esc", "{")
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "from 12:00:05 to 12:01:00", "acquired  worker-12", "ended     worker-1 ")
+	wantText(t, r.Model, "from 12:00:05 to 12:01:00")
 	press(r.Model, "D")
 	must.True(t, !r.HasDialog(), "the dialog did not close")
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.")
+	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.",
+		"acquired         worker-12", "ended            worker-1 ")
 	m := model(t, Options{}, 80, 24, nil)
 	press(m, "D")
 	wantText(t, m, "nothing has been seen yet")
@@ -287,20 +288,20 @@ func TestChangesAreListed(t *testing.T) {
 func TestLostHoldsComeFirst(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	c := fixture.Znode(12, "worker-12", 0, nil, 0)
+	c := fixture.Znode(0, "worker-0", 0, nil, 0)
 	for _, kind := range []inspect.EventKind{inspect.EventForced, inspect.EventReleased, inspect.EventExpired} {
 		at := r.at.Add(-5 * time.Second)
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Contender: &c}})
 	}
 	run(t, r.Model, press(r.Model, "D"))
 	text := content(r.Model)
-	order := []string{"did not release", "expired  zk:/locks/orders  worker-12", "forced   zk:/locks/orders  worker-12", "acquired  worker-12"}
+	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "held · new holders: 1"}
 	for _, part := range order {
 		_, after, ok := strings.Cut(text, part)
 		must.True(t, ok, part, "is not next in", text)
 		text = after
 	}
-	wantNoText(t, r.Model, " released  zk:")
+	wantNoText(t, r.Model, " released  zk:", "ended holds")
 }
 
 // A long comparison scrolls, and wraps its long lines.

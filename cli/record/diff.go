@@ -84,7 +84,8 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 
 // differenceText is the answer, then a line for each thing that changed.
 func differenceText(from, to *inspect.Snapshot) string {
-	head, lines := describe.Differences(from, to, inspect.ID{})
+	list, skipped := inspect.Differences(from, to)
+	head, lines := describe.Differences(list, skipped, false)
 	at := func(s *inspect.Snapshot) string { return s.TakenAt.UTC().Format(time.RFC3339) }
 	text := fmt.Sprintf("%s from %s to %s\n", head, at(from), at(to))
 	for _, line := range lines {

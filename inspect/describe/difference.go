@@ -11,14 +11,8 @@ import (
 
 // Differences describes how the locks changed between two snapshots, in a headline and lines below
 // it. A blank line precedes each lock and backend, and its changes are indented. Those with
-// findings come first, those that only changed hands last. only is the lock to compare; zero
-// compares all.
-func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, lines []string) {
-	list, skipped := inspect.Differences(from, to)
-	if only != (inspect.ID{}) {
-		list = slices.DeleteFunc(list, func(d inspect.Difference) bool { return d.Lock != only })
-		skipped = slices.DeleteFunc(skipped, func(s inspect.NotCompared) bool { return s.Backend != only.Backend })
-	}
+// findings come first, those that only changed hands last. If brief, these have a line each.
+func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief bool) (head string, lines []string) {
 	slices.SortStableFunc(list, func(a, b inspect.Difference) int { return cmp.Compare(weight(&b), weight(&a)) })
 	if head = "nothing changed"; len(list)+len(skipped) > 0 {
 		head = Count(countLocks(list), "lock") + " changed"
@@ -28,21 +22,34 @@ func Differences(from, to *inspect.Snapshot, only inspect.ID) (head string, line
 	}
 	for i := range list {
 		d := &list[i]
-		lines = append(lines, "", headOf(d))
+		short := brief && weight(d) == 0
+		if !short || i == 0 || weight(&list[i-1]) > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, headOf(d))
 		for _, group := range []struct {
-			word string
-			who  []*inspect.Contender
-		}{{"acquired", d.Acquired}, {"ended   ", d.Ended}, {"joined  ", d.Joined}, {"left    ", d.Left}} {
+			word, all string
+			who       []*inspect.Contender
+		}{
+			{"acquired", "new holders", d.Acquired},
+			{"ended", "ended holds", d.Ended},
+			{"now waits", "new waiters", d.Joined},
+			{"no longer waits", "no longer waiting", d.Left},
+		} {
+			if short && len(group.who) > 0 {
+				lines[len(lines)-1] += fmt.Sprintf(" · %s: %d", group.all, len(group.who))
+				continue
+			}
 			for _, c := range group.who {
-				lines = append(lines, "  "+group.word+"  "+Contender(c))
+				lines = append(lines, fmt.Sprintf("  %-15s  %s", group.word, Contender(c)))
 			}
 		}
 		for _, group := range []struct {
 			word string
 			list []*inspect.Finding
-		}{{"new ", d.New}, {"gone", d.Gone}} {
+		}{{"reported", d.New}, {"cleared", d.Gone}} {
 			for _, f := range group.list {
-				lines = append(lines, fmt.Sprintf("  %s finding  %s: %s: %s",
+				lines = append(lines, fmt.Sprintf("  %-15s  %s: %s: %s",
 					group.word, f.Severity, f.Rule, Printable(f.Message)))
 			}
 		}
@@ -79,12 +86,20 @@ func headOf(d *inspect.Difference) string {
 	case d.Lock == (inspect.ID{}):
 		return fmt.Sprintf("backend %s   %s, now %s", Printable(d.Backend), d.Was, d.Is)
 	case d.From == nil:
-		return fmt.Sprintf("%s   appeared, %s", d.Lock, StateWord(d.To.State))
+		return fmt.Sprintf("%s   appeared, %s", d.Lock, stateOf(d.To))
 	case d.To == nil:
-		return fmt.Sprintf("%s   gone, was %s", d.Lock, StateWord(d.From.State))
+		return fmt.Sprintf("%s   gone, was %s", d.Lock, stateOf(d.From))
 	case d.From.State == d.To.State:
-		return fmt.Sprintf("%s   %s", d.Lock, StateWord(d.To.State))
+		return fmt.Sprintf("%s   %s", d.Lock, stateOf(d.To))
 	default:
-		return fmt.Sprintf("%s   %s, now %s", d.Lock, StateWord(d.From.State), StateWord(d.To.State))
+		return fmt.Sprintf("%s   %s, now %s", d.Lock, stateOf(d.From), stateOf(d.To))
 	}
+}
+
+// stateOf is a lock's state within a sentence.
+func stateOf(l *inspect.Lock) string {
+	if l.State == inspect.StateMinority {
+		return "short of a quorum"
+	}
+	return StateWord(l.State)
 }

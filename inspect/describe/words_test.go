@@ -2,6 +2,7 @@ package describe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,28 +165,31 @@ func TestDifferencesInWords(t *testing.T) {
 		{"of one state", headOf(&same), "zk:/l   held"},
 		{"a backend", headOf(&inspect.Difference{Backend: "b\a", Was: inspect.Down, Is: inspect.Down}), `backend b\u{7}`},
 	})
-	head, lines := Differences(from, to, inspect.ID{})
+	list, skipped := inspect.Differences(from, to)
+	head, lines := Differences(list, skipped, false)
 	want := strings.Split(`3 locks changed
 
 backend off
   not compared: missing from the second snapshot
 
 backend zk   connected, now degraded
-  new  finding  warning: no-spare: one left
+  reported         warning: no-spare: one left
 
 zk:/gone   gone, was free
 
 zk:/new   appeared, free
 
 zk:/held   contended, now held
-  acquired  of-b (b)
-  ended     of-a (a)`, "\n")
+  acquired         of-b (b)
+  ended            of-a (a)`, "\n")
 	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
-	if head, lines := Differences(from, to, id("/new")); head != "1 lock changed" || len(lines) != 2 {
-		t.Errorf("of one lock: %s %q", head, lines)
-	}
-	if head, lines := Differences(to, to, inspect.ID{}); head != "nothing changed" || len(lines) > 0 {
-		t.Errorf("the same: %s %q", head, lines)
+	to.Lock(id("/held")).State, from.Lock(id("/gone")).State = inspect.StateContended, inspect.StateMinority
+	list, _ = inspect.Differences(from, to)
+	_, lines = Differences(list, nil, true)
+	must.Equal(t, lines[len(lines)-1], "zk:/held   contended · new holders: 1 · ended holds: 1")
+	must.True(t, slices.Contains(lines, "zk:/gone   gone, was short of a quorum"), lines)
+	if head, lines := Differences(nil, nil, false); head != "nothing changed" || len(lines) > 0 {
+		t.Errorf("nothing: %s %q", head, lines)
 	}
 }
 
