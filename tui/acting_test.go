@@ -289,7 +289,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 	press(m, "m", "up", "right")
 	wantText(t, m, "[8h]")
-	run(t, m, press(m, "enter", "enter", "enter"))
+	run(t, m, press(m, "enter", "enter"))
 	must.Equal(t, f.kept[len(f.kept)-1].Until, fixture.In(8*time.Hour), "without a reason, until")
 	f.kept = nil
 	s := heldLocks("a")

@@ -150,7 +150,7 @@ func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 // None of these keys acquires a lock.
 func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
-		"enter on other rows":  {"enter", "enter", "enter"},
+		"enter on a row":       {"enter"},
 		"esc":                  {"tab", "esc"},
 		"the button, and back": {"up", "up", "up", "enter"},
 		"Cancel":               {"up", "down", "enter"},
@@ -338,13 +338,16 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter moves through the rows to the button, which acquires the lock. A held lock is not suggested.
-func TestEnterGoesThroughTheForm(t *testing.T) {
+// Enter goes from any row to the button, which acquires the lock. A held lock is not suggested.
+func TestEnterGoesToTheButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "enter", "enter", "enter")
-	wantNoText(t, m, "enter ACQUIRE")
+	press(m, "a")
+	for range 2 {
+		wantText(t, m, "enter to Acquire  tab next field")
+		press(m, "tab")
+	}
 	press(m, "enter")
 	wantText(t, m, "enter ACQUIRE")
 	settle(t, m, press(m, "enter"))

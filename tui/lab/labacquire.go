@@ -137,7 +137,10 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	d := &acquireForm{Context: host, hand: h, Backends: h.lab.Backends(), Seen: "nothing yet"}
 	waitNames, _ := waits()
 	lifeNames, _ := lives()
-	d.Button = "Acquire"
+	d.Button, d.Check = "Acquire", func() string {
+		_, _, why := d.taking()
+		return seeAbove(why)
+	}
 	d.Rows = []widget.FormRow{
 		{Label: "lock", Typed: &widget.Field{}},
 		{Label: "kind"},
@@ -151,6 +154,14 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	}
 	d.Suit()
 	return d
+}
+
+// seeAbove points to the reason for a refusal, if there is one.
+func seeAbove(why string) string {
+	if why == "" {
+		return ""
+	}
+	return "refused, see above"
 }
 
 // Suit adapts the choices to the typed lock.
@@ -245,11 +256,7 @@ func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if !confirmed {
 			return nil, closed
 		}
-		_, o, why := d.taking()
-		if why != "" {
-			d.Form.Note = "refused, see above"
-			return nil, false
-		}
+		_, o, _ := d.taking()
 		return d.hand.begin(o), true
 	}
 	return nil, false

@@ -86,7 +86,10 @@ func newRunForm(c *runs) *runForm {
 	for _, a := range d.targets {
 		names = append(names, a.String())
 	}
-	d.Button = "Run"
+	d.Button, d.Check = "Run", func() string {
+		_, why := d.orders()
+		return seeAbove(why)
+	}
 	d.Rows = []widget.FormRow{
 		{Label: "compare", Choices: names, At: left},
 		{Label: "with", Choices: append(names[:len(names):len(names)], "nothing"), At: right},
@@ -138,11 +141,7 @@ func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if !confirmed {
 			return nil, closed
 		}
-		orders, why := d.orders()
-		if why != "" {
-			d.Form.Note = "refused, see above"
-			return nil, false
-		}
+		orders, _ := d.orders()
 		return d.runs.begin(orders), true
 	}
 	return nil, false

@@ -28,12 +28,9 @@ type flow struct {
 	screen.Context
 	generation int
 	phase      phase
-	// prompts are unanswered. refused is the reason why the last answer to the first was
-	// rejected.
-	prompts []*prompt
-	refused error
-	why     *string // the reason, where production asks for one
-	confirm confirmation
+	prompts    []*prompt // unanswered
+	why        *string   // the reason, where production asks for one
+	confirm    confirmation
 	// text scrolls the preview. hidden counts the lines outside the window, and page is the
 	// length of a page.
 	text         widget.Scroller
@@ -103,17 +100,9 @@ func (f *flow) press(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
 
 // answer handles a key while a prompt is open.
 func (f *flow) answer(msg tea.KeyPressMsg) (cmd tea.Cmd, done bool) {
-	p := f.prompts[0]
-	confirmed, closed, changed := p.form.Press(msg)
-	if changed {
-		f.refused = nil
-	}
+	confirmed, closed, _ := f.prompts[0].form.Press(msg)
 	if !confirmed {
 		return nil, closed
-	}
-	if f.refused = p.submit(); f.refused != nil {
-		p.form.At = 0
-		return nil, false
 	}
 	f.prompts = f.prompts[1:]
 	return f.next(), false

@@ -13,16 +13,20 @@ import (
 type prompt struct {
 	text string
 	form widget.Form // of one row
-	// accept checks the typed text; its error says what to correct.
-	accept func(typed string) error
 }
 
+// newPrompt's accept stores the typed text, or says what to correct.
 func newPrompt(text, label string, accept func(typed string) error) *prompt {
-	rows := []widget.FormRow{{Label: label, Typed: &widget.Field{}}}
-	return &prompt{text: text, form: widget.Form{Rows: rows, Button: "Preview"}, accept: accept}
+	field := &widget.Field{}
+	check := func() string {
+		if err := accept(strings.TrimSpace(field.Value())); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	rows := []widget.FormRow{{Label: label, Typed: field}}
+	return &prompt{text, widget.Form{Rows: rows, Button: "Preview", Check: check}}
 }
-
-func (p *prompt) submit() error { return p.accept(strings.TrimSpace(p.form.Rows[0].Typed.Value())) }
 
 // forTTL turns the dialog into one that sets a key's TTL.
 func (d *Dialog) forTTL() {
@@ -57,9 +61,6 @@ func whyPrompt(why *string) *prompt {
 func (f *flow) promptLines(width int) []widget.Line {
 	t, p := f.Theme(), f.prompts[0]
 	note := widget.Line{{"Nothing is sent yet: a preview comes first.", t.Muted}}
-	if f.refused != nil {
-		note = widget.Line{{f.refused.Error(), t.Warning}}
-	}
 	lines := append([]widget.Line{{{p.text, t.Text}}, nil}, widget.FormLines(t, &p.form, width)...)
 	return append(lines, nil, note, nil, widget.FormButtons(t, &p.form, false))
 }

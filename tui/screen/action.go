@@ -207,9 +207,9 @@ func FormActions(f *widget.Form) []Action {
 	case f.OnCancel():
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
-	list := []Action{{Shown: "enter", Hint: "next"}}
-	if f.At == 0 && len(f.Rows) > 1 {
-		list = append(list, Action{Shown: "shift+tab", Hint: "to " + f.Button})
+	list := []Action{{Shown: "enter", Hint: "to " + f.Button}}
+	if len(f.Rows) > 1 {
+		list = append(list, Action{Shown: "tab", Hint: "next field"})
 	}
 	if f.Rows[f.At].Typed == nil {
 		list = append(list, Action{Shown: "←→", Hint: "change"})

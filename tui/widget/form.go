@@ -43,13 +43,15 @@ func (r *FormRow) Offer(choices []string, wanted string) {
 	}
 }
 
-// Form is a list of rows and two buttons, its own and Cancel. Enter moves from row to row, then
-// to the form's own button, and finally presses it.
+// Form is a list of rows and two buttons, its own and Cancel. Enter moves from any row to the
+// form's own button, and presses it there. Tab and the arrows move between the rows.
 type Form struct {
 	Rows   []FormRow
 	Button string
 	At     int // the row; then the button, then Cancel
 	Note   string
+	// Check explains why enter cannot go on, for Note; empty if it can. May be nil.
+	Check func() string
 }
 
 // OnButton and OnCancel report which button has the focus.
@@ -68,11 +70,7 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 	case "esc":
 		return false, true, false
 	case "enter":
-		confirmed, closed = f.OnButton(), f.OnCancel()
-		if !confirmed && !closed {
-			f.step(1)
-		}
-		return confirmed, closed, false
+		return f.enter()
 	case "tab", "down":
 		f.step(1)
 	case "shift+tab", "up":
@@ -81,6 +79,19 @@ func (f *Form) Press(msg tea.KeyPressMsg) (confirmed, closed, changed bool) {
 		return false, false, f.edit(msg)
 	}
 	return false, false, false
+}
+
+func (f *Form) enter() (confirmed, closed, changed bool) {
+	if f.OnCancel() {
+		return false, true, false
+	}
+	if f.Check != nil {
+		f.Note = f.Check()
+	}
+	if f.Note == "" {
+		confirmed, f.At = f.OnButton(), len(f.Rows)
+	}
+	return confirmed, false, false
 }
 
 // step moves to the next row with an input, or to a button. Back from the first row is the form's

@@ -92,16 +92,22 @@ func TestFieldsAreTypedInto(t *testing.T) {
 	}
 }
 
-// The buttons or esc close a form. Enter moves from row to row, then to the button, and presses it.
+// The buttons or esc close a form. Enter moves from a row to the button, and presses it.
 func TestFormsAskRowByRow(t *testing.T) {
 	f := &Form{Button: "Go", Rows: []FormRow{
 		{Label: "Name", Typed: NewField("a")}, {Label: "Why", Off: "not asked"}, {Label: "Kind", Choices: []string{"x", "y", "z"}},
 	}}
+	f.Check = func() string {
+		if len(f.Rows[0].Typed.Value()) < 2 {
+			return "too short"
+		}
+		return ""
+	}
 	f.Rows[2].Choose("z")
 	f.Rows[2].Choose("nothing")
 	for _, step := range []struct{ press, want string }{
 		{"b", "ab z at 0 changed"},
-		{"enter", "ab z at 2"},
+		{"tab", "ab z at 2"},
 		{"q", "ab z at 2: left and right choose here"},
 		{"right", "ab x at 2 changed"},
 		{"left", "ab z at 2 changed"},
@@ -117,6 +123,12 @@ func TestFormsAskRowByRow(t *testing.T) {
 		{"up", "ab x on Go"}, // not on Cancel
 		{"shift+tab", "ab x at 2"},
 		{"shift+tab", "ab x at 0"},
+		{"backspace", "a x at 0 changed"},
+		{"enter", "a x at 0: too short"},
+		{"b", "ab x at 0 changed"},
+		{"enter", "ab x on Go"},
+		{"tab", "ab x on Cancel"},
+		{"tab", "ab x at 0"},
 		{"paste", "ab x at 0: pasting is off here: type it"},
 		{"esc", "ab x at 0 closed"},
 	} {
