@@ -77,7 +77,7 @@ func taken(t *testing.T, f *fakeLab) *Model {
 	t.Helper()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a")
-	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "ephemeral sequential node below /locks/orders")
+	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "ephemeral sequential node below zk:/locks/orders")
 	settle(t, m, press(m, "up", "enter"))
 	return m
 }
@@ -170,19 +170,31 @@ func TestATypedLock(t *testing.T) {
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	goTo(m, screen.Lab, screen.Subject{})
 	press(m, "a")
-	wantText(t, m, "type a lock first")
+	wantText(t, m, "Type a lock first")
 	press(m, "mine")
-	wantText(t, m, "write the backend before the path")
+	wantText(t, m, "Write the backend before the path")
+	must.Equal(t, strings.Count(content(m), "rite the backend"), 1, "the error is shown")
 	press(m, "backspace", "backspace", "backspace", "backspace", "no:x")
-	wantText(t, m, "no such backend; choose from: zk, redis")
+	wantText(t, m, "No such backend; choose from: zk, redis")
 	press(m, "backspace", "backspace", "backspace", "backspace", "redis:lock:q")
-	wantText(t, m, "SET lock:q VALUE NX PX 30000 on 5 masters", "Redis locks have no queue")
+	wantText(t, m, "SET lock:q VALUE NX PX 30000 to 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
 	settle(t, m, press(m, "tab", "tab", "tab", "tab", "enter"))
 	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
 		t.Errorf("asked for %+v", f.orders)
 	}
 	wantText(t, m, "another client holds it; nothing was left behind")
+}
+
+// A path alone is on the selected lock's ensemble, also if that lock is not proposed.
+func TestAPathAloneIsNear(t *testing.T) {
+	t.Parallel()
+	m := taken(t, newFakeLab())
+	press(m, "a", "/mine")
+	wantText(t, m, "below zk:/mine.", "[curator]")
+	m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Thin().ID)
+	press(m, "a", "/mine")
+	wantText(t, m, "Write the backend before the path")
 }
 
 func TestAcquireFromAnotherScreen(t *testing.T) {
@@ -353,7 +365,7 @@ func TestEnterGoesToTheButton(t *testing.T) {
 	settle(t, m, press(m, "enter"))
 	wantText(t, m, "you hold zk:/locks/orders")
 	press(m, "a")
-	wantText(t, m, "type a lock first")
+	wantText(t, m, "Type a lock first")
 }
 
 // The user's choices stay when another lock is typed.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,14 +90,10 @@ func (s *Screen) endHint() (hint string, disabled func() string) {
 	}
 }
 
-// acquire opens the form that takes a lock. It proposes no lock that we already hold or wait for.
+// acquire opens the form that takes a lock.
 func (s *Screen) acquire() {
 	s.Choose(PaneHand)
-	id := s.about.Lock
-	if s.Hand.has(id) {
-		id = inspect.ID{}
-	}
-	s.Push(NewAcquireForm(s.Context, s.Hand, id))
+	s.Push(NewAcquireForm(s.Context, s.Hand, s.about.Lock))
 }
 
 // The rows of the form that takes a lock.
@@ -127,14 +124,16 @@ type acquireForm struct {
 	screen.Context
 	widget.Form
 	hand     *hand
+	near     string // the backend of a path without one
 	Backends []Backend
 	Seen     string // the lock that the choices were made for
 	recipes  map[string][]string
 	kind     string // that the recipes are of
 }
 
+// NewAcquireForm proposes the selected lock, unless we already hold or await it.
 func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
-	d := &acquireForm{Context: host, hand: h, Backends: h.lab.Backends(), Seen: "nothing yet"}
+	d := &acquireForm{Context: host, hand: h, near: id.Backend, Backends: h.lab.Backends(), Seen: "nothing yet"}
 	waitNames, _ := waits()
 	lifeNames, _ := lives()
 	d.Button, d.Check = "Acquire", func() string {
@@ -148,7 +147,7 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 		{Label: "TTL", Choices: lifeNames, At: 2},
 		{Label: "wait", Choices: waitNames, At: 2},
 	}
-	if id != (inspect.ID{}) {
+	if id != (inspect.ID{}) && !h.has(id) {
 		d.Rows[acquireLock].Typed.Set(id.String())
 		d.Rows[acquireLock].Typed.SelectAll()
 	}
@@ -176,8 +175,9 @@ func (d *acquireForm) Suit() {
 	}
 	d.Seen = text
 	b, id, why := d.backend()
-	kind.Off, queue.Off, ttl.Off = why, why, why
-	if why != "" {
+	kind.Off, queue.Off, ttl.Off = "", "", ""
+	if why != "" { // shown below
+		kind.Off, queue.Off, ttl.Off = "-", "-", "-"
 		return
 	}
 	l := d.Snapshot().Lock(id)
@@ -202,9 +202,14 @@ func (d *acquireForm) suitKind(wanted string) {
 	d.Rows[AcquireRecipe].Offer(d.recipes[d.kind], wanted)
 }
 
-// backend is the backend of the typed lock. If there is none, why is the reason.
+// backend is the backend of the typed lock. A path alone is on the selected lock's ensemble. If
+// there is no backend, why is the reason.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	typed := d.Rows[acquireLock].Typed.Value()
+	near := func(b Backend) bool { return b.ZooKeeper && b.Name == d.near }
+	if strings.HasPrefix(typed, "/") && slices.ContainsFunc(d.Backends, near) {
+		typed = d.near + ":" + typed
+	}
 	id, err := inspect.ParseID(typed)
 	switch {
 	case typed == "":
@@ -277,16 +282,9 @@ func (d *acquireForm) View(width, height int) string {
 			lines = append(lines, widget.Line{{t.Glyphs.Warning + " ", t.Warning}, {text, t.Text}})
 		}
 	} else {
-		for i, text := range takingPreview(b, &o) {
-			label := "        "
-			if i == 0 {
-				label = "Creates "
-			}
-			for j, part := range widget.Wrap(text, width-8, 2, t.Glyphs.Ellipsis) {
-				if j > 0 {
-					label = "        "
-				}
-				lines = append(lines, widget.Line{{label, t.Muted}, {part, t.Text}})
+		for _, text := range takingPreview(b, &o) {
+			for _, part := range widget.Wrap(text, width, 2, t.Glyphs.Ellipsis) {
+				lines = append(lines, widget.Line{{part, t.Text}})
 			}
 		}
 	}

@@ -75,36 +75,32 @@ func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	return ""
 }
 
-// takingPreview lists the nodes and keys that will be made on the servers.
+// takingPreview says what will be made on the servers, and when the lock is ours.
 func takingPreview(b *Backend, o *Order) []string {
 	name := inspect.Escape(o.Lock.Path)
+	node := []string{
+		"lockscope creates an ephemeral sequential node below " + o.Lock.String() + ".",
+		"Its name follows the " + o.Recipe + " recipe.",
+	}
 	switch {
 	case b.ZooKeeper && o.Try:
-		return []string{
-			"an ephemeral sequential node below " + name,
-			"named by the " + o.Recipe + " recipe",
-			"deleted at once if another client is ahead of it",
-		}
+		return append(node, "lockscope deletes it at once if another client is ahead of it.")
+	case b.ZooKeeper && o.Kind == "read":
+		return append(node, "lockscope waits for the writers ahead of it. The node ends with our session.")
 	case b.ZooKeeper:
-		before := "the node"
-		if o.Kind == "read" {
-			before = "the writers"
-		}
-		return []string{
-			"an ephemeral sequential node below " + name,
-			"named by the " + o.Recipe + " recipe",
-			"waits for " + before + " ahead of it, and is deleted with our session",
-		}
+		return append(node, "lockscope waits for the node ahead of it. The node ends with our session.")
 	case b.Masters > 1 && o.Kind == "redlock":
 		return []string{
-			fmt.Sprintf("SET %s VALUE NX PX %d on %d masters, renewed every %v", name, o.TTL.Milliseconds(), b.Masters,
-				o.TTL/3),
-			fmt.Sprintf("it is held once %d of them accept", b.Masters/2+1),
+			fmt.Sprintf("lockscope sends SET %s VALUE NX PX %d to %d masters, and renews it every %v.",
+				name, o.TTL.Milliseconds(), b.Masters, o.TTL/3),
+			fmt.Sprintf("We hold the lock once %d of them accept.", b.Masters/2+1),
 		}
 	default:
 		return []string{
-			fmt.Sprintf("SET %s VALUE NX PX %d, renewed every %v", name, o.TTL.Milliseconds(), o.TTL/3),
-			"SET " + inspect.Escape(recipe.FenceKey(o.Lock.Path)) + ", the newest fencing token, which stays for a day",
+			fmt.Sprintf("lockscope sends SET %s VALUE NX PX %d, and renews it every %v.",
+				name, o.TTL.Milliseconds(), o.TTL/3),
+			"It also sets " + inspect.Escape(recipe.FenceKey(o.Lock.Path)) +
+				" to the newest fencing token, which stays for a day.",
 		}
 	}
 }

@@ -85,10 +85,10 @@ func TestPreviewNamesTheNewNodes(t *testing.T) {
 		order   Order
 		want    []string
 	}{
-		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator"}, []string{"ephemeral sequential node below /locks/orders", "deleted with our session"}},
-		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator", Try: true}, []string{"deleted at once"}},
-		{&redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock", TTL: 10 * time.Second}, []string{"SET lock:cart:42 VALUE NX PX 10000 on 5 masters", "3 of them"}},
-		{&Backend{Name: "redis", Masters: 1}, Order{Lock: fixture.Thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, renewed every 3s", "SET " + recipe.FenceKey("lock:cart:42")}},
+		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator"}, []string{"lockscope creates an ephemeral sequential node below zk:/locks/orders.", "ends with our session"}},
+		{&zkBackend, Order{Lock: fixture.Orders().ID, Recipe: "curator", Try: true}, []string{"deletes it at once"}},
+		{&redisBackend, Order{Lock: fixture.Thin().ID, Kind: "redlock", TTL: 10 * time.Second}, []string{"SET lock:cart:42 VALUE NX PX 10000 to 5 masters", "3 of them"}},
+		{&Backend{Name: "redis", Masters: 1}, Order{Lock: fixture.Thin().ID, Kind: "mutex", TTL: 9 * time.Second}, []string{"PX 9000, and renews it every 3s", "It also sets " + recipe.FenceKey("lock:cart:42")}},
 		{&zkBackend, Order{Lock: fixture.Hostile().ID, Recipe: "curator"}, []string{`\u{1b}[31m`}},
 	} {
 		text := strings.Join(takingPreview(tt.backend, &tt.order), "\n")
