@@ -96,7 +96,7 @@ func TestADeadlockOverBothBackends(t *testing.T) {
 	if len(commands) != 2 || commands[0] != commands[1] {
 		t.Fatalf("commands: %v", commands)
 	}
-	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock over 2 locks") {
+	if got := run(t, append([]string{"show", "zk:/locks/orders"}, targets...)...); !strings.Contains(got.stdout, "deadlock across 2 locks") {
 		t.Errorf("show of one lock: %+v", got)
 	}
 	args, other := wordsOf(t, commands[0]), targets[1]

@@ -24,7 +24,7 @@ func queuedKey(path string, subscribers int, words ...string) *Lock {
 	return KeyLock(ID{"redis", path}, []Vote{{Addr: "r1", Up: true, Present: true, Held: r}}, now)
 }
 
-func TestTheDeadDoNotWait(t *testing.T) {
+func TestDeadContendersDoNotCount(t *testing.T) {
 	for _, tt := range []struct {
 		lock    *Lock
 		state   State

@@ -72,7 +72,7 @@ func TestAdvisedKeyActsOnNamedTarget(t *testing.T) {
 	first, second := fixture.Orders(), fixture.Readers()
 	named := second.Holders[1]
 	first.Findings, second.Findings = []inspect.Finding{{
-		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+		Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock across 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
 		Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, named.Name), fixture.Say("then take them in the same order")},
 	}}, nil
 	f := newFakeReleaser()
@@ -105,7 +105,7 @@ func TestAdviceWithoutTargetOpensNothing(t *testing.T) {
 		{"one of two of a name", []*inspect.Lock{first, twins}, twins.Holders[1], "several contenders have that name"},
 	} {
 		f := inspect.Finding{
-			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock over 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
+			Rule: "deadlock", Severity: inspect.Critical, Message: "deadlock across 2 locks", Subject: inspect.Subject{Locks: []inspect.ID{first.ID, second.ID}},
 			Steps: []inspect.Step{fixture.Act(inspect.VerbRelease, "cheapest fix", second.ID, tt.advised.Name)},
 		}
 		first.Findings = []inspect.Finding{f}

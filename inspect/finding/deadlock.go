@@ -68,7 +68,7 @@ func deadlock() rule {
 		default:
 			f.Steps = breakCircle(c)
 		}
-		f.Message = fmt.Sprintf("deadlock over %s%s: %s wait for each other",
+		f.Message = fmt.Sprintf("deadlock across %s%s: %s wait for each other",
 			describe.Count(len(ids), "lock"), possibly, circle(c.Cycle))
 		return one(f)
 	})

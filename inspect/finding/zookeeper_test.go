@@ -43,7 +43,7 @@ func TestDeadlock(t *testing.T) {
 		},
 		{
 			name: "a session and a client that are one process", c: present(queue("kazoo", 2), in(tied(recipe.Likely))), fires: true,
-			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"deadlock over 2 locks: web-1"},
+			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"deadlock across 2 locks: web-1"},
 			evidence: map[string]any{"ties": []evidence{
 				{"owner": "web-2", "session": "0x7", "client": "web-2:8", "by": "process web-2:8", "certainty": "likely"},
 			}},

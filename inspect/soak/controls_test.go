@@ -91,7 +91,7 @@ func oneHold() (notes *ledger, at time.Time) {
 }
 
 // The same without servers, so that every lie is tested.
-func TestCheckersNoticeLies(t *testing.T) {
+func TestCheckersNoticeFalseReports(t *testing.T) {
 	notes, at := oneHold()
 	f := &faults{}
 	falsify := func(kind string, after time.Duration) observed {

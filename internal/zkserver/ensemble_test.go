@@ -140,7 +140,7 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 
 // A leader learns of sessions only from the answers to its pings. A cut delays those until it
 // heals.
-func TestACutHoldsPingsBack(t *testing.T) {
+func TestPingsWaitWhileTheLinkIsCut(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {

@@ -18,7 +18,7 @@ import (
 
 // Only the connection seen in the preview is killed. One that is gone, was renamed, or is a replica
 // link is left alone.
-func TestAClientIsEnded(t *testing.T) {
+func TestClientConnectionIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := server.Client(t)

@@ -340,7 +340,7 @@ func (d *drawing) tree(x *blockingTree) {
 	root := x.rows[0].lock
 	culprit := &root.Holders[0]
 	d.words(widget.Line{{" " + t.Glyphs.Warning + " ", t.Warning}},
-		fmt.Sprintf("%s holds up %s over %s: look at it first", d.short(culprit),
+		fmt.Sprintf("%s holds up %s across %s: look at it first", d.short(culprit),
 			describe.Count(x.waiting, "contender"), describe.Count(len(x.rows)+x.leftOut, "lock")), t.Warning)
 	if c := screen.Ages(d).Client(&culprit.Owner); c != "" && c != describe.Owner(culprit) {
 		d.rows[len(d.rows)-1].Line = d.rows[len(d.rows)-1].Line.Add(t.Muted, "  "+c)
