@@ -176,7 +176,7 @@ func TestDemoInATerminal(t *testing.T) {
 		return strings.Contains(s, "/ orders") && strings.Contains(s, "▌● zk:/locks/orders")
 	})
 	r.keys(enter)
-	r.awaitText("holds", "waits", "last handoffs")
+	r.awaitText("holds", "waits", "last acquisitions")
 	first := r.awaitText("handoff ")
 	r.await("another handoff", func(s string) bool { return strings.Contains(s, "handoff ") && s != first })
 	must.Succeed(t, pty.Setsize(r.tty, &pty.Winsize{Cols: 80, Rows: 24}))

@@ -64,7 +64,7 @@ func TestGrantsFillTheRest(t *testing.T) {
 		t.Fatalf("no %q", text)
 		return 0
 	}
-	if at("selected")-at("605") != 2 || at("the last 15m")-at("  name _c_") != 2 || at("last handoffs")-at("the last 15m") != 7 ||
+	if at("selected")-at("605") != 2 || at("the last 15m")-at("  name _c_") != 2 || at("last acquisitions")-at("the last 15m") != 7 ||
 		strings.Count(content(m), "handoff ") < 8 {
 		t.Error(content(m))
 	}

@@ -20,7 +20,7 @@ import (
 func TestTimelineMarksUnknowns(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
-	wantText(t, m, "acquired 5 times, 5 handoffs in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
+	wantText(t, m, "acquired 5 times in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "held for 12s")
 	press(m, "g")
 	wantText(t, m, "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")

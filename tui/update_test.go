@@ -194,7 +194,7 @@ func TestHandoverIsRemembered(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{}, l)})
 	wantNoText(t, m, "handoff")
 	press(m, "space")
-	wantText(t, m, "last handoffs", "12:00:00  handoff worker-3 → worker-7")
+	wantText(t, m, "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
 	must.True(t, screen.FreshGrant(m.Grants(l.ID), next.Name, m.now), "the new holder is not highlighted")
 	must.True(t, !screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)), "it stays highlighted")
 }

@@ -314,13 +314,13 @@ func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 // that there are some.
 const lowPane = 11
 
-// grants lists the lock's last handoffs that we saw, as many as fit.
+// grants lists the lock's last acquisitions that we saw, as many as fit.
 func (p *Pane) grants(room int) []widget.Line {
 	t, list := p.Theme(), p.Grants(p.id)
 	if room < 3 || len(list) == 0 {
 		return nil
 	}
-	lines := []widget.Line{nil, p.section("last handoffs")}
+	lines := []widget.Line{nil, p.section("last acquisitions")}
 	half := (p.width - len("   15:04:05  forced from  -> ")) / 2
 	for i := len(list) - 1; i >= 0 && len(lines) < room; i-- {
 		g := list[i]

@@ -109,57 +109,32 @@ type Histogram struct {
 	Counts []int
 }
 
-// NewHistogram has at most most classes. If there are more, the first starts at 0 and takes all
-// shorter durations. The classes in kept stay, even if they are empty.
-func NewHistogram(sorted, kept []time.Duration, most int) Histogram {
-	ends := slices.Concat(kept, sorted)
-	if len(ends) == 0 {
-		return Histogram{}
+// NewHistogram has at most most classes, the same for all durations. The last takes all longer ones.
+func NewHistogram(sorted []time.Duration, most int) Histogram {
+	from := fineClasses
+	if most < len(from) {
+		from = coarseClasses[:min(max(1, most), len(coarseClasses))]
 	}
-	h := Histogram{From: []time.Duration{class(slices.Min(ends))}}
-	for last := class(slices.Max(ends)); h.From[len(h.From)-1] < last; {
-		h.From = append(h.From, after(h.From[len(h.From)-1]))
-	}
-	h.Counts = make([]int, len(h.From))
+	h := Histogram{from, make([]int, len(from))}
 	for _, d := range sorted {
-		at, _ := slices.BinarySearch(h.From, class(d))
-		h.Counts[at]++
-	}
-	if over := len(h.From) - max(1, most); over > 0 {
-		for _, n := range h.Counts[:over] {
-			h.Counts[over] += n
+		at, found := slices.BinarySearch(from, d)
+		if !found {
+			at--
 		}
-		h.From, h.Counts = h.From[over:], h.Counts[over:]
-		h.From[0] = 0
+		h.Counts[at]++
 	}
 	return h
 }
 
-// classes of durations, as people count: 1, 2 and 5 of each decade, and round clock units from a
-// minute on.
-var classes = []time.Duration{
-	0, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
-	50 * time.Millisecond,
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
-	5 * time.Second, 10 * time.Second,
-	20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute,
-	20 * time.Minute, 30 * time.Minute,
-	time.Hour, 2 * time.Hour,
-	5 * time.Hour, 24 * time.Hour,
+const ms = time.Millisecond
+
+var coarseClasses = []time.Duration{
+	0, ms, 10 * ms, 100 * ms, 500 * ms, 2 * time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
 }
 
-// class is the start of the class that contains d.
-func class(d time.Duration) time.Duration {
-	at, found := slices.BinarySearch(classes, d)
-	if !found {
-		at--
-	}
-	return classes[max(0, at)]
-}
-
-func after(c time.Duration) time.Duration {
-	at, _ := slices.BinarySearch(classes, c)
-	return classes[min(at+1, len(classes)-1)]
+var fineClasses = []time.Duration{
+	0, ms, 3 * ms, 10 * ms, 30 * ms, 100 * ms, 300 * ms, time.Second, 3 * time.Second, 10 * time.Second,
+	30 * time.Second, time.Minute, 3 * time.Minute, 10 * time.Minute,
 }
 
 // Percentile of sorted durations, by the nearest rank.

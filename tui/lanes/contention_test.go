@@ -60,18 +60,16 @@ func TestHistogram(t *testing.T) {
 		return sorted
 	}
 	for _, test := range []struct {
-		sorted, kept []time.Duration
-		most         int
-		want         Histogram
+		sorted []time.Duration
+		most   int
+		want   Histogram
 	}{
-		{nil, nil, 5, Histogram{}},
-		{ms(0), nil, 5, Histogram{ms(0), []int{1}}},
-		{ms(10, 19, 20, 120), nil, 8, Histogram{ms(10, 20, 50, 100), []int{2, 1, 0, 1}}},
-		{ms(20), ms(10, 20, 50), 8, Histogram{ms(10, 20, 50), []int{0, 1, 0}}},
-		{ms(10, 19, 20, 120), nil, 2, Histogram{ms(0, 100), []int{3, 1}}},
-		{ms(70_000, 90_000_000), nil, 1, Histogram{ms(0), []int{2}}},
+		{nil, 2, Histogram{ms(0, 1), []int{0, 0}}},
+		{ms(0, 1, 9, 10, 99), 3, Histogram{ms(0, 1, 10), []int{1, 2, 2}}},
+		{ms(90_000_000), 0, Histogram{ms(0), []int{1}}},
+		{ms(1_500, 3_000), 20, Histogram{fineClasses, []int{7: 1, 8: 1, 13: 0}}},
 	} {
-		if got := NewHistogram(test.sorted, test.kept, test.most); !slices.Equal(got.From, test.want.From) || !slices.Equal(got.Counts, test.want.Counts) {
+		if got := NewHistogram(test.sorted, test.most); !slices.Equal(got.From, test.want.From) || !slices.Equal(got.Counts, test.want.Counts) {
 			t.Errorf("%v in %d: %v", test.sorted, test.most, got)
 		}
 	}

@@ -64,8 +64,8 @@ func (s *Screen) histograms(v *lanes.View) []widget.Line {
 		rows = 6
 	}
 	t, half := s.Theme(), (s.width-widget.Margin-2)/2
-	left := s.histogram("waits", waits, &s.waits, half, rows, t.Waiting)
-	right := s.histogram("holds", holds, &s.holds, half, rows, t.Holding)
+	left := s.histogram("waits", waits, half, rows, t.Waiting)
+	right := s.histogram("holds", holds, half, rows, t.Holding)
 	for i := range left {
 		line := append(widget.Line{{widget.Blanks(widget.Margin), t.Text}},
 			left[i].Align(half, false, t.Glyphs.Ellipsis)...)
@@ -74,10 +74,9 @@ func (s *Screen) histograms(v *lanes.View) []widget.Line {
 	return left
 }
 
-// histogram is a line of figures, rows of bars, and the lower bounds of the classes. Classes that
-// were once shown stay.
+// histogram is a line of figures, rows of bars, and the lower bounds of the classes.
 func (s *Screen) histogram(
-	name string, sorted []time.Duration, shown *[]time.Duration, width, rows int, style lipgloss.Style,
+	name string, sorted []time.Duration, width, rows int, style lipgloss.Style,
 ) []widget.Line {
 	t := s.Theme()
 	lines := make([]widget.Line, rows+2)
@@ -90,8 +89,7 @@ func (s *Screen) histogram(
 		lines[0] = lines[0].Add(t.Muted, fmt.Sprintf("  p%d ", percent))
 		lines[0] = lines[0].Add(t.Text, describe.Span(lanes.Percentile(sorted, percent)))
 	}
-	h := lanes.NewHistogram(sorted, *shown, width/classWidth)
-	*shown = h.From
+	h := lanes.NewHistogram(sorted, width/classWidth)
 	most := float64(slices.Max(h.Counts))
 	for i, n := range h.Counts {
 		for row, cell := range t.Pillar(float64(n), most, rows) {

@@ -33,12 +33,10 @@ type Screen struct {
 	selected lanes.Key
 	follow   bool
 	holder   holder
-	unfolded bool // each attempt has a lane
-	// waits and holds are the classes that the lock's histograms have shown.
-	waits, holds []time.Duration
-	facts        widget.Widest // the height of the selected lane's facts
-	ListTop      int           // the line of the view where the lanes start
-	room         int           // number of visible lanes
+	unfolded bool          // each attempt has a lane
+	facts    widget.Widest // the height of the selected lane's facts
+	ListTop  int           // the line of the view where the lanes start
+	room     int           // number of visible lanes
 }
 
 // leastWindow is the shortest automatic window.
@@ -52,7 +50,6 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
 		s.id, s.length, s.fitted = p.Lock, 0, 0
 		s.end, s.list.Top, s.follow, s.holder = time.Time{}, 0, true, holder{}
-		s.waits, s.holds = nil, nil
 	}
 	return nil
 }

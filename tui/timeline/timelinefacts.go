@@ -31,7 +31,7 @@ func (s *Screen) figures() []widget.Line {
 	second := widget.Line{
 		{"   ", t.Text},
 		{"acquired " + describe.Times(h.Grants), t.Strong},
-		{", " + describe.Count(h.Handovers, "handoff") + " in " + describe.Seconds(watched), t.Text},
+		{" in " + describe.Seconds(watched), t.Text},
 	}
 	if watched >= 10*time.Second {
 		second = second.Add(t.Text, ", "+rate(h.Grants, watched)+"/min")
