@@ -73,12 +73,24 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 func TestANewFilterStartsFresh(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "/", "nightly", "enter", "/", "lock")
-	wantText(t, m, "/ lock ")
+	for _, on := range []string{"", "c", "f", "b", "e", "l"} {
+		press(m, on, "/", "nightly", "enter", "/", "lock")
+		must.Equal(t, m.filter().Text(), "lock", on)
+		press(m, "esc")
+	}
+	press(m, "esc", "1", "/", "nightly", "enter", "/", "lock")
 	press(m, "enter", "/", "backspace", "enter")
 	must.Equal(t, m.filter().Text(), "", "text left after backspace on the selection")
 	press(m, "/", "nightly", "enter", "/", "right", "x")
 	must.Equal(t, m.filter().Text(), "nightlyx", "after an arrow the text is")
+}
+
+// host= finds a client as it finds its locks.
+func TestHostFindsClients(t *testing.T) {
+	t.Parallel()
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
+	press(m, "/", "host=dan", "enter")
+	wantText(t, m, "1 of 6 clients", "dan")
 }
 
 // An invalid filter is reported in the empty list, with the names of the fields.

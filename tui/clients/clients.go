@@ -388,7 +388,11 @@ func (s *Screen) Actions() []screen.Action {
 		list = append(list, leave)
 	}
 	filter := s.input.Actions("filter: show only clients that have all these words: name, address, lock, deadlock...")
-	filter[0].Run = screen.Do(func() { s.input.Open, s.graphing, s.inEntries = true, false, false })
+	start := filter[0].Run
+	filter[0].Run = func() tea.Cmd {
+		s.graphing, s.inEntries = false, false
+		return start()
+	}
 	list = append(append(list, filter...), screen.BackAction(s.Context))
 	list = append(list, []screen.Action{
 		{

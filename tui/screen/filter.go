@@ -43,6 +43,7 @@ type FilterSubject struct {
 // NewWords makes a filter of words and regular expressions only, for lists of other items than
 // locks.
 func NewWords(text string) Filter {
+	text = strings.ReplaceAll(text, "host=", "") // a habit from Locks
 	return newFilter(text, func(string) (term, bool, error) { return term{}, false, errNoField })
 }
 
