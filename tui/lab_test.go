@@ -102,7 +102,7 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	settle(t, m, press(m, "r"))
 	wantText(t, m, " released zk:/locks/orders")
 	wantNoText(t, m, "still held", "HOLDING")
-	for range 2 { // by hand, and in the pane of the runs
+	for range 2 { // in your locks, and in the pane of the runs
 		press(m, "enter")
 		wantText(t, m, "lab", "none of your locks is selected")
 		press(m, "tab")

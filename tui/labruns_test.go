@@ -57,7 +57,7 @@ func TestAQueueNextToARace(t *testing.T) {
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
 		t.Fatalf("%+v", f.runs)
 	}
-	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtakes", "p50 0.84ms, p99 25.1ms", "overlaps  none", "overtakes none", "longest 2.1s: #2")
+	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtakes", "p50 0.84ms, p99 25.1ms", "overlaps  none", "overtakes none", "longest #2 2.1s")
 	press(m, "n")
 	must.True(t, !m.HasDialog(), "n opened a form during a run")
 	c := m.screens[screen.Lab].(*lab.Screen).Runs
@@ -101,7 +101,7 @@ func TestARunGetsTheFreeLines(t *testing.T) {
 	at := func(text string) int {
 		return slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
 	}
-	if hand, runs := at("by hand"), at("contention"); runs-hand > 8 {
+	if hand, runs := at("your locks"), at("contention"); runs-hand > 8 {
 		t.Errorf("%d unused lines:\n%s", runs-hand, content(m))
 	}
 	must.Contain(t, lines[at("ACQUIRED")], "│11:59:5", "axis without times")

@@ -36,7 +36,7 @@ func screenList() []screenEntry {
 		{screen.Clients, "c", "sessions, processes and deadlocks", bare(clients.New)},
 		{screen.Backends, "b", "servers, our load, what is wrong", bare(backends.New)},
 		{
-			screen.Lab, "L", "acquire by hand, contention, faults",
+			screen.Lab, "L", "acquire locks, contention, faults",
 			func(c screen.Context, o Options) screen.Screen { return lab.New(c, o.Lab, o.Faults) },
 		},
 	}

@@ -125,7 +125,7 @@ func fairness(r contend.Report) string {
 	case r.Grants == 0:
 		return "never acquired"
 	case r.Inversions == 0:
-		return "first come, first served: 0 inversions"
+		return "no acquisition overtook a waiter: 0 inversions"
 	}
 	share := 100 * float64(r.Inversions) / float64(r.Grants)
 	text := fmt.Sprintf("%.2g%%", share)

@@ -15,7 +15,7 @@ func TestFairnessInWords(t *testing.T) {
 		want               string
 	}{
 		{0, 0, "never acquired"},
-		{100, 0, "first come, first served: 0 inversions"},
+		{100, 0, "no acquisition overtook a waiter: 0 inversions"},
 		{100, 37, "a race: 37% of acquisitions overtook a waiter"},
 		{1000, 1, "nearly first come, first served: 0.1% of acquisitions overtook a waiter"},
 	} {

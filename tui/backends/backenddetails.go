@@ -294,7 +294,7 @@ func (d *backendFacts) cost(b *inspect.Backend) {
 			fmt.Sprintf("%.1f MiB/s of %.1f MiB/s allowed", c.BytesPerSecond/(1<<20), bytes/(1<<20)))
 	}
 	if c.Quickest > 0 {
-		d.fact("best latency", fmt.Sprintf("%s; above %s we halve our rate",
+		d.fact("fastest read", fmt.Sprintf("%s; above %s we halve our rate",
 			describe.Millis(c.Quickest), describe.Millis(3*c.StartQuickest)), t.Text)
 	}
 	if c.Duty > 0 {

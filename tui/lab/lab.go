@@ -22,7 +22,7 @@ const (
 	PaneFaults
 )
 
-func (p LabPane) String() string { return [...]string{"by hand", "contention", "faults"}[p] }
+func (p LabPane) String() string { return [...]string{"your locks", "contention", "faults"}[p] }
 
 // Screen has panes to take locks by hand, to run contention, and to inject faults into the
 // sandbox's servers and clients.
@@ -267,7 +267,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{
 			Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane",
-			Help: "next or previous pane: by hand, contention, faults", Run: screen.Do(func() { s.turn(1) }),
+			Help: "next or previous pane: your locks, contention, faults", Run: screen.Do(func() { s.turn(1) }),
 		},
 		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
 	}

@@ -48,15 +48,21 @@ func TestVerdictOfARun(t *testing.T) {
 		{contend.Report{Grants: 100, Inversions: 37}, "a race: 37% overtakes"},
 		{contend.Report{Grants: 100, Inversions: 37, Overlaps: 1}, "broken: two held it at once"},
 	} {
-		must.Equal(t, verdictOf(&tt.report), tt.want)
+		must.Equal(t, verdictOf(&tt.report, true), tt.want)
 	}
+	must.Equal(t, verdictOf(&contend.Report{Grants: 100}, false), "no overtaking seen; not guaranteed")
+	queue, race := &Side{Over: true}, &Side{Over: true, report: contend.Report{Grants: 9}}
+	queue.Order, queue.report = RunOptions{Backend: "zk", Target: "mutex", InOrder: true}, race.report
+	must.Equal(t, fairer(queue, race), "no overtaking seen on either side; only zk mutex guarantees the order")
+	must.Equal(t, fairer(race, queue), fairer(queue, race))
+	must.Equal(t, fairer(race, race), "no overtaking seen on either side; neither guarantees the order")
 }
 
 func TestFairnessIsMeasuredFirst(t *testing.T) {
 	r := contend.Report{Duration: time.Second, Contenders: []contend.Contender{{Grants: 1}, {}}}
-	must.Equal(t, spreadWords(&r), "measuring")
+	must.Equal(t, spreadWords(&r), "")
 	r.Duration = 5 * time.Second
-	must.Equal(t, spreadWords(&r), "50%")
+	must.Equal(t, spreadWords(&r), ", evenness 50%")
 }
 
 func TestAttemptsAreForgotten(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/contend"
 )
 
-// Driver takes locks by hand, and lets contenders compete for temporary locks. Its methods are safe
+// Driver takes locks for the user, and runs contention on temporary locks. Its methods are safe
 // for concurrent use, and connect when first needed.
 type Driver interface {
 	// Backends are those on which locks can be taken.
@@ -65,6 +65,7 @@ type Held interface {
 // RunOptions of a contention run. Its lock is temporary.
 type RunOptions struct {
 	Backend, Target  string
+	InOrder          bool // the kind promises first come, first served
 	Contenders       int
 	Hold, Think, For time.Duration
 	Seed             uint64

@@ -12,7 +12,10 @@ import (
 )
 
 // target is a kind of lock for a contention run.
-type target struct{ backend, name string }
+type target struct {
+	backend, name string
+	inOrder       bool // it promises first come, first served
+}
 
 func (a target) String() string {
 	return describe.Printable(a.backend) + ": " + describe.Printable(a.name)
@@ -30,7 +33,7 @@ func targetsOf(backends []Backend) (all []target, left, right int) {
 			if !b.ZooKeeper && i == 0 && right < 0 {
 				right = len(all)
 			}
-			all = append(all, target{b.Name, name})
+			all = append(all, target{b.Name, name, b.ZooKeeper || name == "fair"})
 		}
 	}
 	switch {
@@ -124,7 +127,7 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 	}
 	for _, row := range []int{runLeft, runRight} {
 		if at := d.Rows[row].At; at >= 0 && at < len(d.targets) {
-			o.Backend, o.Target = d.targets[at].backend, d.targets[at].name
+			o.Backend, o.Target, o.InOrder = d.targets[at].backend, d.targets[at].name, d.targets[at].inOrder
 			orders = append(orders, o)
 		}
 	}

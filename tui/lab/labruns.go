@@ -215,7 +215,7 @@ func (c *runs) actions() []screen.Action {
 	return []screen.Action{
 		{
 			Keys: []string{"n"}, Shown: "n", Hint: "new run",
-			Help: "let contenders compete for two temporary locks: opens a form", Writes: true, Disabled: busy,
+			Help: "compare two kinds of lock under load: opens a form", Writes: true, Disabled: busy,
 			Run: screen.Do(c.form),
 		},
 		stop,

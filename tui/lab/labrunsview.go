@@ -58,13 +58,31 @@ func fairer(a, b *Side) string {
 	}
 	x, y := overtookShare(&a.report), overtookShare(&b.report)
 	switch {
+	case x+y == 0:
+		return "no overtaking seen on either side; " + guaranteed(a, b)
 	case math.Abs(x-y) < 1:
 		return "both are equally fair: " + overtakes(max(x, y))
 	case x > y:
 		a, x, y = b, y, x
 	}
-	return fmt.Sprintf("%s %s is fairer: %s, against %.0f%%",
-		describe.Printable(a.Order.Backend), describe.Printable(a.Order.Target), overtakes(x), y)
+	return fmt.Sprintf("%s is fairer: %s, against %.0f%%", a.name(), overtakes(x), y)
+}
+
+// guaranteed says which of two kinds promise an order.
+func guaranteed(a, b *Side) string {
+	switch {
+	case a.Order.InOrder && b.Order.InOrder:
+		return "both guarantee the order"
+	case a.Order.InOrder:
+		return "only " + a.name() + " guarantees the order"
+	case b.Order.InOrder:
+		return "only " + b.name() + " guarantees the order"
+	}
+	return "neither guarantees the order"
+}
+
+func (b *Side) name() string {
+	return describe.Printable(b.Order.Backend) + " " + describe.Printable(b.Order.Target)
 }
 
 // overtakes formats a percentage of overtakes.
@@ -211,7 +229,7 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		lines = append(lines, widget.Line{{fmt.Sprintf(" %-10s", label), t.Muted}, {text, t.Text}})
 	}
 	if r.Grants > 0 {
-		add("acquired", fmt.Sprintf("%d, %.1f/s, evenness %s", r.Grants, r.Rate(), spreadWords(r)))
+		add("acquired", fmt.Sprintf("%d, %.1f/s%s", r.Grants, r.Rate(), spreadWords(r)))
 		add("handoff", handoffWords(r.Handoff))
 		add("waited", waitedWords(r))
 		add("overtakes", overtookWords(r))
@@ -226,7 +244,9 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 		if r.Inversions > 0 {
 			style = t.Warning
 		}
-		lines = append(lines, widget.Line{{" " + t.Glyphs.Breadcrumb + " ", style}, {verdictOf(r), t.Strong}})
+		lines = append(lines, widget.Line{
+			{" " + t.Glyphs.Breadcrumb + " ", style}, {verdictOf(r, b.Order.InOrder), t.Strong},
+		})
 	}
 	if text := b.trouble(); text != "" {
 		for _, part := range widget.Wrap(text, width-4, 2, t.Glyphs.Ellipsis) {
@@ -241,9 +261,9 @@ func (c *runs) figureLines(b *Side, width int) []widget.Line {
 func spreadWords(r *contend.Report) string {
 	without := func(c contend.Contender) bool { return c.Grants == 0 }
 	if !r.Ended && r.Duration < 5*time.Second && slices.ContainsFunc(r.Contenders, without) {
-		return "measuring"
+		return ""
 	}
-	return fmt.Sprintf("%.0f%%", 100*r.Jain())
+	return fmt.Sprintf(", evenness %.0f%%", 100*r.Jain())
 }
 
 func handoffWords(q contend.Quantiles) string {
@@ -257,7 +277,7 @@ func waitedWords(r *contend.Report) string {
 	if r.LongestWaiter < 0 {
 		return "none"
 	}
-	return fmt.Sprintf("p50 %s, longest %s: #%d", short(r.Wait.P50), short(r.LongestWait), r.LongestWaiter+1)
+	return fmt.Sprintf("p50 %s, longest #%d %s", short(r.Wait.P50), r.LongestWaiter+1, short(r.LongestWait))
 }
 
 func overtookWords(r *contend.Report) string {
@@ -267,14 +287,16 @@ func overtookWords(r *contend.Report) string {
 	return fmt.Sprintf("%d of %s", r.Inversions, describe.Count(int(r.Grants), "time"))
 }
 
-// verdictOf describes the fairness of a run.
-func verdictOf(r *contend.Report) string {
+// verdictOf describes the fairness of a run of a kind that promises an order or not.
+func verdictOf(r *contend.Report, inOrder bool) string {
 	share := overtookShare(r)
 	switch {
 	case r.Overlaps > 0:
 		return "broken: two held it at once"
 	case r.Grants == 0:
 		return "not acquired yet"
+	case r.Inversions == 0 && !inOrder:
+		return "no overtaking seen; not guaranteed"
 	case r.Inversions == 0:
 		return "first come, first served"
 	case share < 1:
