@@ -128,6 +128,9 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Err: context.Canceled}})
 	press(m, "r")
 	must.Equal(t, page.Selected().Lock, mine, "the top line does not stay with the lock")
+	wantText(t, m, "zk:/locks/mine  gone, without a holder")
+	m.snapshot.Backend("zk").State = inspect.Down
+	wantText(t, m, "zk:/locks/mine  unknown: not read yet")
 }
 
 // expire ends the holds, and delivers the messages about it.

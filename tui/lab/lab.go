@@ -382,9 +382,12 @@ func (s *Screen) aboutLine(width int) widget.Line {
 		return widget.Line{{" no lock is selected", t.Muted}}
 	}
 	l := s.Snapshot().Lock(id)
-	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "does not exist, as far as we know"
-	if l != nil {
+	mark, words := widget.Span{t.Glyphs.Unknown, t.Unknown}, "unknown: not read yet"
+	switch b := s.Snapshot().Backend(id.Backend); {
+	case l != nil:
 		mark, words = screen.Sign(t, l), screen.Verdict(s, l)
+	case b != nil && b.FirstPass && b.State == inspect.Connected:
+		mark, words = widget.Span{t.Glyphs.Free, t.Free}, "gone, without a holder: its servers do not list it"
 	}
 	if long := widget.TextWidth(words); long+widget.TextWidth(id.String())+5 > width {
 		words = text.WithoutDomain(words, describe.SharedDomain(s.Snapshot()))
