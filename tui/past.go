@@ -106,7 +106,7 @@ func (m *Model) pastActions() []screen.Action {
 }
 
 // moment is when the selected event happened, or when the selected contender or the holder
-// acquired the lock. If there is none, why is the reason.
+// acquired the lock or was first seen to hold it. If there is none, why is the reason.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {
@@ -124,6 +124,8 @@ func moment(m *Model) (at time.Time, why string) {
 		return m.now.Add(-ago.Duration), ""
 	case c.State != inspect.Holding:
 		return at, "it has not acquired the lock yet"
+	case !c.Seen.IsZero():
+		return c.Seen, ""
 	default:
 		return at, "when it acquired the lock was not seen"
 	}
@@ -136,7 +138,11 @@ func (m *Model) seekMoment() tea.Cmd {
 	at = at.Add(inspect.PastStep)
 	if _, event := m.front().(screen.Dated); !event {
 		l, c, _ := acting{m.world}.selected()
-		m.Flash(fmt.Sprintf("when %s acquired %s", describe.Owner(c), l.ID))
+		did := "acquired"
+		if c.HeldSince.IsZero() { // the grant was not seen
+			did = "was first seen to hold"
+		}
+		m.Flash(fmt.Sprintf("when %s %s %s", describe.Owner(c), did, l.ID))
 	}
 	if now := m.newest(); !m.filmed() && !at.Before(now) {
 		return m.draw(now, true)
@@ -308,7 +314,7 @@ func (f frame) pastLine() []string {
 			fmt.Sprintf("%s %s was not watched  ", t.Glyphs.Warning, describe.Printable(gaps[0].Backend)))
 	} else if p.inexact > 0 {
 		doubts = doubts.Add(t.Warning,
-			fmt.Sprintf("%s %s about  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
+			fmt.Sprintf("%s %s approximate  ", t.Glyphs.Warning, describe.Count(p.inexact, "lock")))
 	}
 	if doubts != nil {
 		sign = sign.Add(t.Warning, t.Glyphs.Warning+" ")

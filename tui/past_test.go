@@ -260,6 +260,13 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l})})
 	press(m, "g", "@")
 	wantText(t, m, "when it acquired the lock was not seen")
+	r := seen(t, Options{}, 120, 36)
+	l = fixture.Orders()
+	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
+	send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})})
+	press(r.Model, "@")
+	must.Equal(t, r.playhead.at, fixture.In(20*time.Second).Add(inspect.PastStep))
+	wantText(t, r.Model, "was first seen to hold zk:/locks/orders")
 }
 
 // The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
