@@ -20,11 +20,11 @@ var sortings = []struct {
 	name    string
 	compare func(a, b *clientRow) int
 }{
-	{"blocks most", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
+	{"most blocked", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
 	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
-	{"holds most", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
-	{"waits for most", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
-	{"waits longest", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
+	{"most held", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
+	{"most waits", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
+	{"longest wait", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
 }
 
 func (o order) String() string {

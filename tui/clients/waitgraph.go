@@ -273,13 +273,10 @@ func findBlockingTrees(
 	return list[:min(len(list), mostTrees)]
 }
 
-// blindSpots counts the unidentified contenders of contended locks.
+// blindSpots counts the unidentified contenders.
 func blindSpots(s *inspect.Snapshot) []blindSpot {
 	var list []blindSpot
 	for l := range s.Locks() {
-		if len(l.Waiters) == 0 {
-			continue
-		}
 		if n := len(list); n == 0 || list[n-1].backend != l.ID.Backend {
 			list = append(list, blindSpot{backend: l.ID.Backend})
 		}

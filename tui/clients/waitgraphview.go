@@ -131,6 +131,8 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 			text = "No deadlock where we could look; a backend cannot be reached."
 		case busy:
 			text = "No deadlock so far: still scanning."
+		case len(g.blind) > 0:
+			text = "No deadlock among the identified clients, and none of them makes others wait while it waits itself."
 		}
 		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
 		d.add(nil)

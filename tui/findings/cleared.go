@@ -75,7 +75,7 @@ func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths 
 		cells := []widget.Line{
 			{{describe.Printable(f.Rule), t.Muted}},
 			on, lasted,
-			{{"until " + describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}},
+			{{describe.Clock(c.on.At) + "  ", t.Text}, {screen.Say(t, f.Message), t.Muted}},
 		}
 		out = append(out,
 			append(widget.Line{{" " + t.Glyphs.Free + " ", t.Faint}},

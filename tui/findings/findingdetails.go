@@ -17,7 +17,7 @@ import (
 const shownCycle = 12
 
 // detailLines describe the selected finding in full: advice before cause, and cause before
-// evidence. For a group, they describe its first finding.
+// evidence. For a group, they describe the one that was reported first.
 func (s *Screen) detailLines(width int) []widget.Line {
 	t := s.Theme()
 	f := s.Chosen
@@ -25,7 +25,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 		if s.group == nil || len(s.group.Shown) == 0 {
 			return nil
 		}
-		f = s.group.Shown[0]
+		f = s.group.oldest()
 	}
 	mark := findingSign(t, f.group)
 	dot := " " + t.Glyphs.Dot + " "

@@ -126,7 +126,7 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 			{{fold + " " + rule, mark.Style.Bold(true)}},
 			{{onHowMany(g), t.Muted}},
 			{{s.age(oldest), t.Text}},
-			{{screen.Say(t, g.Shown[0].Message), t.Muted}},
+			{{screen.Say(t, oldest.Message), t.Muted}},
 		}
 	case g.folds():
 		rule = "  " + rule
