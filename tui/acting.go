@@ -70,8 +70,9 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
-// hint is the action that the footer offers: release of a lock, or the mildest step of a finding. A
-// group has no hint, since each of its findings has different steps.
+// hint is the action that the footer offers: release of a lock, or the mildest step of a finding.
+// Our own locks are released in the Lab. A group has no hint, since each of its findings has
+// different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
 		for _, k := range actingKeys() {
@@ -88,6 +89,9 @@ func (a acting) hint() []screen.Action {
 		return nil
 	}
 	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
+		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
+			return []screen.Action{{Shown: "L", Hint: "release yours"}}
+		}
 		if a.options.Release != nil && a.MayAct() != "" && !a.Past() {
 			return offer(inspect.VerbRelease, "preview")
 		}

@@ -406,4 +406,8 @@ func TestLabShowsWaitersForHeldLock(t *testing.T) {
 	press(m, "k")
 	wantText(t, m, "3 waiting  held", "zk:/locks/orders  worker-3")
 	wantNoText(t, m, "/locks/nightly")
+	page := m.screens[screen.Lab].(*lab.Screen)
+	page.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Id("zk:/other")}})
+	page.Open(screen.Place{Screen: screen.Lab, Subject: screen.Subject{Lock: fixture.Orders().ID}}, screen.SnapshotMsg{})
+	must.Equal(t, page.Selected().Lock, fixture.Orders().ID, "the selected lock of ours")
 }

@@ -294,28 +294,27 @@ func TestNothingToRelease(t *testing.T) {
 	wantText(t, m, "cannot be written to")
 }
 
-// The buttons stay visible, however long the preview is.
+// The buttons stay visible, however long the preview is. Requests come before warnings.
 func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	f := newFakeReleaser()
 	for i := range 30 {
 		f.preview.Sends = append(f.preview.Sends, "delete something with a long name that does not fit into one line of a small dialog at all")
 		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
-	f.preview.Sends = append(f.preview.Sends, "and the last request")
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by")
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by", f.preview.Sends[0])
 	fits(t, m)
 	for range 200 {
 		press(m, "down")
 	}
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "and the last request")
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Careful 29")
 	wantNoText(t, m, "Held by")
 	fits(t, m)
 	press(m, "pgup")
-	wantNoText(t, m, "and the last request")
+	wantNoText(t, m, "Careful 29")
 	press(m, "pgdown")
-	wantText(t, m, "and the last request")
+	wantText(t, m, "Careful 29")
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {

@@ -60,6 +60,10 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && (p.Lock != s.about.Lock || p.Owner != (inspect.Identity{})) {
 		s.about, s.Hand.last = p.Subject, inspect.ID{}
 		s.Faults.show(p.Subject)
+		if at := slices.IndexFunc(s.Hand.Takes, func(k *Take) bool { return k.Order.Lock == p.Lock }); at >= 0 {
+			s.Hand.list.At = at
+			s.Choose(PaneHand)
+		}
 	}
 	return s.changed()
 }

@@ -74,6 +74,7 @@ func (d *Dialog) person(label string, c *inspect.Contender, none string, width i
 	name := d.labelled(label, widget.Line{
 		{s.Text + " ", s.Style}, {screen.Short(d, describe.Owner(c), width-labelWidth-2), t.Strong},
 	})
+	name = append(name, screen.You(t, &c.Owner)...)
 	if name.Width()+widget.TextWidth(at) <= width {
 		return []widget.Line{name.Add(t.Muted, at)}
 	}
@@ -132,14 +133,18 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	} else {
 		lines = append(lines, d.person("Next", next, p.NoNext(), width)...)
 	}
-	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
+	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
+	var notes []string
+	if screen.You(t, &d.target.Owner) != nil {
+		notes = append(notes, "It is yours: Esc, then L and r release it properly.")
+	}
+	if notes = append(append(notes, p.Others.Lines()...), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	if text := d.overtaken(); text != "" {
 		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
 	}
-	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
 	return lines, tail, max(2, height-4-len(tail))
 }
 
