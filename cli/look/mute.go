@@ -128,6 +128,9 @@ func (r *mute) list() error {
 	if err != nil {
 		return err
 	}
+	if len(list) == 0 {
+		fmt.Fprintln(r.Stderr, "Nothing is muted.")
+	}
 	return r.print(list)
 }
 

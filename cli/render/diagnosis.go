@@ -194,7 +194,7 @@ func evidence(f inspect.Finding, at time.Time) string {
 		return fact.Name + " " + strings.Join(fact.Values, ", ")
 	}), "; ")
 	if f.Confidence != "" && f.Confidence != "certain" {
-		text = strings.TrimSpace(fmt.Sprintf("%s (%s)", text, f.Confidence))
+		text = strings.TrimPrefix(fmt.Sprintf("%s; confidence %s", text, f.Confidence), "; ")
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 func TestLongEnumerationsEndInCount(t *testing.T) {
 	c := Complaint{Finding: oneFinding("eviction-risk", inspect.Warning), on: strings.Fields("a b c d e f")}
 	must.Equal(t, enumerate(c.on), "a, b, c, d and 2 more")
-	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b (likely)" {
+	if text := evidence(inspect.Finding{Evidence: map[string]any{"votes": []map[string]any{{"addr": "a", "says": 1}, {"addr": "b"}}, "none": nil}, Confidence: "likely"}, time.Now()); text != "votes a 1, b; confidence likely" {
 		t.Errorf("%q", text)
 	}
 }

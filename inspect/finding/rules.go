@@ -139,7 +139,7 @@ const blindAdvice = "do nothing yet: part of the evidence could not be read (see
 const oldAdvice = "look at the lock (lockscope show, or its chain) before you act: the watches were read a while ago, and may have changed"
 
 // possibleAdvice replaces the advice of findings about locks that are only possible.
-const possibleAdvice = "may not be a lock: find out what writes it first"
+const possibleAdvice = "find out what writes it before you act: it may not be a lock"
 
 // suspectAdvice replaces the advice about locks on servers that are most likely independent.
 const suspectAdvice = "give each server its own target first (see suspect-target), then look at this lock again"
