@@ -94,16 +94,14 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
 	if ctx.Done() == nil { // it cannot end before the answer
-		return k.master.acquire(context.Background(), r, k.opts.limit), nil
+		return k.master.acquire(r, k.opts.limit), nil
 	}
 	if k.master.near(k.keys[0]) {
-		limit := min(nearLimit, k.opts.limit)
-		brief, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		return k.master.acquire(brief, r, limit), nil
+		r.brief = true
+		return k.master.acquire(r, min(nearLimit, k.opts.limit)), nil
 	}
 	due := make(chan verdict, 1)
-	k.session.goDo(func() { due <- k.master.acquire(context.Background(), r, k.opts.limit) })
+	k.session.goDo(func() { due <- k.master.acquire(r, k.opts.limit) })
 	select {
 	case got := <-due:
 		return got, nil

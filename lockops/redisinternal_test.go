@@ -347,13 +347,13 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			must.Succeed(t, err)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
-			if v := m.acquire(t.Context(), r, 30*time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
+			if v := m.acquire(r, 30*time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
 				t.Errorf("%s: %+v, want errLate", l.lock.kind, v)
 			}
 			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
 				t.Errorf("%s: a late request took the lock", l.lock.kind)
 			}
-			if v := m.acquire(t.Context(), r, 30*time.Second); !v.taken { // the late answer corrected the clock
+			if v := m.acquire(r, 30*time.Second); !v.taken { // the late answer corrected the clock
 				t.Errorf("%s: %+v, want a grant", l.lock.kind, v)
 			}
 		}

@@ -227,14 +227,15 @@ type request struct {
 	beat   time.Duration // the heartbeat of a fair lock, else 0
 	name   string        // of the waiter, when it is not the value
 	polite bool          // let all waiters go first
+	brief  bool          // the limit includes connecting
 }
 
 // notInQueue is since of a request that takes the lock or leaves nothing.
 const notInQueue = -1
 
-// acquire runs such a script. limit bounds the wait for the answer, and ctx that and connecting; a
-// script that arrives later takes nothing. Its caller was admitted.
-func (m *master) acquire(ctx context.Context, r request, limit time.Duration) verdict {
+// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes
+// nothing. Its caller was admitted.
+func (m *master) acquire(r request, limit time.Duration) verdict {
 	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {
 		return verdict{err: err}
@@ -252,7 +253,8 @@ func (m *master) acquire(ctx context.Context, r request, limit time.Duration) ve
 		args = append(args, r.name)
 	}
 	dials := m.dials.Load()
-	sending := m.reach(ctx, limit)
+	sending := m.reach(context.Background(), limit)
+	sending.brief = r.brief
 	reply, err := m.eval(sending, r.script, r.keys, args...)
 	after, sent := m.session.clock.now(), before.Add(sending.waited())
 	var v verdict

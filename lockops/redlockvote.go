@@ -67,7 +67,7 @@ func (v *vote) set() {
 		return
 	}
 	dials := v.master.dials.Load()
-	got := v.master.acquire(context.Background(), request{
+	got := v.master.acquire(request{
 		script: acquireScript, keys: v.keys(), value: v.e.value, ttl: o.ttl, since: v.since, name: v.name,
 		polite: v.polite,
 	}, v.limit())
