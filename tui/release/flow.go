@@ -3,8 +3,10 @@ package release
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -210,15 +212,12 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
-// sendLines limits the lines of one request; a longer one is cut.
-const sendLines = 12
-
-// sends lists the requests to be sent.
+// sends lists the requests to be sent, whole and in few lines: words are broken.
 func (f *flow) sends(width int, commands []string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line
 	for i, command := range commands {
-		for j, part := range widget.Wrap(describe.Printable(command), width-11, sendLines, t.Glyphs.Ellipsis) {
+		for j, part := range strings.Split(ansi.Hardwrap(describe.Printable(command), width-11, false), "\n") {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"

@@ -133,12 +133,11 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	} else {
 		lines = append(lines, d.person("Next", next, p.NoNext(), width)...)
 	}
-	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
-	var notes []string
 	if screen.You(t, &d.target.Owner) != nil {
-		notes = append(notes, "It is yours: Esc, then L and r release it properly.")
+		lines = append(lines, d.bullets(width, "It is yours: Esc, then L and r release it properly.")...)
 	}
-	if notes = append(append(notes, p.Others.Lines()...), p.Warnings...); len(notes) > 0 {
+	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
+	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
 	tail = append([]widget.Line{nil}, d.consentLines()...)
