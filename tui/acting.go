@@ -90,7 +90,7 @@ func (a acting) hint() []screen.Action {
 	}
 	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
 		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
-			return []screen.Action{{Shown: "L", Hint: "release yours"}}
+			return []screen.Action{{Keys: []string{"L"}, Shown: "L", Hint: "release yours"}}
 		}
 		if a.options.Release != nil && a.MayAct() != "" && !a.Past() {
 			return offer(inspect.VerbRelease, "preview")

@@ -155,6 +155,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)")
 	wantText(t, m, "L release yours")
+	wantNoText(t, m, "L lab")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "It is yours: Esc, then L and r")
 }

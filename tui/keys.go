@@ -160,7 +160,7 @@ func (f frame) shownHints() []screen.Hint {
 			own = append(own, there...)
 		}
 	}
-	all := append(own, others...)
+	all := offered(append(own, others...))
 	slices.SortStableFunc(all, func(a, b screen.Action) int {
 		switch {
 		case a.Late == b.Late:
