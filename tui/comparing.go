@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -63,7 +64,9 @@ func compare(m *Model) tea.Cmd {
 	return m.Command(0, func(context.Context) tea.Msg {
 		list, skipped := inspect.Differences(from, to)
 		all := only == inspect.ID{}
-		list = slices.DeleteFunc(list, func(c inspect.Difference) bool { return !all && c.Lock != only })
+		list = slices.DeleteFunc(list, func(c inspect.Difference) bool {
+			return !all && c.Lock != only || all && lab.Temporary(c.Lock.Path)
+		})
 		skipped = slices.DeleteFunc(skipped, func(b inspect.NotCompared) bool { return !all && b.Backend != only.Backend })
 		for i := range list { // those are listed at the top
 			list[i].Ended = slices.DeleteFunc(list[i].Ended, func(c *inspect.Contender) bool {

@@ -305,9 +305,9 @@ func (l *Lab) contendTarget(ctx context.Context, c lab.RunOptions) (contend.Targ
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	name := hex.EncodeToString(random[:])
-	site := contend.Site{Backend: c.Backend + ":", Name: "/lockscope-lab/" + name, Kinds: kinds}
+	site := contend.Site{Backend: c.Backend + ":", Name: lab.TemporaryNode + name, Kinds: kinds}
 	if q.target.Service != connect.ZooKeeper {
-		site.Name, site.Options = "lock:lockscope-lab:"+name, []lockops.Option{lockops.WithTTL(q.ttl)}
+		site.Name, site.Options = lab.TemporaryKey+name, []lockops.Option{lockops.WithTTL(q.ttl)}
 	}
 	return q.contendTarget(ctx, site, "curator")
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -69,6 +70,17 @@ type RunOptions struct {
 	Contenders       int
 	Hold, Think, For time.Duration
 	Seed             uint64
+}
+
+// Prefixes of the locks of contention runs.
+const (
+	TemporaryNode = "/lockscope-lab/"
+	TemporaryKey  = "lock:lockscope-lab:"
+)
+
+// Temporary reports whether a path is that of a contention run's lock.
+func Temporary(path string) bool {
+	return strings.HasPrefix(path, TemporaryNode) || strings.HasPrefix(path, TemporaryKey)
 }
 
 // Run is a contention run, such as a *contend.Run.

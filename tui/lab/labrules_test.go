@@ -126,6 +126,14 @@ func TestTakingIsRefused(t *testing.T) {
 	}
 }
 
+func TestLocksOfRunsAreTemporary(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/lockscope-lab/c5a9014a": true, "lock:lockscope-lab:c5a9014a": true, "/locks/lockscope-lab/x": false, "lock:orders": false,
+	} {
+		must.Equal(t, Temporary(path), want, path)
+	}
+}
+
 func TestUsualTaking(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
