@@ -188,8 +188,10 @@ func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	look := plain(t, server.Addr)
 	p := startProxy(t, server.Addr)
-	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock", lockops.WithRecipe("sequential"))
+	s := zkSession(t, p.addr())
+	m := lockops.NewZKMutex(s, "/lock", lockops.WithRecipe("sequential"))
 	first := acquire(t, m)
+	must.Become(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+first.Name()) })
 	p.noEvents.Store(true) // the deletion's event is withheld
 	for _, path := range []string{"/lock/" + first.Name(), "/lock"} {
 		must.Succeed(t, look.Delete(path, -1))
