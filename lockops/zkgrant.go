@@ -93,6 +93,9 @@ func (z *zkGrant) watch() {
 		}
 		stat, err := statOf(watch.reply, true)
 		switch {
+		case err == nil && stat.Czxid < z.node.czxid: // of an earlier node of that name, whose event was lost
+			z.session.watches.end(z.node.path, watch)
+			continue
 		case errors.Is(err, zk.ErrNoNode), err == nil && stat.Czxid != z.node.czxid:
 			z.lost(errRemoved)
 			return
