@@ -143,7 +143,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Still held (ignored)", "still holds the lock after 10s")
+	wantText(t, m, "Not released (ignored)", "still holds the lock after 10s")
 	press(m, "enter")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
@@ -215,7 +215,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "only a client can close its ZooKeeper session"}
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
 	run(t, m, press(m, "K"))
-	wantText(t, m, "Nothing was sent (unsupported)", "only a client can close its ZooKeeper session")
+	wantText(t, m, "Nothing was done (unsupported)", "only a client can close its ZooKeeper session")
 	must.True(t, strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x"), "asked for", f.asked)
 	press(m, "enter")
 	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")

@@ -168,10 +168,10 @@ func TestClientsOpenTheirList(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "w", "c")
-	wantText(t, m, "sort: most blocked")
+	wantText(t, m, "sort: blocks the most")
 	press(m, "w", "1", "c")
 	makeClients(m)
-	wantText(t, m, "sort: most blocked")
+	wantText(t, m, "sort: blocks the most")
 }
 
 // s cycles through the orders, S reverses each, and a new list keeps the order.
@@ -190,7 +190,7 @@ func TestClientsAreSorted(t *testing.T) {
 			list = append(list, selectedName(m))
 		}
 	}
-	wantText(t, m, "sort: most blocked")
+	wantText(t, m, "sort: blocks the most")
 	press(m, "j", "s")
 	wantText(t, m, "sort: name")
 	byName := names()
@@ -204,7 +204,7 @@ func TestClientsAreSorted(t *testing.T) {
 	turned := names()
 	slices.Reverse(turned)
 	must.Same(t, turned, byName, "reversed")
-	for _, next := range []string{"most held", "most waits", "longest wait", "most blocked"} {
+	for _, next := range []string{"holds the most", "waits for the most", "waits longest", "blocks the most"} {
 		press(m, "s")
 		wantText(t, m, "sort: "+next)
 		fits(t, m)
@@ -212,7 +212,7 @@ func TestClientsAreSorted(t *testing.T) {
 	press(m, "w", "s") // the graph is not sorted
 	wantText(t, m, "cannot be sorted")
 	press(m, "w")
-	wantText(t, m, "sort: most blocked")
+	wantText(t, m, "sort: blocks the most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
 	press(m, "s", "S") // the choice is visible in a smaller window, too
 	wantText(t, m, "sort: name, reversed")

@@ -67,7 +67,7 @@ func TestCompactWindowShowsPaused(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)
 		press(r.Model, "space")
-		wantText(t, r.Model, "PAUSED: space goes on")
+		wantText(t, r.Model, "PAUSED: space resumes")
 		press(r.Model, "space", "[")
 		wantText(t, r.Model, " PAST ", "READ-ONLY")
 		fits(t, r.Model)

@@ -303,7 +303,7 @@ func (f frame) badges() (list []badge) {
 	case f.inPast():
 		add(t.BadgeWarning, "PAST", f.pause)
 	case f.paused:
-		add(t.BadgeWarning, "PAUSED: "+"space"+" goes on", f.pause)
+		add(t.BadgeWarning, "PAUSED: space resumes", f.pause)
 	}
 	held, waiting := f.inHand()
 	if held > 0 {

@@ -360,7 +360,7 @@ func TestEnterGoesToTheButton(t *testing.T) {
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a")
 	for range 2 {
-		wantText(t, m, "enter to Acquire  tab next field")
+		wantText(t, m, "enter go to [Acquire]  tab next field")
 		press(m, "tab")
 	}
 	press(m, "enter")

@@ -117,7 +117,7 @@ func TestScrubbingAPause(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	press(r.Model, "space")
-	wantText(t, r.Model, "PAUSED: space goes on")
+	wantText(t, r.Model, "PAUSED: space resumes")
 	r.handOver(50)
 	r.at = r.at.Add(10 * time.Second)
 	wantNoText(t, r.Model, "worker-50")
@@ -276,7 +276,7 @@ func TestChangesAreListed(t *testing.T) {
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
-	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "zk:/locks/orders   held · new holders: 1 · ended holds: 1")
+	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "zk:/locks/orders   held · changed hands")
 	fits(t, r.Model)
 	press(r.Model, "esc", "{")
 	run(t, r.Model, press(r.Model, "D"))
@@ -302,7 +302,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	}
 	run(t, r.Model, press(r.Model, "D"))
 	text := content(r.Model)
-	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "held · new holders: 1"}
+	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "held · changed hands"}
 	for _, part := range order {
 		_, after, ok := strings.Cut(text, part)
 		must.True(t, ok, part, "is not next in", text)

@@ -93,7 +93,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 		t.Errorf("asked for %+v", r)
 	}
 	press(m, "/locks/orders")
-	wantText(t, m, "Enter goes to Release")
+	wantText(t, m, "Enter goes to [Release], then Enter again")
 	cmd := press(m, "tab", "enter")
 	if f.executions() != 0 {
 		t.Fatal("executed inside Update")
@@ -146,7 +146,7 @@ func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	press(m, "zk:/locks/orders")
-	wantText(t, m, "Enter goes to Release")
+	wantText(t, m, "Enter goes to [Release], then Enter again")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
 	must.True(t, press(m, "enter") != nil, "the second enter did not release")
 }
@@ -397,7 +397,7 @@ func TestOnlyFocusedElementIsHighlighted(t *testing.T) {
 	press(m, "ers")
 	wants("the path", false, true)
 	press(m, "enter")
-	wants("enter to Release", false, false)
+	wants("enter go to [Release]", false, false)
 	press(m, "right")
 	wants("right to Cancel", true, false)
 }

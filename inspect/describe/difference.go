@@ -27,19 +27,21 @@ func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief
 			lines = append(lines, "")
 		}
 		lines = append(lines, headOf(d))
-		for _, group := range []struct {
-			word, all string
-			who       []*inspect.Contender
-		}{
-			{"acquired", "new holders", d.Acquired},
-			{"ended", "ended holds", d.Ended},
-			{"now waits", "new waiters", d.Joined},
-			{"no longer waits", "no longer waiting", d.Left},
-		} {
-			if short && len(group.who) > 0 {
-				lines[len(lines)-1] += fmt.Sprintf(" · %s: %d", group.all, len(group.who))
-				continue
+		if short { // how often is not known from two snapshots
+			if len(d.Acquired)+len(d.Ended) > 0 {
+				lines[len(lines)-1] += " · changed hands"
 			}
+			if len(d.Joined)+len(d.Left) > 0 {
+				lines[len(lines)-1] += " · other waiters"
+			}
+			continue
+		}
+		for _, group := range []struct {
+			word string
+			who  []*inspect.Contender
+		}{
+			{"acquired", d.Acquired}, {"ended", d.Ended}, {"now waits", d.Joined}, {"no longer waits", d.Left},
+		} {
 			for _, c := range group.who {
 				lines = append(lines, fmt.Sprintf("  %-15s  %s", group.word, Contender(c)))
 			}

@@ -179,7 +179,7 @@ func (b beginning) String() string {
 	case b.queued.IsZero():
 		return " (already held at " + seen + ")"
 	}
-	return " (queued " + queued + ", holding by " + seen + ")"
+	return " (queued " + queued + ", seen holding at " + seen + ")"
 }
 
 // LongestWait returns the wait of the oldest waiter; false if that is unknown.

@@ -397,7 +397,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		{
 			Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true,
-			Help:     "sort by the next of: most blocked, name, most held, most waits, longest wait",
+			Help:     "sort by the next of: blocks, name, holds, waits for the most, waits longest",
 			Disabled: unsorted, Run: screen.Do(s.nextOrder),
 		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},

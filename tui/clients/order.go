@@ -20,11 +20,11 @@ var sortings = []struct {
 	name    string
 	compare func(a, b *clientRow) int
 }{
-	{"most blocked", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
+	{"blocks the most", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
 	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
-	{"most held", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
-	{"most waits", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
-	{"longest wait", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
+	{"holds the most", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
+	{"waits for the most", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
+	{"waits longest", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
 }
 
 func (o order) String() string {

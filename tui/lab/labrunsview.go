@@ -61,7 +61,7 @@ func fairer(a, b *Side) string {
 	case x+y == 0:
 		return "no overtaking seen on either side; " + guaranteed(a, b)
 	case math.Abs(x-y) < 1:
-		return "both are equally fair: " + overtakes(max(x, y))
+		return "about equally fair: " + overtakes(max(x, y)) + ", against " + overtakes(min(x, y))
 	case x > y:
 		a, x, y = b, y, x
 	}

@@ -357,7 +357,7 @@ func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
 	}
 	p.SetSize(100, 8)
 	p.expect("arranged", `
-1002 locks: 334 contended - ! 200 warnings                         sort: holder - updated every 5s
+1002 locks: 334 contended - ! 200 warnings                       sort: holder - reordered every 5s
    LOCK                     HOLDER ^               HELD    WAIT  QUEUE        TTL  FINDING
 >! zk:/app-000/lock-000100  w?  10.2.0.0:53122   <=0.0s       -  -              -  herd
  ! zk:/app-000/lock-000200  w?  10.2.0.0:53122   <=0.0s    0.0s  = 1            -  herd

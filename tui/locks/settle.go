@@ -20,7 +20,7 @@ const lineKept = 2 * settleEvery
 const lineKeptAgain = time.Minute
 
 // movesEvery tells users about settleEvery.
-const movesEvery = "updated every 5s"
+const movesEvery = "reordered every 5s"
 
 // settleStart is that time while the first order is preliminary.
 const settleStart = 3 * time.Second

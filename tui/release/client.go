@@ -170,7 +170,7 @@ func (d *Client) parts(width, height int) (lines, tail []widget.Line, room int) 
 			label = ""
 		}
 	}
-	lines = append(append(lines, nil), d.sends(width, p.Sends)...)
+	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	return lines, tail, max(2, height-4-len(tail))
@@ -205,7 +205,8 @@ func (d *Client) resultLines(width int) []widget.Line {
 		lines = append(lines, widget.Line{{t.Glyphs.Critical + " No preview, nothing was sent.", t.Critical}})
 	default:
 		lines = append(lines, widget.Line{
-			{t.Glyphs.Warning + " " + notDone("Not ended", r.Reason), t.Warning}, {" (" + describe.Printable(string(r.Reason)) + ")", t.Muted},
+			{t.Glyphs.Warning + " " + notDone("Not ended", r.Reason), t.Warning},
+			{" (" + describe.Printable(string(r.Reason)) + ")", t.Muted},
 		})
 	}
 	texts := []string{r.Detail}

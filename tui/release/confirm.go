@@ -104,7 +104,7 @@ func (c *confirmation) note(t *theme.Theme) widget.Span {
 	case c.focus != onField:
 		return widget.Span{}
 	case c.matches():
-		return widget.Span{"Enter goes to " + c.does, t.Text}
+		return widget.Span{"Enter goes to [" + c.does + "], then Enter again", t.Text}
 	case c.tried && typed:
 		return widget.Span{c.what + " does not match", t.Warning}
 	case c.tried:
@@ -135,7 +135,7 @@ func (c *confirmation) actions() []screen.Action {
 	case c.focus == onCancel:
 		return []screen.Action{{Shown: "enter/esc", Hint: "cancel"}}
 	case c.matches():
-		return []screen.Action{{Shown: "enter", Hint: "to " + c.does}, cancel}
+		return []screen.Action{{Shown: "enter", Hint: "go to [" + c.does + "]"}, cancel}
 	}
 	return []screen.Action{cancel, {Shown: "type", Hint: "the " + c.what}}
 }

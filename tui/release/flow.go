@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/text"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -212,11 +213,18 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
+// roomy is the height from which all requests are shown whole. Below it, those that only read get a
+// line each, so that the warnings are in sight.
+const roomy = 30
+
 // sends lists the requests to be sent, whole and in few lines: words are broken.
-func (f *flow) sends(width int, commands []string) []widget.Line {
+func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line
 	for i, command := range commands {
+		if reads := strings.HasPrefix(command, "sync ") || strings.HasPrefix(command, "get "); reads && height < roomy {
+			command = text.Middle(command, width-11, t.Glyphs.Ellipsis)
+		}
 		for j, part := range strings.Split(ansi.Hardwrap(describe.Printable(command), width-11, false), "\n") {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {

@@ -48,13 +48,13 @@ var (
 	removeWords  = words{"Remove a waiter", "Release", "Releasing", "Not released", "release"}
 	voteWords    = words{"Delete a value without a quorum", "Release", "Releasing", "Not released", "release"}
 	ttlWords     = words{"Set a TTL", "Set", "Setting the TTL", "Not set", "TTL"}
-	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Still held", "request"}
+	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Not released", "request"}
 )
 
 // notDone are the words for a result, or that nothing was tried.
 func notDone(words string, why act.Reason) string {
 	if why == act.Unsupported {
-		return "Nothing was sent"
+		return "Nothing was done"
 	}
 	return words
 }

@@ -203,11 +203,11 @@ func FormActions(f *widget.Form) []Action {
 	case f.OnButton():
 		return []Action{{Shown: "enter", Hint: strings.ToUpper(f.Button)}, cancel}
 	case f.OnCancel() && len(f.Rows) == 0:
-		return []Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "tab", Hint: "to " + f.Button}}
+		return []Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "tab", Hint: "go to [" + f.Button + "]"}}
 	case f.OnCancel():
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
-	list := []Action{{Shown: "enter", Hint: "to " + f.Button}}
+	list := []Action{{Shown: "enter", Hint: "go to [" + f.Button + "]"}}
 	if len(f.Rows) > 1 {
 		list = append(list, Action{Shown: "tab", Hint: "next field"})
 	}
