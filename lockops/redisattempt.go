@@ -79,8 +79,8 @@ func (a *redisAttempt) record(got verdict) {
 	}
 }
 
-// nearLimit bounds a request to a near master, which does not notice the end of ctx: a goroutine to
-// wait for it would take a fifth of the time of a lock and its release.
+// nearLimit bounds a request to a near master. The caller's own goroutine sends it, and does not
+// notice the end of ctx. Another goroutine would take a fifth of an acquire and release.
 const nearLimit = 50 * time.Millisecond
 
 // request sends one request and waits for its answer or for the end of ctx; the answer is then due.

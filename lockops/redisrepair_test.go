@@ -130,6 +130,36 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 	}
 }
 
+// That also holds if the connections are gone and new ones hang.
+func TestAcquireReturnsWhileConnecting(t *testing.T) {
+	t.Parallel()
+	for _, kind := range oneRedisKinds {
+		wire := servertest.StartWire(t, servertest.StartEmbeddedRedis(t).Addr)
+		o := &redis.UniversalOptions{Addrs: []string{wire.Addr()}, DialTimeout: time.Hour, ReadTimeout: time.Hour}
+		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
+		must.Succeed(t, err)
+		t.Cleanup(s.Close)
+		l := kind.make(s, "lock")
+		release(t, acquire(t, l))
+		wire.Stop()
+		wire.Reset()
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		go func() {
+			_, err := l.Acquire(ctx)
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			must.Be(t, err, context.DeadlineExceeded, kind.name)
+		case <-time.After(30 * time.Second):
+			t.Errorf("%s: Acquire goes on after its context ended", kind.name)
+		}
+		wire.Heal()
+	}
+}
+
 // An Acquire that Close cuts short at any moment leaves no key.
 func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 	t.Parallel()

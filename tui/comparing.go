@@ -40,7 +40,7 @@ func compare(m *Model) tea.Cmd {
 	for _, b := range to.Backends { // nothing is compared with a first look that is not complete
 		if whole := to.Watched(b.Name).Add(inspect.PastStep); at.Before(whole) {
 			at = whole
-			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "; findings since then may be older."
+			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "; findings reported since may be older."
 		}
 	}
 	if first := m.past.From(); at.Before(first) {

@@ -91,6 +91,8 @@ func TestHostFindsClients(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "/", "host=dan", "enter")
 	wantText(t, m, "1 of 6 clients", "dan")
+	press(m, "esc", "/", "ghost=dan", "enter")
+	wantText(t, m, "0 of 6 clients")
 }
 
 // An invalid filter is reported in the empty list, with the names of the fields.

@@ -106,7 +106,7 @@ func (m *Model) pastActions() []screen.Action {
 }
 
 // moment is when the selected event happened, or when the selected contender or the holder
-// acquired the lock or was first seen to hold it. If there is none, why is the reason.
+// acquired the lock or was first seen to hold it; why says why there is none.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {

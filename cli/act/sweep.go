@@ -49,7 +49,7 @@ func Sweep(a *app.App) *cobra.Command {
 			"release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +
 			"  lockscope sweep zk:/locks -p production --idle 168h --max 200 --reason OPS-7 --yes",
-		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,
+		Args: app.RootFirst, ValidArgsFunction: a.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)

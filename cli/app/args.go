@@ -17,10 +17,15 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 // LockFirst requires a LOCK, followed by any number of targets.
 func LockFirst(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.Contains(args[0], "://") {
-		if strings.Contains(cmd.Use, " ROOT") {
-			return Usagef("%s needs a ROOT first, such as zk:/locks", NameOf(cmd))
-		}
 		return Usagef("%s needs a LOCK first, such as zk:/locks/orders or redis:lock:orders", NameOf(cmd))
+	}
+	return nil
+}
+
+// RootFirst requires a ROOT, followed by any number of targets.
+func RootFirst(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.Contains(args[0], "://") {
+		return Usagef("%s needs a ROOT first, such as zk:/locks", NameOf(cmd))
 	}
 	return nil
 }

@@ -42,18 +42,17 @@ func (m *MuteEntry) on(s Setup) bool {
 
 // servers returns the servers of the target with that name; none if it is not known.
 func (s Setup) servers(backend string) []string {
-	for _, t := range s.Targets {
-		if t.Name == backend {
-			return t.Servers
-		}
-	}
-	return nil
+	t, _ := s.Backend(backend)
+	return t.Servers
 }
 
-// SetUpMutes returns the targets of the arguments or of the profile, if any, without their secrets.
-func (a *App) SetUpMutes(args []string) (s Setup, err error) {
+// SetUpMutes returns the targets of the arguments, of which one must have the lock's backend, or of
+// the profile, if any, without their secrets.
+func (a *App) SetUpMutes(lock inspect.ID, args []string) (s Setup, err error) {
 	if len(args) > 0 {
-		s.Targets, err = connect.ParseTargets(args)
+		if s.Targets, err = connect.ParseTargets(args); err == nil {
+			_, err = s.Backend(lock.Backend)
+		}
 		return s, err
 	}
 	name, cfg, err := a.configuration(true)
@@ -238,7 +237,9 @@ func (a *App) AddMutes(s Setup, list []inspect.Mute) ([]MuteEntry, error) {
 			Reason: m.Reason, By: by, At: now, Servers: s.servers(m.Lock.Backend),
 		}
 	}
-	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry { return append(withoutMutes(s, all, list), added...) })
+	return added, a.changeMutes(func(all []MuteEntry) []MuteEntry {
+		return append(withoutMutes(s, all, list), added...)
+	})
 }
 
 // RemoveMutes removes the mutes of some findings and returns their number.

@@ -28,8 +28,9 @@ func Mute(a *app.App) *cobra.Command {
 		Use:   "mute [LOCK FINDING] [TARGET…]",
 		Short: "Mute a finding for a while, or list what is muted",
 		Long: "Mute a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
-			"doctor does not exit with 1 because of it. Without arguments, list what is muted. A TARGET, or the profile,\n" +
-			"says whose backend it is; without either, the mute is for every backend of that name.",
+			"doctor does not exit with 1 because of it. Without arguments, list what is muted.\n\n" +
+			"The mute is for the servers of the TARGET, or of the profile's target of that name. Without either, it\n" +
+			"is for every backend of that name.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",
@@ -60,7 +61,7 @@ func Unmute(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := a.SetUpMutes(args[2:])
+			s, err := a.SetUpMutes(id, args[2:])
 			if err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func (r *mute) mute(lock, rule string, targets []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.SetUpMutes(targets)
+	s, err := r.SetUpMutes(id, targets)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,9 @@ func (v View) held(l *inspect.Lock, c *inspect.Contender) Held {
 	case made && !c.Seen.IsZero() && (most-least).Abs() <= Near:
 		return Held{Duration: most, Known: Exactly}
 	case made:
-		unseen.queued = v.Now.Add(-most)
+		if l.Masters == nil { // in Redis it is when the client asked or acquired, by its own clock
+			unseen.queued = v.Now.Add(-most)
+		}
 		return Held{Duration: most, Known: AtMost, once: once, unseen: unseen}
 	case !c.Seen.IsZero() && !once:
 		return Held{Duration: least, Known: AtLeast, unseen: unseen}

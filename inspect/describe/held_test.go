@@ -38,6 +38,20 @@ func TestHeldTime(t *testing.T) {
 	}
 }
 
+// In Redis an entry may have the time of its acquisition: it does not tell of a queue.
+func TestHeldTimeOfAKey(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-30 * time.Second), Seen: now.Add(-20 * time.Second)}
+	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "k"}, Masters: []inspect.Vote{{Addr: "r1"}}}
+	for mode, want := range map[inspect.Mode]string{
+		inspect.ModePush: " for up to 30s (already held at " + Clock(c.Seen) + ")", inspect.ModeOnce: " for up to 30s",
+	} {
+		backends := []*inspect.Backend{{Name: "redis", Kind: inspect.Redis, Mode: mode}}
+		v := View{Snapshot: inspect.NewSnapshot(now, backends, nil), Now: now}
+		must.Equal(t, v.Held(l, c).String(), want, mode)
+	}
+}
+
 // Ages by a server's clock that was not compared with ours are approximate.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

@@ -397,7 +397,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		{
 			Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true,
-			Help:     "sort by the next of: blocks, name, holds, waits for the most, waits longest",
+			Help:     "sort by who blocks the most, by name, by who holds or waits for the most, or waits longest",
 			Disabled: unsorted, Run: screen.Do(s.nextOrder),
 		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},

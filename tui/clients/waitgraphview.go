@@ -132,7 +132,8 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		case busy:
 			text = "No deadlock so far: still scanning."
 		case len(g.blind) > 0:
-			text = "No deadlock among the identified clients, and none of them holds one lock while it waits for another."
+			text = "No deadlock among the identified clients, and no holder among them that waits for another lock " +
+				"while others wait for its own."
 		}
 		d.words(widget.Line{{"   ", t.Text}}, text, t.Text)
 		d.add(nil)

@@ -202,8 +202,8 @@ func (d *acquireForm) suitKind(wanted string) {
 	d.Rows[AcquireRecipe].Offer(d.recipes[d.kind], wanted)
 }
 
-// backend is the backend of the typed lock. A path alone is on the selected lock's ensemble. If
-// there is no backend, why is the reason.
+// backend is the backend of the typed lock. A path alone is on the selected lock's ensemble.
+// why says why there is none.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	typed := d.Rows[acquireLock].Typed.Value()
 	near := func(b Backend) bool { return b.ZooKeeper && b.Name == d.near }

@@ -78,7 +78,7 @@ const (
 	TemporaryKey  = "lock:lockscope-lab:"
 )
 
-// Temporary reports whether a path is that of a contention run's lock.
+// Temporary reports whether a path belongs to a lock of a contention run.
 func Temporary(path string) bool {
 	return strings.HasPrefix(path, TemporaryNode) || strings.HasPrefix(path, TemporaryKey)
 }

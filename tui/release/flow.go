@@ -213,19 +213,24 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
-// roomy is the height from which all requests are shown whole. Below it, those that only read get a
-// line each, so that the warnings are in sight.
+// roomy is the height from which all requests are shown whole. Below it, only the last one is, so
+// that the warnings are in sight.
 const roomy = 30
 
-// sends lists the requests to be sent, whole and in few lines: words are broken.
+// sendLines limits the lines of one request.
+const sendLines = 12
+
+// sends lists the requests to be sent, in few lines: words are broken.
 func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line
 	for i, command := range commands {
-		if reads := strings.HasPrefix(command, "sync ") || strings.HasPrefix(command, "get "); reads && height < roomy {
-			command = text.Middle(command, width-11, t.Glyphs.Ellipsis)
+		room := width - 11
+		command = ansi.Truncate(describe.Printable(command), sendLines*room, t.Glyphs.Ellipsis)
+		if i < len(commands)-1 && height < roomy {
+			command = text.Middle(command, room, t.Glyphs.Ellipsis)
 		}
-		for j, part := range strings.Split(ansi.Hardwrap(describe.Printable(command), width-11, false), "\n") {
+		for j, part := range strings.Split(ansi.Hardwrap(command, room, false), "\n") {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"

@@ -43,8 +43,13 @@ type FilterSubject struct {
 // NewWords makes a filter of words and regular expressions only, for lists of other items than
 // locks.
 func NewWords(text string) Filter {
-	text = strings.ReplaceAll(text, "host=", "") // a habit from Locks
-	return newFilter(text, func(string) (term, bool, error) { return term{}, false, errNoField })
+	return newFilter(text, func(typed string) (t term, timed bool, err error) {
+		if host, ok := strings.CutPrefix(typed, "host="); ok && host != "" { // as in Locks
+			t, err = textCondition(host)
+			return t, false, err
+		}
+		return t, false, errNoField
+	})
 }
 
 // NewFilter makes a filter of words, regular expressions and fields, for locks.
