@@ -7,10 +7,10 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// acquireAction opens the form that takes a lock, from any screen, filled in for the selected lock.
+// acquireAction opens the form that takes a lock, from any screen.
 func (w *world) acquireAction() screen.Action {
 	return screen.Action{
-		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Late: true, Help: "acquire the selected lock, or another",
+		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Late: true, Help: "acquire a lock",
 		Writes: w.ReadOnly() == "", Disabled: w.ReadOnly,
 		Run: func() tea.Cmd {
 			w.Go(screen.Lab, w.front().Selected())

@@ -86,7 +86,7 @@ var goldenPages = []struct {
 	{"acquire", func(t *testing.T, o Options, w, h int) *Model {
 		o.Lab = newFakeLab()
 		return inLab(t, o, w, h, fixture.Orders().ID)
-	}, []string{"a"}},
+	}, []string{"a", "orders"}},
 	{"clients", blocked, nil},
 	{"clients-entries", blocked, []string{"enter", "j"}},
 	{"waitgraph", blocked, []string{"w"}},

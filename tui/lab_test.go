@@ -76,8 +76,8 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 func taken(t *testing.T, f *fakeLab) *Model {
 	t.Helper()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	press(m, "a")
-	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "ephemeral sequential node below zk:/locks/orders")
+	press(m, "a", "orders")
+	wantText(t, m, "Acquire a lock", "zk:/locks/orders", "[curator]", "In use: worker-3", "ephemeral sequential node below zk:/locks/orders")
 	settle(t, m, press(m, "up", "enter"))
 	return m
 }
@@ -143,7 +143,7 @@ func expire(m *Model, f *fakeLab) {
 func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "down", "down", "right")
+	press(m, "a", "orders", "down", "down", "right")
 	wantText(t, m, "[kazoo]", "clients use it: they and kazoo clients would not wait")
 	settle(t, m, press(m, "tab", "tab", "enter"))
 	wantText(t, m, "refused, see above")
@@ -160,7 +160,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 	} {
 		f := newFakeLab()
 		m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-		press(m, "a")
+		press(m, "a", "orders")
 		send(m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"})
 		wantText(t, m, "pasting is off here")
 		settle(t, m, press(m, keys...))
@@ -173,7 +173,7 @@ func TestATypedLock(t *testing.T) {
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	goTo(m, screen.Lab, screen.Subject{})
 	press(m, "a")
-	wantText(t, m, "Type a lock first")
+	wantText(t, m, "Type the lock's name")
 	press(m, "mine")
 	wantText(t, m, "Write the backend before the path")
 	must.Equal(t, strings.Count(content(m), "rite the backend"), 1, "the error is shown")
@@ -193,18 +193,23 @@ func TestATypedLock(t *testing.T) {
 func TestAPathAloneIsNear(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
-	press(m, "a", "/mine")
+	press(m, "a", "ctrl+u", "/mine")
 	wantText(t, m, "below zk:/mine.", "[curator]")
 	m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Thin().ID)
-	press(m, "a", "/mine")
+	press(m, "a", "ctrl+u", "/mine")
 	wantText(t, m, "Write the backend before the path")
 }
 
-func TestAcquireFromAnotherScreen(t *testing.T) {
-	f := newFakeLab()
-	m := opened(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "a"))
-	wantText(t, m, "Acquire a lock", "zk:/locks/orders")
+// Only a free lock is proposed: to join a queue, the user types the lock's name.
+func TestAcquireProposesOnlyFreeLocks(t *testing.T) {
+	for want, l := range map[string]*inspect.Lock{
+		"Type the lock's name":           fixture.Orders(),
+		"sequential node below zk:/free": {ID: fixture.Id("zk:/free"), State: inspect.StateFree, ReadAt: fixture.Noon},
+	} {
+		m := model(t, Options{Lab: newFakeLab()}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		run(t, m, press(m, "a"))
+		wantText(t, m, "Acquire a lock", want)
+	}
 }
 
 func TestReadOnlyTakesNothing(t *testing.T) {
@@ -353,12 +358,12 @@ func TestWaitingIsNoHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter goes from any row to the button, which acquires the lock. A held lock is not suggested.
+// Enter goes from any row to the button, which acquires the lock.
 func TestEnterGoesToTheButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	press(m, "a")
+	press(m, "a", "orders")
 	for range 2 {
 		wantText(t, m, "enter go to [Acquire]  tab next field")
 		press(m, "tab")
@@ -368,22 +373,22 @@ func TestEnterGoesToTheButton(t *testing.T) {
 	settle(t, m, press(m, "enter"))
 	wantText(t, m, "you hold zk:/locks/orders")
 	press(m, "a")
-	wantText(t, m, "Type a lock first")
+	wantText(t, m, "Type the lock's name")
 }
 
 // The user's choices stay when another lock is typed.
 func TestAnotherLockKeepsTheChoices(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "down", "down", "right", "up", "up")
-	press(m, "zk:/mine")
+	press(m, "a", "orders", "down", "down", "right", "up", "up")
+	press(m, "ctrl+u", "zk:/mine")
 	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
 // A new lock next to a kazoo lock gets kazoo's recipe, too.
 func TestANewLockKeepsTheRecipe(t *testing.T) {
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Readers().ID)
-	press(m, "a", "zk:/mine")
+	press(m, "a", "ctrl+u", "zk:/mine")
 	wantText(t, m, "zk:/mine", "[kazoo]")
 }
 
@@ -391,9 +396,9 @@ func TestANewLockKeepsTheRecipe(t *testing.T) {
 func TestTypingOnAChoiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "tab", "hll")
+	press(m, "a", "orders", "tab", "hll")
 	wantText(t, m, "[mutex]", "left and right choose here")
-	press(m, "up", "zk:/mine")
+	press(m, "up", "ctrl+u", "zk:/mine")
 	wantText(t, m, "zk:/mine")
 	wantNoText(t, m, "orderszk:")
 }

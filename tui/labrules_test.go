@@ -18,7 +18,7 @@ func TestFormOffersRecipesOfKind(t *testing.T) {
 		Name: "zk", ZooKeeper: true, Kinds: []string{"mutex", "write"},
 		Recipes: map[string][]string{"mutex": {"curator", "go-zookeeper", "kazoo"}, "write": {"kazoo", "curator"}},
 	}}
-	d.Seen = ""
+	d.Rows[0].Typed.Set("zk:/x")
 	d.Suit()
 	for _, test := range []struct{ kind, recipe, want string }{
 		{"mutex", "kazoo", "kazoo"}, {"write", "", "kazoo"}, {"mutex", "go-zookeeper", "go-zookeeper"}, {"write", "", "kazoo"}, {"write", "curator", "curator"}, {"mutex", "", "curator"},

@@ -79,7 +79,7 @@ func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
 func press(m *Model, keys ...string) (cmd tea.Cmd) {
 	for _, k := range keys {
 		switch {
-		case namedKeys()[k] != 0, k == "shift+tab", k == "ctrl+c":
+		case namedKeys()[k] != 0, k == "shift+tab", strings.HasPrefix(k, "ctrl+"):
 			cmd = send(m, keyPress(k))
 		default:
 			for _, r := range k {

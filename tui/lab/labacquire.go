@@ -63,7 +63,7 @@ const noneSelected = "none of your locks is selected"
 // acquireHere is the action that takes a lock, in every pane.
 func (s *Screen) acquireHere() screen.Action {
 	return screen.Action{
-		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire the selected lock, or another", Writes: true,
+		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire a lock", Writes: true,
 		Disabled: s.ReadOnly, Run: screen.Do(s.acquire),
 	}
 }
@@ -131,7 +131,8 @@ type acquireForm struct {
 	kind     string // that the recipes are of
 }
 
-// NewAcquireForm proposes the selected lock, unless we already hold or await it.
+// NewAcquireForm proposes the selected lock if it is free, else its directory. To join the queue of others, the user
+// has to type the lock's name.
 func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	d := &acquireForm{Context: host, hand: h, near: id.Backend, Backends: h.lab.Backends(), Seen: "nothing yet"}
 	waitNames, _ := waits()
@@ -147,9 +148,13 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 		{Label: "TTL", Choices: lifeNames, At: 2},
 		{Label: "wait", Choices: waitNames, At: 2},
 	}
-	if id != (inspect.ID{}) && !h.has(id) {
-		d.Rows[acquireLock].Typed.Set(id.String())
+	if text := id.String(); id != (inspect.ID{}) {
+		d.Rows[acquireLock].Typed.Set(text)
 		d.Rows[acquireLock].Typed.SelectAll()
+		d.Suit()
+		if l := host.Snapshot().Lock(id); l == nil || l.Contention() > 0 || h.has(id) {
+			d.Rows[acquireLock].Typed.Set(text[:strings.LastIndexAny(text, ":/")+1])
+		}
 	}
 	d.Suit()
 	return d
@@ -212,8 +217,8 @@ func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	}
 	id, err := inspect.ParseID(typed)
 	switch {
-	case typed == "":
-		return nil, id, "type a lock first, such as zk:/locks/orders"
+	case typed == "" || strings.HasSuffix(typed, "/") || strings.HasSuffix(typed, ":"):
+		return nil, id, "type the lock's name, such as zk:/locks/orders"
 	case err != nil:
 		return nil, id, "write the backend before the path, such as zk:/locks/orders"
 	}
@@ -276,16 +281,24 @@ func (d *acquireForm) View(width, height int) string {
 	width = min(width-4, 74)
 	lines := append([]widget.Line{{{"Acquire a lock", t.Strong}}, nil}, widget.FormLines(d.Theme(), &d.Form, width)...)
 	lines = append(lines, nil)
+	warn := func(text string) {
+		mark := t.Glyphs.Warning + " "
+		for _, part := range widget.Wrap(text, width-2, 3, t.Glyphs.Ellipsis) {
+			lines = append(lines, widget.Line{{mark, t.Warning}, {part, t.Text}})
+			mark = "  "
+		}
+	}
 	b, o, why := d.taking()
 	if why != "" {
-		for _, text := range widget.Wrap(describe.Sentence(why), width-2, 3, t.Glyphs.Ellipsis) {
-			lines = append(lines, widget.Line{{t.Glyphs.Warning + " ", t.Warning}, {text, t.Text}})
-		}
+		warn(describe.Sentence(why))
 	} else {
 		for _, text := range takingPreview(b, &o) {
 			for _, part := range widget.Wrap(text, width, 2, t.Glyphs.Ellipsis) {
 				lines = append(lines, widget.Line{{part, t.Text}})
 			}
+		}
+		if l := d.Snapshot().Lock(o.Lock); l != nil && l.Contention() > 0 {
+			warn("In use: " + screen.Verdict(d, l))
 		}
 	}
 	lines = append(lines, nil, widget.FormButtons(d.Theme(), &d.Form, why != ""))

@@ -52,7 +52,7 @@ func (h *hand) need(width int) int {
 
 func (h *hand) emptyLines(width int) []widget.Line {
 	t := h.Theme()
-	text := "You hold nothing. Press a to acquire the selected lock, or type a name: try once, or wait in its queue."
+	text := "You hold nothing. Press a to acquire a lock: try once, or wait in its queue."
 	if why := h.ReadOnly(); why != "" {
 		text = "Nothing can be acquired here: " + why + "."
 	}
