@@ -303,7 +303,7 @@ func (s *Screen) summary() widget.Line {
 	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
 	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
 	left = left.Part(s.list.nameless > 0 && s.input.Text() == "", t, t.Unknown,
-		fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless))
+		fmt.Sprintf("%s %d unidentified, not listed", t.Glyphs.Unknown, s.list.nameless))
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)
@@ -337,7 +337,7 @@ func (s *Screen) emptyLines() []widget.Line {
 		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
 		text = "No client is identified."
-		more = fmt.Sprintf("%s, but nothing on the servers identifies their clients: no session, host or process.",
+		more = fmt.Sprintf("%s without a session or another proof of the client.",
 			describe.Count(s.list.nameless, "contender"))
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)

@@ -144,7 +144,8 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 			are, them = "is", "it"
 		}
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
-			"%s: %d of %s %s unidentified (no session, host or process). Deadlocks involving %s cannot be detected.",
+			"%s: %d of %s %s unidentified (no session; a value does not prove its client). "+
+				"Deadlocks involving %s cannot be detected.",
 			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender"), are, them), t.Unknown)
 	}
 	for _, b := range s.Snapshot().Backends {
