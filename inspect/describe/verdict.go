@@ -89,7 +89,7 @@ func unknown(l *inspect.Lock) string {
 	if Structured(l) {
 		return "the key's value does not show who holds the lock" + UnseenWaiters(l)
 	}
-	return "what is under this key is not a lock"
+	return "the value under this key is not a lock"
 }
 
 // unexplained words a directory whose children are not contenders of a known library.
@@ -288,7 +288,7 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	} else if len(l.Holders) > 1 || l.Kind == inspect.KindSemaphore {
 		text = v.holders(l)
 	}
-	if d.Known != Unbounded {
+	if len(l.Holders) == 1 && d.Known != Unbounded {
 		text += d.String()
 	}
 	if n > 1 {
@@ -322,7 +322,7 @@ func (v View) clearsIn(l *inspect.Lock) string {
 	for _, m := range l.Masters {
 		switch {
 		case m.Present && m.NoExpiry:
-			return "; a part of it never expires"
+			return "; at least one copy never expires"
 		case m.Present && m.ExpiresAt.After(last):
 			last = m.ExpiresAt
 		}

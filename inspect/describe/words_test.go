@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// said compares texts with those that are wanted, each under its name.
+// said checks triples of a name, a text and the wanted text.
 func said(t *testing.T, list [][3]string) {
 	t.Helper()
 	for _, s := range list {
@@ -106,11 +106,11 @@ func TestVerdictsOnVotes(t *testing.T) {
 		},
 		{
 			inspect.Lock{State: inspect.StateMinority, Quorum: 2, Masters: []inspect.Vote{forever, absent, absent}},
-			"no holder: one value is on only 1 of 3 masters (quorum 2); a part of it never expires",
+			"no holder: one value is on only 1 of 3 masters (quorum 2); at least one copy never expires",
 		},
 		{inspect.Lock{State: inspect.StateMinority, Masters: []inspect.Vote{absent}}, "no holder: a client has some of the lock's keys, but too few"},
 		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{endless}, Masters: []inspect.Vote{forever}}, "w has held it for 1m00s · never expires"},
-		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{holder[0], holder[0]}, Masters: []inspect.Vote{absent}}, "2 hold it for 1m00s"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{holder[0], holder[0]}, Masters: []inspect.Vote{absent}}, "2 hold it"},
 		{
 			inspect.Lock{State: inspect.StateContended, Holders: holder, Masters: []inspect.Vote{value("a", 0)}, Waiters: []inspect.Contender{{Name: "b", State: inspect.Pending}}},
 			"w has held it for 1m00s · 1 waiting · next: b (pending)",
@@ -128,7 +128,7 @@ func TestVerdictsOnVotes(t *testing.T) {
 			"unknown: its value is on 1 of 3 servers, which are most likely not masters of one lock",
 		},
 		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{}, {}, absent}}, "unknown: 2 of 3 masters do not answer; too few are left to tell"},
-		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{absent}}, "unknown: what is under this key is not a lock"},
+		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{absent}}, "unknown: the value under this key is not a lock"},
 		{inspect.Lock{State: inspect.StateUnknown}, "unknown: it could not be read; it may be held"},
 		{inspect.Lock{State: inspect.StateUnknown, Aliens: []inspect.Untrusted{"x-0000000007"}}, "unknown: its numbered nodes (x-0000000007 …) have no session that shows who holds it"},
 		{inspect.Lock{State: inspect.StateUnknown, Aliens: []inspect.Untrusted{"x"}}, "unknown: its children (x …) are not contenders of a known library"},
@@ -222,7 +222,7 @@ func TestCommandsAndTargets(t *testing.T) {
 		{"an option", word, ""},
 	})
 	if ok || !joined || hostile {
-		t.Errorf("an option is a word: %v; words are joined: %v; what cannot be copied is: %v", ok, joined, hostile)
+		t.Errorf("Word accepts an option: %v; Words joins words: %v; Words accepts a control character: %v", ok, joined, hostile)
 	}
 }
 
@@ -259,11 +259,11 @@ func TestTroubleInWords(t *testing.T) {
 		{"an address", Client(&inspect.Owner{Client: "10.0.0.1:5\a", Process: inspect.Process{Host: "h"}}), `10.0.0.1:5\u{7}`},
 		{"no address", Client(&inspect.Owner{Process: inspect.Process{Host: "h"}}), "h"},
 		{"a named host", named.Client(&inspect.Owner{Client: "10.0.0.1:5"}) + " " + named.HostName(&inspect.Owner{Client: "10.0.0.1:5"}), "billing:5 billing"},
-		{"a host of no port", named.Client(&inspect.Owner{Client: "10.0.0.1"}), "billing"},
+		{"a host without a port", named.Client(&inspect.Owner{Client: "10.0.0.1"}), "billing"},
 		{"an unnamed host", named.Client(&inspect.Owner{Client: "10.9.0.1:5"}) + named.HostName(&inspect.Owner{}), "10.9.0.1:5"},
 		{"reasons", Reasons([]inspect.Unseen{{Aspect: "a", Reason: "no"}, {Aspect: "a", Reason: "no"}, {Aspect: "b", Reason: "down", Read: "GET"}, {Aspect: "c"}}, "a", "b"), "no; GET: down"},
-		{"a path of no copy", fmt.Sprint(len(Look(inspect.ZooKeeper, &inspect.Lock{ID: inspect.ID{Path: "/\a"}}, nil, ""))), "0"},
-		{"a key of no copy", fmt.Sprint(len(Look(inspect.Redis, &inspect.Lock{ID: inspect.ID{Path: "-n"}, Masters: []inspect.Vote{{Addr: "h:1"}}}, nil, ""))), "0"},
+		{"a path that cannot be copied", fmt.Sprint(len(Look(inspect.ZooKeeper, &inspect.Lock{ID: inspect.ID{Path: "/\a"}}, nil, ""))), "0"},
+		{"a key that cannot be copied", fmt.Sprint(len(Look(inspect.Redis, &inspect.Lock{ID: inspect.ID{Path: "-n"}, Masters: []inspect.Vote{{Addr: "h:1"}}}, nil, ""))), "0"},
 		{"zkCli", ZooKeeperCLI("", "ls", "/a"), "zkCli.sh ls /a"},
 		{"contender", Contender(long), string(name.String())},
 		{"session", Owner(&inspect.Contender{Name: "n", Owner: inspect.Owner{Session: 26}}), "0x1a"},
