@@ -11,12 +11,13 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// Locker is a lock that can be taken. It may be used by any number of goroutines; each Acquire is a separate contender,
-// except one whose context comes from a Hold of the same lock: that one re-enters at once if the lock was made
-// WithReentry, and fails at once with ErrReentry if not.
+// Locker is a lock that can be taken. It may be used by any number of goroutines, and each Acquire
+// is a separate contender. The exception is an Acquire whose context comes from a Hold of the same
+// lock. It re-enters at once if the lock was made WithReentry, and fails at once with ErrReentry if
+// not.
 type Locker interface {
-	// Acquire waits for its turn until ctx ends. Then it returns ctx's error (errors.Is), and nothing is left on the
-	// servers that answer. ctx limits the waiting only, not the hold.
+	// Acquire waits for its turn until ctx ends. Then it returns ctx's error (errors.Is), and nothing
+	// is left on the servers that answer. ctx limits the waiting only, not the hold.
 	Acquire(ctx context.Context) (*Hold, error)
 	// TryAcquire never queues: it returns ErrHeld when the lock is held, and leaves nothing behind.
 	TryAcquire(ctx context.Context) (*Hold, error)
@@ -30,14 +31,16 @@ type Hold struct {
 	released atomic.Bool
 }
 
-// Context ends when the hold does: context.Cause is ErrReleased after Release, and otherwise wraps ErrLost
-// with the reason, before anybody else can be granted the lock. It carries the values of the context given to
-// Acquire, but not its end (see With). Acquire of the same lock with this context, or one derived from it,
-// re-enters (see WithReentry).
+// Context ends when the hold does. If the lock was lost, it ends before another client can be
+// granted the lock. context.Cause is ErrReleased after Release, and otherwise wraps ErrLost with
+// the reason.
+//
+// The context carries the values of the context given to Acquire, but not its end (see With).
+// Acquire of the same lock with this context, or one derived from it, re-enters (see WithReentry).
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// With returns a context that ends with the hold or with ctx, whichever ends first, with the cause of that
-// one. It has the values of both. Call cancel when it is no longer needed.
+// With returns a context that ends with the hold or with ctx, whichever ends first, and has its
+// cause. It has the values of both. Call cancel when it is no longer needed.
 func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
 	// The hold itself comes first: ctx may stem from an earlier hold of the same lock.
 	both, end := context.WithCancelCause(context.WithValue(valuesOf{ctx, h.ctx}, h.grant.lock, h.grant))
@@ -48,13 +51,16 @@ func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.Canc
 	}
 }
 
-// releaseLimit bounds Do's wait for an answer to its release. The release itself continues in the background.
+// releaseLimit bounds Do's wait for an answer to its release. The release itself continues in the
+// background.
 const releaseLimit = 10 * time.Second
 
-// Do runs fn under the lock: it waits for its turn until ctx ends, and gives the lock back when fn returns or
-// panics. The context of fn ends with ctx or with the hold (Hold.With). The error is fn's, joined with that
-// of the release: it wraps ErrLost when the lock was lost while fn ran, and then another client may have been
-// inside as well. When fn was not run, the error is Acquire's.
+// Do runs fn under the lock. It waits for its turn until ctx ends, and gives the lock back when fn
+// returns or panics. The context of fn ends with ctx or with the hold (Hold.With).
+//
+// Do returns fn's error, joined with the release's, or Acquire's error if fn was not run. The error
+// wraps ErrLost when the lock was lost while fn ran. Then another client may have been inside as
+// well.
 func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err error) {
 	h, err := l.Acquire(ctx)
 	if err != nil {
@@ -73,10 +79,14 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 }
 
 // Release gives the lock back; with re-entered holds, the last one does. It returns nil if the servers
-// confirmed it, an error that wraps ErrLost when the lock had been lost before, ErrUnknownRelease when that
-// is unknown, ErrNotHeld when this Hold was released before, and ctx's error when ctx ended first: the
-// release is then completed in the background while the session lives. With an ended hold there is nothing
-// more to do, whatever Release returns.
+// confirmed it, or an error that wraps one of these:
+//   - ErrLost when the lock had been lost before
+//   - ErrUnknownRelease when the lock may have been lost before
+//   - ErrNotHeld when this Hold was released before
+//   - ctx's error when ctx ended first; the release is then completed in the background while the
+//     session lives
+//
+// The hold has ended in any case, and nothing more needs to be done.
 func (h *Hold) Release(ctx context.Context) error {
 	if !h.released.CompareAndSwap(false, true) {
 		return fmt.Errorf("release %s: %w", h.grant.lock.name, ErrNotHeld)
@@ -153,7 +163,7 @@ type backend interface {
 	name() string
 	release(ctx context.Context) error
 	abandon() // release a lost entry in the background: it may still exist
-	judge()   // lose it, if its time is over and that was not reported yet
+	judge()   // end the hold as lost if its time is over and that was not reported yet
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)
 	token() (uint64, bool)
@@ -223,7 +233,7 @@ func (g *grant) lose(reason error) {
 	g.end(fmt.Errorf("%s: %w: %w", g.lock.name, ErrLost, reason))
 }
 
-// lost is the error with which the grant was lost, nil if it was not.
+// lost returns the error with which the grant was lost, or nil if it was not.
 func (g *grant) lost() error {
 	if err := context.Cause(g.ctx); errors.Is(err, ErrLost) {
 		return err
@@ -244,8 +254,8 @@ func (c valuesOf) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// begin opens every Acquire: it re-enters, or fails, if ctx comes from a hold of this lock, and it fails when
-// ctx has ended or the options are wrong. Both results are nil if there is work to do.
+// begin opens every Acquire. It re-enters, or fails, if ctx comes from a hold of this lock. It also
+// fails when ctx has ended or the options are wrong. Both results are nil if there is work to do.
 func begin(ctx context.Context, lock lockKey, opts *options) (*Hold, error) {
 	if err := ready(ctx, lock, opts); err != nil {
 		return nil, err
@@ -287,8 +297,8 @@ type Custom struct {
 	Until func() time.Time
 }
 
-// NewHold makes a Hold of a custom acquisition of a lock, and lose, which ends it with ErrLost and a reason.
-// Package lockopstest makes fake locks of it.
+// NewHold makes a Hold of a custom acquisition of a lock, and lose, which ends it with ErrLost and
+// a reason. Package lockopstest uses it for fake locks.
 func NewHold(ctx context.Context, lock string, c Custom) (h *Hold, lose func(reason error)) {
 	g := newGrant(ctx, lockKey{kind: "custom", name: lock})
 	g.backend = &custom{c}

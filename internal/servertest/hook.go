@@ -2,7 +2,7 @@ package servertest
 
 import "github.com/redis/go-redis/v9"
 
-// Hook passes everything on. A redis.Hook that embeds it has only the methods that it changes.
+// Hook passes everything on. A redis.Hook that embeds it needs only the methods that it changes.
 type Hook struct{}
 
 // DialHook implements redis.Hook.

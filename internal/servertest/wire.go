@@ -63,7 +63,7 @@ func startWire(addr, target string) (*Wire, error) {
 // Addr is the host:port of the wire's near end.
 func (w *Wire) Addr() string { return w.listener.Addr().String() }
 
-// Stop holds back, in silence, whatever is sent in some directions; in both when none is given. New
+// Stop silently holds back whatever is sent in some directions; in both when none is given. New
 // connections are made only when bytes can go to the server.
 func (w *Wire) Stop(directions ...Direction) {
 	if len(directions) == 0 {

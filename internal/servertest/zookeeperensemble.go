@@ -113,7 +113,7 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	return zk
 }
 
-// Cut holds back, in silence, the bytes from one member to another.
+// Cut silently holds back the bytes from one member to another.
 func (e *Ensemble) Cut(from, to int) {
 	for _, w := range e.wires[[2]int{from, to}] {
 		w.Stop(ToServer)
@@ -123,7 +123,7 @@ func (e *Ensemble) Cut(from, to int) {
 	}
 }
 
-// Isolate cuts a member off from all others, in both directions, in silence.
+// Isolate silently cuts a member off from all others, in both directions.
 func (e *Ensemble) Isolate(member int) {
 	for other := range e.Members {
 		if other != member {

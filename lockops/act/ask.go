@@ -15,11 +15,11 @@ import (
 // DefaultAskWait is how long to watch a holder that was asked to let go.
 const DefaultAskWait = 10 * time.Second
 
-// asksFirst reports why a holder cannot be asked to let go; empty if it can. Only Curator has such
+// cannotAsk reports why a holder cannot be asked to let go; empty if it can. Only Curator has such
 // a request (Revoker.attemptRevoke). A revocable lock writes empty data when it queues
 // (LockInternals.attemptLock), and only then watches its node for the request. Any other data means
 // that it does not listen.
-func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
+func cannotAsk(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {
 	case seen.Recipe != "" && seen.Recipe != "curator" || seen.Recipe == "" && l.Recipe != "curator":
@@ -30,12 +30,12 @@ func asksFirst(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 		return "its data, which shows whether it listens, cannot be read: grant READ"
 	case !recipe.CuratorListens(data):
 		return "it does not listen: a lock that its program made revocable (makeRevocable) has empty data, " +
-			"and this one has some"
+			"but this one does not"
 	}
 	return ""
 }
 
-// data of a contender's znode; false if it may not be read.
+// data returns the data of a contender's znode; false if it may not be read.
 func (d *directory) data(c *inspect.Contender) ([]byte, bool) {
 	n, ok := d.Node(c)
 	return n.Data, ok && !n.Sealed
@@ -46,7 +46,7 @@ func (z *ZooKeeper) previewAsk(p Preview, d *directory, l *inspect.Lock) Preview
 	if p.Refused != "" {
 		return p
 	}
-	if why := asksFirst(d, l, p.Seen); why != "" {
+	if why := cannotAsk(d, l, p.Seen); why != "" {
 		p.Refused, p.Detail = Unsupported, why
 		return p
 	}
@@ -78,7 +78,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 		return result, err
 	}
 	if result.Reason, result.Detail = d.changedSince(p.Seen, now); result.Reason == "" {
-		if why := asksFirst(&d, l, now); why != "" {
+		if why := cannotAsk(&d, l, now); why != "" {
 			result.Reason, result.Detail = Unsupported, why
 		}
 	}
@@ -103,7 +103,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	switch {
 	case err != nil:
 		if !result.LetGo {
-			result.Unknown, result.Detail = true, "it was asked; whether it released could not be seen"
+			result.Unknown, result.Detail = true, "it was asked, but whether it released the lock is unknown"
 		}
 		return result, err
 	case after.over(p.Seen, now):
@@ -119,8 +119,8 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	return result, nil
 }
 
-// awaitGone waits until a node is deleted or replaced by another of its name; false if ctx ends
-// first.
+// awaitGone waits until a node is deleted or replaced by another of the same name; false if ctx
+// ends first.
 func (z *ZooKeeper) awaitGone(ctx context.Context, node string, czxid int64) bool {
 	type sight struct {
 		gone   bool

@@ -16,7 +16,7 @@ import (
 // Ended is the possible cause of a contender's end on a master that did not confirm the removal.
 type Ended string
 
-// The ends.
+// The possible causes.
 const (
 	EndedItself  Ended = "itself"  // the master's answer proves that the request removed nothing
 	EndedSomehow Ended = "somehow" // by the request, whose answer is missing or unclear, or on its own
@@ -34,7 +34,7 @@ func (e Ended) Words() string {
 }
 
 // refusedWhole are the scripts whose changes come last: if such a script fails, nothing has
-// changed. The others continue with a command that may be refused.
+// changed. The others may change something before a command that is refused.
 var refusedWhole = []string{"string", "redisson", "redisson_waiter", "member", "expire"}
 
 // endedByKeys fills in Ended for failed masters, by their keys. A contender is gone if it was there
@@ -85,10 +85,10 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 	return false, ""
 }
 
-// unanswered reports whether too many masters failed to answer to tell if a quorum, or anything, is
-// left. Such a master could not be read afterwards, or it still has the value, or it has nothing
-// now and could not be read before. The request may arrive until its time limit. One that had
-// nothing before and has nothing now never had it.
+// unanswered reports whether too few masters answered to tell if a quorum, or anything, is left. A
+// master counts as unanswered in three cases: it could not be read afterwards, it still has the
+// value, or it has nothing now and could not be read before. The request may arrive until its time
+// limit. A master that had nothing before and has nothing now never had it.
 func (r *Redis) unanswered(
 	script string, seen *inspect.Contender, masters []MasterResult, before, after reading,
 ) (detail string, unknown bool) {

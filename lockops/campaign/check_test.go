@@ -42,7 +42,7 @@ func TestChecksFindPlantedFaults(t *testing.T) {
 	awake := Record{Worker: 2, Op: OpStall, Since: ms(60), At: ms(90)}
 	cut := Record{Op: OpFault, Text: "one direction between two members is cut", At: ms(30)}
 	late := Record{Op: OpFault, Text: cut.Text, At: ms(90)}
-	elsewhere := Record{Op: OpFault, Text: "clients are cut off a server in silence", At: ms(30)}
+	elsewhere := Record{Op: OpFault, Text: "clients are silently cut off from a server", At: ms(30)}
 	long := held(2, 50, 600, 1, false)
 	long[1].At = ms(400)
 	ofAnother := forced

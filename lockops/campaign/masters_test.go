@@ -92,7 +92,7 @@ func (m *masters) processFaults() []fault {
 
 func (m *masters) networkFaults() []fault {
 	return []fault{
-		{name: "clients are cut off in silence", do: func(t *testing.T, r *rand.Rand) func() {
+		{name: "clients are silently cut off", do: func(t *testing.T, r *rand.Rand) func() {
 			d := direction(r)
 			return m.each(func(_ *testing.T, i int) func() { m.wires[i].Stop(d...); return m.wires[i].Heal })(t, r)
 		}},

@@ -27,8 +27,8 @@ type replicated struct {
 // failoverLimit is the time after which the master gives up a failover.
 const failoverLimit = 1000 // ms
 
-// newReplicaTarget has failovers that wait for the replica, in which no lock may be lost unnoticed.
-// One that does not wait is a control (TestControlFailover).
+// newReplicaTarget returns a target whose failovers wait for the replica, so that no lock may be
+// lost unnoticed. TestControlFailover is the control, whose failover does not wait.
 func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {
@@ -83,12 +83,12 @@ func (p *replicated) faults() []fault {
 			}
 			return func() { p.attach(t) }
 		}},
-		{name: "the replica is cut off in silence", do: func(*testing.T, *rand.Rand) func() {
+		{name: "the replica is silently cut off", do: func(*testing.T, *rand.Rand) func() {
 			link := p.links[p.master]
 			link.Stop()
 			return link.Heal
 		}},
-		{name: "clients are cut off in silence", do: func(*testing.T, *rand.Rand) func() { p.clients.Stop(); return p.clients.Heal }},
+		{name: "clients are silently cut off", do: func(*testing.T, *rand.Rand) func() { p.clients.Stop(); return p.clients.Heal }},
 		{name: "connections are reset", do: func(*testing.T, *rand.Rand) func() { p.clients.Reset(); p.links[p.master].Reset(); return nil }},
 		{name: "CLIENT PAUSE", do: say("CLIENT", "PAUSE", 700)},
 		{name: "SCRIPT FLUSH", do: say("SCRIPT", "FLUSH")},
@@ -96,7 +96,7 @@ func (p *replicated) faults() []fault {
 	}
 }
 
-// role is "master" or "slave", by INFO replication, and empty if it does not answer.
+// role returns "master" or "slave", by INFO replication, and empty if it does not answer.
 func role(t *testing.T, addr string) string {
 	return infoField(sendCommand(t, addr, "INFO", "replication"), "role")
 }

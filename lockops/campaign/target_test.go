@@ -144,8 +144,8 @@ func (e *ensemble) serverFaults() []fault {
 
 func (e *ensemble) networkFaults() []fault {
 	return []fault{
-		{name: "the leader is cut off in silence", do: func(*testing.T, *rand.Rand) func() { e.Isolate(e.leader()); return e.Mend }},
-		{name: "a follower is cut off in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+		{name: "the leader is silently cut off", do: func(*testing.T, *rand.Rand) func() { e.Isolate(e.leader()); return e.Mend }},
+		{name: "a follower is silently cut off", do: func(_ *testing.T, r *rand.Rand) func() {
 			e.Isolate((e.leader() + 1 + r.IntN(2)) % 3)
 			return e.Mend
 		}},
@@ -155,12 +155,12 @@ func (e *ensemble) networkFaults() []fault {
 			return e.Mend
 		}},
 		{name: "a member's connections are reset", do: func(_ *testing.T, r *rand.Rand) func() { e.Reset(e.any(r)); return nil }},
-		{name: "clients are cut off a server in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+		{name: "clients are silently cut off from a server", do: func(_ *testing.T, r *rand.Rand) func() {
 			w := e.Clients[e.any(r)]
 			w.Stop(direction(r)...)
 			return w.Heal
 		}},
-		{name: "clients are cut off all servers in silence", do: func(_ *testing.T, r *rand.Rand) func() {
+		{name: "clients are silently cut off from all servers", do: func(_ *testing.T, r *rand.Rand) func() {
 			for _, w := range e.Clients {
 				w.Stop(direction(r)...)
 			}
