@@ -341,7 +341,7 @@ func TestTheAdvisedSweepHelps(t *testing.T) {
 		return outcome{code, stdout.String(), stderr.String()}
 	}
 	carryOut(t, []trouble{{
-		rule: "empty-locks", on: "backend zk", target: []string{"zk://" + server.Addr + root}, advice: "see which of them nothing has used for a day: lockscope sweep",
+		rule: "empty-locks", on: "backend zk", target: []string{"zk://" + server.Addr + root}, advice: "see which of them have been idle for a day: lockscope sweep",
 		do: func(f reportedFinding) {
 			words := wordsOf(t, commandOf(f.Steps))
 			if got := days(words...); got.code != 0 || !strings.Contains(got.stdout+got.stderr, "110 directories of 113 znodes") {

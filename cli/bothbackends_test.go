@@ -67,10 +67,10 @@ func (locks foundLocks) deadlocks(t *testing.T) (commands []string) {
 	return commands
 }
 
-// Two programs, each with a kazoo and a redis-py client, wait for each other over ZooKeeper and
-// Redis. doctor reports the deadlock on both locks and how it knows the programs. Both go on after
-// the advised release.
-func TestADeadlockOverBothBackends(t *testing.T) {
+// Two programs, each with a kazoo and a redis-py client, wait for each other on ZooKeeper and
+// Redis. doctor reports the deadlock on both locks, and how it identified the programs. Both
+// continue after the advised release.
+func TestDeadlockAcrossBothBackends(t *testing.T) {
 	t.Parallel()
 	zk, redis := servertest.StartZooKeeper(t), servertest.StartRedis(t)
 	one := servertest.StartOnBoth(t, zk.Addr, redis.Addr, cartOnBoth, "/locks/orders", "lock:ledger", false)

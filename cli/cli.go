@@ -54,8 +54,8 @@ func rootCommand(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lockscope [TARGET…]",
 		Short: "See who holds a distributed lock in ZooKeeper or Redis, who waits, and why",
-		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who waits in which\n" +
-			"order, and what is wrong. Without a command it opens the screen on its targets:\n\n" +
+		Long: "lockscope shows the distributed locks in ZooKeeper and Redis: who holds each, who is waiting,\n" +
+			"and what is wrong. Without a command it opens the screen on its targets:\n\n" +
 			"  zk://host:2181[,host:2181…][/root]      a ZooKeeper ensemble\n" +
 			"  redis://host:6379[,host:6379…][/db]     one Redis, or independent masters that share locks (Redlock)\n" +
 			"  redis+sentinel://host,host/MASTER  redis+cluster://host,host  redis+unix:///path/to.sock\n" +

@@ -28,7 +28,7 @@ var notRun = map[string]string{
 	"make ":          "runs this test",
 	"go build ":      "builds the program that the other lines run",
 	"lockscope demo": "needs a terminal: TestDemoInATerminal runs it",
-	"sha256sum ":     "checks what `make release` has made",
+	"sha256sum ":     "checks the output of `make release`",
 	"sudo dpkg ":     ".ci/release-try.sh installs the package, into an empty root",
 }
 
@@ -60,7 +60,7 @@ func shownCommands(t *testing.T) (all []shownCommand) {
 }
 
 // Readers copy these lines, so each must run. Our own servers replace the named ones.
-func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
+func TestEveryDocumentedCommandRuns(t *testing.T) {
 	servertest.Slow(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the lines need a Unix shell")
@@ -139,7 +139,7 @@ func documentedWorld(t *testing.T, dir, program string) []string {
 
 const documentedValue = "Y2NjY2NjY2NjY2NjY2NjYw=="
 
-// shownTargets replaces the names on the pages by variables with the servers' addresses.
+// shownTargets replaces the pages' server names with variables that hold the servers' addresses.
 var shownTargets = strings.NewReplacer(
 	"http://zk1:8080,http://zk2:8080,http://zk3:8080", "$WORLD_ZKADMIN", "zk1:2181,zk2:2181,zk3:2181", "$WORLD_ZK", "zk://localhost:2181", "zk://$WORLD_ZK",
 	"zk://localhost", "zk://$WORLD_ZK", "redis://r1:6379,r2:6379,r3:6379", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3", "redis://r1,r2,r3", "redis://$WORLD_R1,$WORLD_R2,$WORLD_R3",
@@ -195,7 +195,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 
 var profileFence = regexp.MustCompile("(?ms)^( *)```yaml\n( *profiles:.*?)^ *```")
 
-func TestTheShownProfilesAreFine(t *testing.T) {
+func TestDocumentedProfilesPassConfigCheck(t *testing.T) {
 	t.Parallel()
 	pages := must.Have(filepath.Glob("../docs/*.md"))(t)
 	shown := 0

@@ -60,8 +60,8 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	return addr
 }
 
-// tool returns the path of a program that only tests need. If it is missing, the test skips, or
-// fails if real servers are required.
+// tool returns the path of a program that only tests need, or an empty string if it is missing. The
+// test then fails if LOCKSCOPE_REAL=require.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

@@ -16,7 +16,7 @@ import (
 // without authentication).
 var openCommands = []string{"auth", "hello", "quit", "reset"}
 
-// refusedCommands counts the commands that a server refuses to a user, and checks that these are
+// refusedCommands counts the commands that a server refuses to a user, and checks that it refuses
 // all but the granted ones. It runs none of them (ACL DRYRUN).
 func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []string) (refused int) {
 	t.Helper()
@@ -51,8 +51,8 @@ func refusedCommands(t *testing.T, admin *redis.Client, user string, granted []s
 	return refused
 }
 
-// The server enforces the limits in permissions.md: no other commands than those of the ACL line,
-// and no keys outside its pattern.
+// The server enforces the limits in permissions.md: no commands other than those in the ACL
+// line, and no keys outside its pattern.
 func TestRedisEnforcesAccountLimits(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -23,7 +23,7 @@ func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
 	return masters, "redis://" + strings.Join(addrs, ",")
 }
 
-// noQuorum returns the finding no-quorum, or one without a severity if none.
+// noQuorum returns the no-quorum finding, or an empty one if it is absent.
 func (d diagnosis) noQuorum() reportedFinding {
 	i := slices.IndexFunc(d.all, func(f reportedFinding) bool { return f.Rule == "no-quorum" })
 	if i < 0 {

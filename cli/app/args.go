@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NoArguments refuses all arguments, with the exit code for bad use.
+// NoArguments refuses all arguments, with the exit code for wrong usage.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments, got %q", NameOf(cmd), args[0])
@@ -33,7 +33,7 @@ func RootFirst(cmd *cobra.Command, args []string) error {
 // ClientFirst requires a CLIENT, followed by any number of targets.
 func ClientFirst(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.Contains(args[0], "://") {
-		return Usagef("%s: name the client first: BACKEND:HOST:PORT, as show prints it", NameOf(cmd))
+		return Usagef("%s needs a CLIENT first: BACKEND:HOST:PORT, as show prints it", NameOf(cmd))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type syslogWriter struct {
 	within time.Duration
 }
 
-// openSyslog finds the system log, or its socket at a path.
+// openSyslog finds the system log, by its socket's path if that is not empty.
 func openSyslog(path string) (*syslogWriter, error) {
 	w := &syslogWriter{[]string{"/dev/log", "/var/run/syslog", "/var/run/log"}, syslogWithin}
 	if path != "" {
@@ -50,7 +50,7 @@ func (w *syslogWriter) dial() (net.Conn, error) {
 	return nil, errors.Join(failed...)
 }
 
-// Write sends one line over a new connection, so that a restarted syslog is not a failure.
+// Write sends one line over a new connection, so that it survives a restart of syslog.
 func (w *syslogWriter) Write(line []byte) (int, error) {
 	conn, err := w.dial()
 	if err != nil {

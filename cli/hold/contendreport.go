@@ -66,7 +66,7 @@ func exactMS(d time.Duration) float64 {
 	return float64(d.Round(time.Microsecond).Microseconds()) / 1000
 }
 
-// inMilliseconds is a time for people: three digits matter.
+// inMilliseconds formats a time with at least three significant digits.
 func inMilliseconds(d time.Duration) string {
 	switch ms := exactMS(d); {
 	case ms < 10:
@@ -109,7 +109,7 @@ func (q *contention) printReport(r contend.Report) {
 		line("trouble", fmt.Sprintf("%s lost, %s; the last: %s", count(r.Lost, "hold"), count(r.Failed, "failure"),
 			inspect.Escape(fmt.Sprint(r.LastError))))
 	}
-	_ = w.Flush() // what cannot be written to standard output cannot be reported there
+	_ = w.Flush() // a failed write to standard output cannot be reported there
 }
 
 func spreadText(q contend.Quantiles, none string) string {
@@ -150,7 +150,7 @@ func shares(r contend.Report) string {
 func (q *contention) overlaps(r contend.Report) string {
 	switch shared := slices.ContainsFunc(q.kinds, func(k lockops.Kind) bool { return k.Shared }); {
 	case r.Overlaps == 0 && shared:
-		return "none: never acquired while an excluding holder held it"
+		return "none: never acquired while a conflicting holder held it"
 	case r.Overlaps == 0:
 		return "none: never acquired while another client held it"
 	}

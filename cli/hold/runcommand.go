@@ -20,7 +20,7 @@ import (
 // killAfter is the time that COMMAND gets between SIGTERM and SIGKILL.
 const killAfter = 5 * time.Second
 
-// runCommand runs COMMAND under the lock and passes its exit code on. When the lock is lost COMMAND
+// runCommand runs COMMAND under the lock and returns its exit code. When the lock is lost, COMMAND
 // gets SIGTERM, then SIGKILL.
 func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	c := exec.Command(q.command[0], q.command[1:]...)
@@ -85,7 +85,7 @@ func tokenText(hold *lockops.Hold) string {
 	return ""
 }
 
-// commandCode is COMMAND's own exit code; killed by signal n: 128 + n.
+// commandCode returns COMMAND's own exit code, or 128 + n if signal n killed it.
 func commandCode(err error) error {
 	var failed *exec.ExitError
 	switch {

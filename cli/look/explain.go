@@ -21,8 +21,9 @@ func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|STATE|ERROR]",
 		Short: "Explain a finding, a library, a column, a state or an error, and what to do",
-		Long: "explain prints what docs/findings.md, docs/recipes.md and docs/words.md say about a word: a finding, a recipe,\n" +
-			"a column, a state, an exit code or an error, by name or as it was printed. Without a word it lists all.",
+		Long: "explain prints what docs/findings.md, docs/recipes.md and docs/words.md say about a word. A word is the\n" +
+			"name of a finding, recipe, column, state or error, an exit code, or an error's text as printed.\n" +
+			"Without a word, explain lists all.",
 		Example: "  lockscope explain\n" +
 			"  lockscope explain missing-watch\n" +
 			"  lockscope explain redisson\n" +
@@ -52,7 +53,7 @@ func Explain(a *app.App) *cobra.Command {
 	}
 }
 
-// explainedWords are all words that can be explained, each once.
+// explainedWords returns all words that can be explained, each once.
 func explainedWords() []string {
 	names := each.Of(finding.Explanations(), func(e finding.Explanation) string { return e.Rule })
 	for _, r := range docs.Recipes() {
@@ -93,8 +94,8 @@ func allWords() string {
 // places lists the values of Where that say where an error occurs, rather than quoting its text.
 var places = []string{"exit code", "release", "ask"}
 
-// explanation has everything known by a name of any kind; empty if there is nothing. An error is
-// also known by its text.
+// explanation returns everything known about a name of any kind, or an empty string. It also finds
+// an error by its text.
 func explanation(name string) string {
 	var parts []string
 	for _, e := range finding.Explanations() {
@@ -142,7 +143,8 @@ func explainedRecipe(name string) string {
 	return strings.Join(parts, "")
 }
 
-// releaseOf is the row of a recipe. Plain strings and queues without a row share one.
+// releaseOf returns the row about the release of a recipe's locks. Plain strings without a row of
+// their own share one, and so do queues.
 func releaseOf(name string) (docs.Word, bool) {
 	all := docs.Releases()
 	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
@@ -155,11 +157,11 @@ func releaseOf(name string) (docs.Word, bool) {
 	return all[at], true
 }
 
-// anyString and anyQueue name the rows of what a release does to a plain string in Redis, and to a
-// queue in ZooKeeper.
+// anyString and anyQueue name the rows about the release of a plain string in Redis, and of a queue
+// in ZooKeeper.
 const anyString, anyQueue = "any other string", "any other queue"
 
-// ofItsForm names the row of all recipes of a recipe's form; empty if it has neither.
+// ofItsForm names the row that a recipe shares with others of its form; empty if there is none.
 func ofItsForm(name string) string {
 	if recipe.PlainString(name) {
 		return anyString
@@ -176,7 +178,7 @@ func ofItsForm(name string) string {
 // explainedWidth is the width of the text, in cells.
 const explainedWidth = 96
 
-// paragraphs are a title and wrapped pairs of a word and its text. Empty texts are left out.
+// paragraphs returns a title and wrapped pairs of a word and its text. Empty texts are left out.
 func paragraphs(title string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")
@@ -189,7 +191,7 @@ func paragraphs(title string, pairs ...string) string {
 	return b.String()
 }
 
-// explained is a rule in words, wrapped; the Markdown of the page is left out.
+// explained describes a rule in wrapped lines, without the page's Markdown.
 func explained(e finding.Explanation) string {
 	rests := each.Of(e.RestsOn, describe.Aspect)
 	pairs := []string{

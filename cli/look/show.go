@@ -20,7 +20,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// showForms are the forms of show, the default first.
+// showForms lists the output formats of show, the default first.
 var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
 // Show is the command show.
@@ -28,12 +28,13 @@ func Show(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "show LOCK [TARGET…]",
-		Short: "Show one lock: who holds it, who waits in which order, who watches whom",
-		Long: "show prints one lock: the answer first, then the holders and the queue with who watches whom (⇢ confirmed by the\n" +
-			"server's watch table, ⇠ not checked, ⇥✖ missing), or the vote of each Redis master, and last what is wrong.\n" +
-			"If known clients wait for it, the targets' other locks are read, too, for at most 5 s, since it may be part\n" +
-			"of a deadlock. With owner_command in the configuration it prints the command that inspects the holder's process.\n" +
-			"With a recording instead of targets, it shows the lock at its end. Markdown is meant for a ticket.",
+		Short: "Show one lock: its holders, its queue, and who watches whom",
+		Long: "show prints the state of one lock, its holders and queue or the vote of each Redis master, and its findings.\n" +
+			"Arrows show who watches whom: ⇢ confirmed by the server's watch table, ⇠ not checked, ⇥✖ missing.\n" +
+			"If known clients wait for the lock, it may be part of a deadlock. Then show also reads the targets' other\n" +
+			"locks, for at most 5 s. With owner_command in the configuration, it prints the command that inspects the\n" +
+			"holder's process. With a recording instead of targets, it shows the lock at the recording's end.\n" +
+			"Markdown is meant for a ticket.",
 		Example: "  lockscope show zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope show redis:lock:orders redis://r1,r2,r3 -o json\n" +
 			"  lockscope show zk:/locks/orders zk://localhost -o markdown > ticket.md\n" +
@@ -74,10 +75,10 @@ func Show(a *app.App) *cobra.Command {
 	return command
 }
 
-// shownPossible connections of a holder are named; candidates has all.
+// shownPossible limits the possible connections shown per holder; the command candidates shows all.
 const shownPossible = 2
 
-// printPossible prints which connections may be those of holders without a known client.
+// printPossible prints the connections that may belong to holders without a known client.
 func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspect.Snapshot, id inspect.ID) {
 	l, target := snapshot.Lock(id), s.Targets[0]
 	if l == nil || len(l.Masters) == 0 || target.Service == connect.RedisCluster || a.Budget == "gentle" {
@@ -116,7 +117,7 @@ func printPossible(ctx context.Context, a *app.App, s app.Setup, snapshot *inspe
 func printLock(a *app.App, s *inspect.Snapshot, id inspect.ID, output string, look config.OwnerCommand) error {
 	l := s.Lock(id)
 	own := s.Backend(id.Backend)
-	if own == nil { // of a recording
+	if own == nil { // only possible with a recording
 		names := each.Of(s.Backends, func(b *inspect.Backend) string { return b.Name })
 		return app.Usagef("the recording has no backend %q (it has: %s)", id.Backend,
 			strings.Join(names, ", "))

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// shellCommands returns lines for a shell about a lock, to be copied from the screen: reads with
-// the service's own client, and the owner_command of the configuration. c may be nil.
+// shellCommands returns shell commands that users can copy from the screen: reads with the
+// service's own client, and the configured owner_command. c may be nil.
 func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describe.Command {
 	var list []describe.Command
 	if t, err := s.Backend(l.ID.Backend); err == nil && len(t.Servers) > 0 {
@@ -30,8 +30,8 @@ func shellCommands(s app.Setup, l *inspect.Lock, c *inspect.Contender) []describ
 	return list
 }
 
-// noClipboard explains why a terminal is known to ignore OSC 52; empty if it may work. Most
-// terminals cannot be asked.
+// noClipboard explains why the terminal is known to ignore OSC 52. It is empty if OSC 52 may work,
+// since most terminals cannot be asked.
 func noClipboard(getenv func(string) string) string {
 	term := getenv("TERM")
 	switch {
@@ -46,7 +46,8 @@ func noClipboard(getenv func(string) string) string {
 	}
 }
 
-// clipboard is where OSC 52 sends text; empty for the terminal itself. By default tmux drops it.
+// clipboard names what receives OSC 52 text instead of the terminal, or is empty. By default, tmux
+// drops the text.
 func clipboard(getenv func(string) string) string {
 	if getenv("TMUX") == "" {
 		return ""

@@ -14,14 +14,13 @@ type Lab interface {
 	Close()
 }
 
-// LabMaker makes the lab of a setup. forget gets a lock that was made for a run; armed says
-// whether one may be taken.
+// LabMaker makes the lab of a setup. The lab calls forget with each lock that it made for a run;
+// armed reports whether it may take locks.
 type LabMaker func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab
 
-// writing allows a screen to change locks, and forbids it again, while it runs. Previews are always
-// possible.
+// writing turns write mode on and off while the screen runs. Previews are always possible.
 type writing struct {
-	path string // of the audit file; empty is the default one
+	path string // of the audit file; empty means the default
 	all  *app.Releasers
 	lab  Lab
 }
@@ -33,7 +32,7 @@ func newWriting(a *app.App, s app.Setup, path string, observer *inspect.Observer
 	return w
 }
 
-// arm allows writing, which needs the audit file, or forbids it.
+// arm turns write mode on, which needs the audit file, or off.
 func (w *writing) arm(on bool) error {
 	audit, err := w.all.Arm(on, w.path)
 	if audit != nil {
@@ -43,6 +42,6 @@ func (w *writing) arm(on bool) error {
 }
 
 func (w *writing) close() {
-	w.lab.Close() // what it gives back is recorded
+	w.lab.Close() // the locks that it releases are recorded
 	w.all.Close()
 }

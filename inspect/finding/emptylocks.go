@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// manyEmpty is how many empty directories are worth reporting. Every recipe leaves a lock's
-// directory behind, and a few of them are in use.
+// manyEmpty is the smallest number of empty directories that is worth reporting. Every recipe
+// leaves a lock's directory behind, and a few of them are in use.
 const manyEmpty = 100
 
 // emptyLocks reports directories that once had children and now have none. Locks named after what
@@ -35,10 +35,10 @@ func emptyLocks() rule {
 		under := inspect.ID{Backend: b.Name, Path: e.Under}
 		found := evidence{
 			"count": e.Count, "under": under.String(), "under_count": e.UnderCount,
-			"cause": "the directory of a lock stays when its last contender leaves; one made for each order, " +
-				"user or file adds up",
+			"cause": "a lock's directory stays when its last contender leaves; directories made for each " +
+				"order, user or file add up",
 		}
-		message := fmt.Sprintf("%d directories are empty and had children once, %d of them under %s",
+		message := fmt.Sprintf("%d directories are empty but once had children, %d of them under %s",
 			e.Count, e.UnderCount, inspect.Untrusted(e.Under).Cut(60))
 		if !e.Oldest.IsZero() {
 			found["oldest"] = stamp(e.Oldest)
@@ -47,7 +47,7 @@ func emptyLocks() rule {
 			Confidence: recipe.Certain, Message: message, Evidence: found,
 			Steps: do(by(inspect.Step{
 				Verb: inspect.VerbSweep, Lock: under,
-				Why: "see which of them nothing has used for a day",
+				Why: "see which of them have been idle for a day",
 			},
 				describe.Lockscope("sweep", under, b.Reach.Target, "--idle 24h --max 1000 --dry-run"))),
 		})

@@ -69,7 +69,7 @@ func release(c *inspect.Case, why string, id inspect.ID, owner inspect.Untrusted
 	return act(c, inspect.Step{Verb: inspect.VerbRelease, Lock: id, Owner: owner, Why: why}, "")
 }
 
-// releaseWaiter is the step that removes an owner that may not hold the case's lock.
+// releaseWaiter returns the step that removes a contender that might not hold the case's lock.
 func releaseWaiter(c *inspect.Case, why string, owner inspect.Untrusted) inspect.Step {
 	s := inspect.Step{Verb: inspect.VerbRelease, Lock: c.Lock.ID, Owner: owner, Waiter: true, Why: why}
 	return act(c, s, " --waiter")

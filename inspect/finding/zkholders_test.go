@@ -122,22 +122,22 @@ func TestStuckHolder(t *testing.T) {
 		},
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
 		{
-			name: "sooner by its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			name: "earlier because of its own history", c: present(held(12*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 			has: []string{"for over 10s, usually at most 1.0s"}, evidence: map[string]any{"hold_p99_ms": int64(1000), "limit_ms": int64(10000), "known": "exact"},
 		},
-		{name: "under ten times its usual", c: present(held(9*time.Second), seen(history()))},
-		{name: "too few holds to know the usual", c: present(held(12*time.Second), seen(fewHolds))},
+		{name: "under ten times its usual time", c: present(held(9*time.Second), seen(history()))},
+		{name: "too few holds to know the usual time", c: present(held(12*time.Second), seen(fewHolds))},
 		warning("never later than the operator's limit", present(held(11*time.Minute), seen(slow)), recipe.Possible),
-		warning("longer than ever", present(held(2*time.Hour), seen(slow)), recipe.Certain),
+		warning("longer than ever before", present(held(2*time.Hour), seen(slow)), recipe.Certain),
 		warning("came long ago, granted at an unknown time", present(came(time.Hour)), recipe.Possible, "may have held it past the limit of 10m"),
-		{name: "created lately", c: present(came(time.Minute))},
+		{name: "created recently", c: present(came(time.Minute))},
 		warning("held at the first read", present(came(time.Hour), seen(watched(15*time.Minute))), recipe.Likely, " has held it past the limit of 10m"),
-		warning("watched for too short", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
+		warning("watched for too short a time", present(came(time.Hour), seen(watched(time.Minute))), recipe.Possible, "may have held it past the limit"),
 		{name: "came after the first read", c: present(came(time.Minute), seen(watched(time.Hour)))},
 		warning("granted during a gap", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
 		}), recipe.Possible, "may have held it past the limit"),
-		{name: "seen for longer than it exists: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
+		{name: "seen for longer than it has existed: our clock was set ahead", c: present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
 			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
 		})},
@@ -180,7 +180,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 			name: "dated by a former leader, whose clock is unknown", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
 			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "older than the present leader",
 		},
-		warning("dated by a former leader, but the present one has led for long", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
+		warning("dated by a former leader, but the present one has led for a long time", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
 	})
 }
 
@@ -203,7 +203,7 @@ func sessionsKnown(all bool, readAt time.Time, sessions ...inspect.Session) func
 	}
 }
 
-// serving sets when a server started serving: this long ago.
+// serving sets how long ago a server started serving.
 func serving(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.Backend = &inspect.Backend{Kind: inspect.ZooKeeper, Mode: inspect.ModeOnce, DisturbedAt: now.Add(-ago)}
@@ -215,7 +215,7 @@ func heard(id int64, ago time.Duration) inspect.Session {
 	return inspect.Session{ID: id, Client: "10.0.0.1:5", Timeout: 10 * time.Second, LastContact: now.Add(-ago)}
 }
 
-// missed sets since when the holder's session, with a timeout of 10 s, has been missing.
+// missed sets how long the holder's session, with a timeout of 10 s, has been missing.
 func missed(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		h := &c.Lock.Holders[0]
@@ -264,7 +264,7 @@ func TestGhostOwner(t *testing.T) {
 			evidence: map[string]any{"missing_since": stamp(now), "ends_by": stamp(now.Add(45 * time.Second))},
 		},
 		{
-			name: "watched, and first missed 9 s ago, of 10 s and two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(9*time.Second)), fires: true,
+			name: "watched, and first missed 9 s ago: it has 10 s and two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), watched, missed(9*time.Second)), fires: true,
 			severity: inspect.Info, confidence: recipe.Likely, evidence: map[string]any{"missing_since": stamp(now.Add(-9 * time.Second)), "ends_by": stamp(now.Add(6 * time.Second))},
 		},
 		{
@@ -279,7 +279,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "it came after the table was read", c: present(old(time.Minute), known(true, now.Add(-2*time.Minute)))},
 		{name: "it came while the table was read", c: present(old(4*time.Second), known(true, now))},
 		{name: "the backend's clock is behind: it came after the table", c: present(old(time.Minute), known(true, now.Add(-time.Minute)), func(c *inspect.Case) { c.Offset = -time.Minute })},
-		{name: "the table's age is unknown, and it came lately", c: present(old(50*time.Second), known(true, time.Time{}))},
+		{name: "the table's age is unknown, and it came recently", c: present(old(50*time.Second), known(true, time.Time{}))},
 		{name: "the table's age is unknown, and it came long ago", c: present(old(2*time.Minute), known(true, time.Time{})), fires: true, severity: inspect.Warning, confidence: recipe.Likely, evidence: map[string]any{"count": 2}},
 		{
 			name: "it came after the table, by an unknown clock", c: present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
@@ -288,11 +288,11 @@ func TestGhostOwner(t *testing.T) {
 		},
 		{name: "its age is unknown", c: present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))},
 		{
-			name: "not heard of for longer than its timeout and two ticks", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0))), fires: true,
+			name: "not heard from for longer than its timeout and two ticks", c: present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0))), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"been silent for longer"}, evidence: map[string]any{"session_timeout_ms": int64(10000)},
 		},
 		{name: "the server ends its session at the next tick", c: present(old(time.Minute), known(true, now, heard(1, 13*time.Second), heard(2, 0)))},
-		{name: "heard of within its timeout", c: present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))},
+		{name: "heard from within its timeout", c: present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))},
 		{name: "the table is old, not the contact", c: present(old(time.Minute), known(true, now.Add(-20*time.Second), heard(1, 25*time.Second), heard(2, 25*time.Second)))},
 		{name: "the last contact is unknown", c: present(old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0)))},
 		{name: "a dead Redisson reader", c: present(reader), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"its client is gone"}},
@@ -301,7 +301,7 @@ func TestGhostOwner(t *testing.T) {
 	})
 }
 
-func TestOver(t *testing.T) {
+func TestLimitsInWords(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "0s", 99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m",
