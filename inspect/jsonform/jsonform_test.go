@@ -23,7 +23,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
-// queueOf is a kazoo lock whose contenders have these sessions, in this order.
+// queueOf returns a kazoo lock whose contenders have these sessions, in this order.
 func queueOf(id inspect.ID, sessions ...int64) *inspect.Lock {
 	var nodes []inspect.Znode
 	for i, session := range sessions {
@@ -34,7 +34,7 @@ func queueOf(id inspect.ID, sessions ...int64) *inspect.Lock {
 	return l
 }
 
-// keyOf is a Redis key with a vote for each word: a value, "-" absent, "!" down.
+// keyOf returns a Redis key with a vote for each word: a value, "-" if absent, or "!" if down.
 func keyOf(path string, words ...inspect.Untrusted) *inspect.Lock {
 	var votes []inspect.Vote
 	for i, w := range words {
@@ -59,8 +59,7 @@ func validate(t *testing.T, text []byte) {
 	}
 }
 
-// The schema has every field of unseen facts.
-func TestTheSchemaHasAllOfUnseen(t *testing.T) {
+func TestSchemaHasEveryFieldOfUnseen(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/snapshot.schema.json"))(t)
 	var schema struct {
 		Defs struct {
@@ -77,12 +76,12 @@ func TestTheSchemaHasAllOfUnseen(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))), "")
 }
 
-// WriteJSON writes what encoding/json makes of JSON, however many locks there are, and returns the
-// writer's error.
+// Write produces the same bytes as encoding/json for any number of locks, and returns the writer's
+// error.
 func TestStreamedOutputMatchesStandardEncoder(t *testing.T) {
 	backends := []*inspect.Backend{{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce}}
 	var locks []*inspect.Lock
-	for _, path := range []string{"", "/<a>", "/b\x1b", "/bz"} { // as bytes ESC is before z, and escaped behind it
+	for _, path := range []string{"", "/<a>", "/b\x1b", "/bZ"} { // ESC sorts before Z, but after it once escaped
 		if path != "" {
 			locks = append(locks, queueOf(inspect.ID{Backend: "zk", Path: path}, -2))
 		}
@@ -127,7 +126,7 @@ func TestDocumentKeepsTheContract(t *testing.T) {
 	}
 }
 
-// Watched renewals and grants are in the JSON, and absent if there were none.
+// Watched renewals and grants are in the JSON, and absent if the lock was not watched.
 func TestWatchedRenewalsAndGrantsAreWritten(t *testing.T) {
 	l := keyOf("held", "x")
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
@@ -152,7 +151,7 @@ func TestSeenSinceIsWritten(t *testing.T) {
 	}
 }
 
-// An age by a clock that was not compared with ours is marked, in a document and in an event.
+// An age by a clock that was not compared with ours is marked in documents and events.
 func TestUnknownClockAgesAreMarked(t *testing.T) {
 	came := now.Add(-time.Hour)
 	entries := func(czxid int64) *inspect.Lock {

@@ -44,7 +44,7 @@ func TestParseNamesOfEachLibrary(t *testing.T) {
 	}
 }
 
-func TestOtherChildrenAreNoContenders(t *testing.T) {
+func TestOtherChildrenAreNotContenders(t *testing.T) {
 	for _, name := range []string{
 		"", "README", "_c_x", "_c_" + uuid, "_c_" + uuid + "-lock-", "_c_" + uuid + "-lock-12345", "leases", "locks",
 		"_c_" + strings.ToUpper(uuid) + "-lock-000000000x", guid + "__lock__", "lock-99999999999x", "2147483648",
@@ -194,7 +194,7 @@ func FuzzSplitSequence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		prefix, seq, ok := SplitSequence(name)
 		if ok && prefix+fmt.Sprintf("%010d", seq) != name {
-			t.Errorf("%q split into %q and %d, which do not build it again", name, prefix, seq)
+			t.Errorf("%q split into %q and %d, which do not join to the name again", name, prefix, seq)
 		}
 	})
 }
@@ -220,7 +220,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 			must.True(t, found, name, "is not among the parts of its base", base)
 		}
 		if _, es := Read([]string{name, value}); len(es) > 2 {
-			t.Errorf("%d contenders of two names", len(es))
+			t.Errorf("%d contenders from two names", len(es))
 		}
 		DecodeToken(name, value)
 	})

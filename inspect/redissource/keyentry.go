@@ -94,7 +94,7 @@ func overdue(v inspect.Vote, now time.Time) bool {
 	return doubtful(v) || slices.ContainsFunc(ends(v), past)
 }
 
-// ending reports whether something in a vote expires soon and was not read for a while.
+// ending reports whether something in a vote expires soon and has not been read for a while.
 func ending(v inspect.Vote, now time.Time) bool {
 	return slices.ContainsFunc(ends(v), func(at time.Time) bool {
 		last := at.Add(-beforeExpiry)
@@ -114,8 +114,8 @@ func (e *entry) outOfSight(now time.Time) bool {
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
 // lastConfirmed returns when the verdict was last known to hold before a vote changes. That is when a
-// quorum of agreeing masters had last been read; it stays while fewer remain. If no masters agreed,
-// it is the vote's own last read.
+// quorum of agreeing masters had last been read. The time is kept while fewer remain. If no masters
+// agreed, it is the vote's own last read.
 func (e *entry) lastConfirmed(at int) time.Time {
 	i := -1
 	if e.lock != nil {
@@ -150,8 +150,8 @@ func lastPresent(old, v inspect.Vote, now time.Time) inspect.Vote {
 	return v
 }
 
-// steady keeps the old time if the new one only jittered. A time that has passed is replaced, or
-// nothing would be due.
+// steady keeps the old time if the new one only jittered. A time that has passed is replaced;
+// otherwise nothing would be due.
 func steady(old, at, now time.Time) time.Time {
 	if !at.IsZero() && old.After(now) && at.Sub(old).Abs() < jitter {
 		return old

@@ -29,7 +29,7 @@ type masterState struct {
 	lost     int             // how often it stopped answering
 	server   inspect.Server
 	unseen   []inspect.Unseen // what it did not report about itself
-	restart  chan struct{}    // requests its status now
+	restart  chan struct{}    // asks for its status now
 	reported bool             // INFO succeeded once
 	scanned  int              // keys of the newest pass; -1 if not counted
 	// databases lists the databases that hold keys, from INFO.
@@ -76,7 +76,7 @@ type readQueue struct {
 
 type inFlight struct {
 	busy    bool
-	late    bool // the last read took longer than news can wait
+	late    bool // the last read exceeded grace, so reports do not wait for the next one
 	asking  []string
 	askedAt time.Time
 }
@@ -180,7 +180,7 @@ func (p *masterState) answered(latency time.Duration) {
 	p.err = nil
 }
 
-// setStatus ignores jitter in old times, and keeps a memory limit that is no longer reported.
+// setStatus ignores jitter in known times, and keeps a memory limit that is no longer reported.
 func (p *masterState) setStatus(st node.Status) {
 	was := p.server
 	p.server, p.unseen, p.databases = st.Server, st.Unseen, st.Databases

@@ -15,19 +15,19 @@ import (
 // do not send one on the next connection. Such a server is polled with one node per request,
 // starting with the nodes on the screen.
 
-// lacking records why a server does not get the 3.6 requests. It refused them or failed.
+// lacking records why a server does not get the 3.6 requests: it refused them, or failed.
 type lacking struct {
 	why   string
 	since time.Time
 }
 
-// lackingFor limits how long that is believed, since the server may be upgraded.
+// lackingFor limits how long that is remembered, since the server may be upgraded.
 const lackingFor = time.Hour
 
 // lack explains why a server does not get a request.
 func lack(request string, err error) string {
 	if errors.Is(err, zkwire.ErrUnimplemented) {
-		return "does not know " + request + " (ZooKeeper 3.6)"
+		return "does not support " + request + " (needs ZooKeeper 3.6)"
 	}
 	return "refuses " + request + ": " + strings.TrimPrefix(err.Error(), "zk: ")
 }
@@ -91,7 +91,7 @@ func (r *run) reading() string {
 	reads, watches := "many reads per request", "one watch per root"
 	if !r.conn.many {
 		at := r.conn.link.connectedTo()
-		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "polled, what is on the screen first"
+		reads, watches = "one by one: "+at+" "+r.lacks[at].why, "polled, starting with the nodes on the screen"
 	}
 	if r.cfg.Once {
 		return reads

@@ -18,9 +18,9 @@ func TestHungServerLeavesTimeForOthers(t *testing.T) {
 	}{
 		{"a watch", Config{Servers: three}, 10 * time.Second, 3 * time.Second},
 		{"one server", Config{Once: true, Servers: three[:1], Timeout: 20 * time.Second}, 60 * time.Second, 10 * time.Second},
-		{"three", Config{Once: true, Servers: three, Timeout: 20 * time.Second}, 20 * time.Second, 10 * time.Second},
+		{"three servers", Config{Once: true, Servers: three, Timeout: 20 * time.Second}, 20 * time.Second, 10 * time.Second},
 		{"five seconds", Config{Once: true, Servers: three[:1], Timeout: 5 * time.Second}, 15 * time.Second, 5 * time.Second},
-		{"hardly any", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
+		{"one second", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
 	} {
 		r := New(tt.cfg).newRun(t.Context(), nil)
 		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "session timeout")

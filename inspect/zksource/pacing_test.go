@@ -30,7 +30,7 @@ func wantContenders(r *run, names ...string) {
 // With a budget, the first pass sends short requests. At most two wait at the server, plus those that
 // the budget allows during a network round trip. Later changes, and passes without a budget, use long
 // requests.
-func TestALookIsGentle(t *testing.T) {
+func TestFirstPassSendsShortRequests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
@@ -91,16 +91,15 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	}
 }
 
-// The smallest budget still lets a request pass.
-func TestASmallBudgetIsNotNone(t *testing.T) {
+func TestSmallestBudgetAllowsARequest(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
 	must.Equal(t, p.takeMany(true, time.Unix(1, 0)), 0, "wait before the first request")
 }
 
 // A pass starts with two requests in flight, and sends more only while that does not delay answers.
-// A distant server soon gets as many as the budget allows, a slow one does not.
-func TestLookDistinguishesFarFromSlow(t *testing.T) {
+// A distant server soon gets as many as the budget allows, but a slow one does not.
+func TestPassDistinguishesFarFromSlow(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		took              func(flying int) time.Duration
@@ -178,7 +177,8 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 	}
 }
 
-// Two inquiries per shortest session timeout, so that a lost client shows before its session expires.
+// At least two inquiries fit into the shortest session timeout, so that a lost client shows up
+// before its session expires.
 func TestInquiriesFollowTheShortestSession(t *testing.T) {
 	t.Parallel()
 	for timeout, want := range map[time.Duration]time.Duration{

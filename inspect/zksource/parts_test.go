@@ -15,7 +15,7 @@ import (
 )
 
 // semaphoresOf checks for a Curator semaphore, a kazoo semaphore and a mutex named "locks" below
-// root, and for that many more locks.
+// root, and for more other locks.
 func semaphoresOf(t *testing.T, v *sourcetest.View, root string, more int) {
 	t.Helper()
 	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
@@ -93,7 +93,7 @@ func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 
 // A new kazoo Semaphore creates its directory, a queue next to it, an entry in the queue, and a
 // permit. The queue is never a separate lock.
-func TestNewSemaphoresQueueIsNoLock(t *testing.T) {
+func TestSemaphoreQueueIsNoSeparateLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

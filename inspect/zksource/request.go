@@ -14,7 +14,7 @@ import (
 // result is the outcome of a single-read request, or of the login.
 type result struct {
 	tree.Reply
-	link  *link // when it was sent
+	link  *link // the link on which it was sent
 	login bool
 }
 

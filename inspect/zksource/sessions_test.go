@@ -28,8 +28,8 @@ func TestCompleteSessionsNeedEveryServer(t *testing.T) {
 }
 
 // The node of a killed client disappears like that of a closed one. The sessions distinguish them,
-// even if they are shorter than the usual interval between inquiries.
-func TestAKilledClientsHoldHasExpired(t *testing.T) {
+// even if their timeout is shorter than the usual interval between inquiries.
+func TestKilledClientsHoldExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		for _, killed := range []bool{true, false} {
@@ -52,8 +52,8 @@ func TestAKilledClientsHoldHasExpired(t *testing.T) {
 	})
 }
 
-// endOfAHold acquires a lock with a client, ends the client and returns the event. It is undisturbed
-// if clients had no reason to reconnect within a session timeout before.
+// endOfAHold acquires a lock with a client, ends the client and returns the event. undisturbed
+// reports whether clients had no reason to reconnect during the session timeout before that.
 func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
 	t.Helper()
 	const timeout = 6
@@ -80,7 +80,7 @@ func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspe
 }
 
 // Without the sessions, an expiry looks like a release.
-func TestWithoutSessionsAnEndIsUnsure(t *testing.T) {
+func TestEndIsUncertainWithoutSessions(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

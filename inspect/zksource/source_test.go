@@ -130,7 +130,7 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 	})
 }
 
-func TestChangesAreReportedByThemselves(t *testing.T) {
+func TestWatchReportsChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -176,7 +176,7 @@ func TestARootMayAppearLater(t *testing.T) {
 	})
 }
 
-func TestOnlyOneDirectoryIsRead(t *testing.T) {
+func TestOnlyTheNamedDirectoryIsRead(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

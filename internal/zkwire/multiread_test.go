@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// tapped is a client with a tapped connection. Its events are those of go-zookeeper.
+// tapped is a client with a tapped connection. It records go-zookeeper's events.
 type tapped struct {
 	*zk.Conn
 	tap    *zkwire.Tap
@@ -143,8 +143,8 @@ func TestWatchBelowReportsAllChanges(t *testing.T) {
 	})
 }
 
-// A server before 3.6 answers that these are unimplemented, and ends the session.
-func TestAnOldServerSaysSo(t *testing.T) {
+// A server before 3.6 answers that both requests are unimplemented, and closes the connection.
+func TestOldServerRefusesNewRequests(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
 	for _, r := range []zkwire.Request{zkwire.MultiRead([]zkwire.Read{{Path: "/"}}, nil), zkwire.WatchBelow("/")} {
@@ -209,7 +209,7 @@ func TestReadSizeLearns(t *testing.T) {
 	must.Equal(t, s.Items(), 1, "after everything was too much")
 }
 
-// Names with a Stat that counts another number of children were torn by a change.
+// A read is torn if its Stat counts another number of children than it has names.
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {

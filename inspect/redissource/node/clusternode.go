@@ -25,7 +25,7 @@ func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) 
 	case err != nil && right != "":
 		return nil, fmt.Errorf("%w (allow it: ACL SETUSER %s %s)", err, inspect.Escape(m.User()), right)
 	case err == nil && len(answer) == 0:
-		return nil, fmt.Errorf("master %s: it knows no slots of a cluster", m.Address())
+		return nil, fmt.Errorf("master %s: the server reports no cluster slots", m.Address())
 	}
 	return answer, err
 }
@@ -33,7 +33,7 @@ func (m *Master) ClusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) 
 // NodeTraffic counts the traffic to the nodes of a cluster, by address.
 type NodeTraffic struct{ byAddr sync.Map }
 
-// Add makes traffic to an address count as that of a node.
+// Add counts the traffic to an address as traffic to a node.
 func (t *NodeTraffic) Add(addr string, m *Master) { t.byAddr.Store(addr, &m.sent) }
 
 // NewKeyClient returns a client for a whole cluster, which follows keys to the nodes that serve

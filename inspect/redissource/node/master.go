@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// connections is the most connections to one master.
+// connections limits the connections to one master.
 const connections = 2
 
 // Master is one Redis master and our connections to it. Half of its fields track the current
@@ -50,7 +50,8 @@ type Master struct {
 	// namedAt and formerAt are when Sentinel last named this master and the previous one; zero if
 	// never.
 	namedAt, formerAt time.Time
-	// quickest is the fastest request so far, roughly the round-trip time; zero before the first.
+	// quickest is the time of the fastest request so far, roughly the round-trip time; zero before
+	// the first.
 	quickest time.Duration
 }
 

@@ -138,7 +138,7 @@ func (m *Master) requestSubscribers(ctx context.Context, p redis.Pipeliner, chan
 }
 
 // elsewhere reports whether clients may subscribe on replicas, whose subscribers the server does
-// not count. It does if the server has replicas, or hides whether it has any.
+// not count. They may if the server has replicas, or hides whether it has any.
 func (s subscribers) elsewhere() bool {
 	if s.replication == nil {
 		return false

@@ -11,8 +11,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 )
 
-// Lag is measured from the leader's answer to our request to the member, so a late answer adds none.
-func TestLateAnswerIsNoLag(t *testing.T) {
+// Lag is measured from the leader's answer until we ask the member, so the member's late answer
+// adds none.
+func TestLateAnswerAddsNoLag(t *testing.T) {
 	t.Parallel()
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	e := &Ensemble{}
@@ -36,10 +37,10 @@ func TestLateAnswerIsNoLag(t *testing.T) {
 }
 
 // The same applies to the second request: only the time until it was sent counts.
-func TestLateSecondAnswerIsNoLag(t *testing.T) {
+func TestLateSecondAnswerAddsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second
-	var asked time.Time // the second request to the member
+	var asked time.Time // when the member got the second request
 	speaker := func(role string, hears func()) *zkadmin.Server {
 		return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
 			ours, its := net.Pipe()

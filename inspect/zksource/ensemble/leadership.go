@@ -1,6 +1,6 @@
 package ensemble
 
-// recordLeaders records when each server first answered that it leads, without interruption since.
+// recordLeaders records since when each server has led in all of its answers.
 // A paused leader may answer waiting requests before it learns of another election.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {

@@ -227,7 +227,7 @@ func (c *children) list(names []string) (added, removed []string) {
 			i, k = i+1, k+1
 		}
 	}
-	maps.DeleteFunc(c.early, func(_ string, n *node) bool { return n.wait == nodeIdle }) // left before it was listed
+	maps.DeleteFunc(c.early, func(_ string, n *node) bool { return n.wait == nodeIdle }) // gone before it was listed
 	return added, removed
 }
 
