@@ -235,11 +235,11 @@ func TestUnreportedSessionEndIsNoRelease(t *testing.T) {
 		want          string
 		from          int // From of an end
 	}{
-		"sessions unknown":             {nil, nil, 30, "ended 11", 1},
-		"not heard from since":         {heard(-1), nil, 30, "ended 11", -1},
-		"heard from since":             {heard(-1), heard(15), 30, "released 11", 0},
-		"heard from since, not lately": {nil, heard(6), 30, "released 11", 0},
-		"long after":                   {nil, nil, 90, "released 11", 0},
+		"sessions unknown":                   {nil, nil, 30, "ended 11", 1},
+		"not heard from since":               {heard(-1), nil, 30, "ended 11", -1},
+		"heard from since":                   {heard(-1), heard(15), 30, "released 11", 0},
+		"heard from since, but not recently": {nil, heard(6), 30, "released 11", 0},
+		"long after":                         {nil, nil, 90, "released 11", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := applying(t)

@@ -15,7 +15,7 @@ func TestWhichTablesOfSessionsRepeat(t *testing.T) {
 		want   bool
 	}{
 		"it is the same":             {func(*Session) {}, true},
-		"it was heard of since":      {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
+		"it was heard from since":    {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
 		"its client reconnected":     {func(s *Session) { s.Client = "10.0.0.1:5001" }, false},
 		"it moved to another server": {func(s *Session) { s.Server = "b:2181" }, false},
 		"it has another timeout":     {func(s *Session) { s.Timeout = time.Minute }, false},

@@ -180,7 +180,7 @@ func (ws *waiters) notify(message string) {
 		field, rest, ok := strings.Cut(message, " ")
 		v, err := strconv.ParseInt(field, 10, 64)
 		if !ok || err != nil {
-			return // not ours: anybody may publish
+			return // not ours: any client may publish
 		}
 		n[i], message = v, rest
 	}

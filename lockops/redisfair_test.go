@@ -133,7 +133,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
 		long := heard > came+float64((2*beat).Microseconds())
 		if asked := callsOf(t, c, "zadd"); !long && asked > 8 { // once a heartbeat
-			t.Fatalf("the waiter asked %d times, was last heard of at %.0f and came at %.0f", asked, heard, came)
+			t.Fatalf("the waiter asked %d times, was last heard from at %.0f and came at %.0f", asked, heard, came)
 		}
 		return long
 	})

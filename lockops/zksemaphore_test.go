@@ -193,7 +193,7 @@ func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 		}
 		release(t, held)
 		if _, err := lockops.NewZKSemaphore(s, path+"/s", 0).Acquire(within(t)); err == nil {
-			t.Error("acquired a semaphore of no permits")
+			t.Error("acquired a semaphore without permits")
 		}
 		if _, err := lockops.NewZKSemaphore(s, path+"/s", 1, lockops.WithPrefix("n-")).Acquire(within(t)); !errors.Is(err, lockops.ErrOption) {
 			t.Errorf("WithPrefix: %v, want ErrOption", err)

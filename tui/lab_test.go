@@ -340,7 +340,7 @@ func TestLabGolden(t *testing.T) {
 }
 
 // A waiter in a queue is not warned that a lock is held.
-func TestWaitingIsNoHolding(t *testing.T) {
+func TestWaitingIsNotHolding(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)

@@ -200,7 +200,7 @@ func TestHandoverIsRemembered(t *testing.T) {
 }
 
 // Reading a contender that was only listed before is not a grant.
-func TestReadingMoreIsNoGrant(t *testing.T) {
+func TestReadingMoreIsNotAGrant(t *testing.T) {
 	l, listed := fixture.Orders(), fixture.Orders()
 	listed.Holders[0].Czxid, listed.Holders[0].Owner = 0, inspect.Owner{}
 	m := opened(t, Options{}, 120, 36, l.ID)

@@ -12,7 +12,7 @@ import (
 )
 
 // The budget gentle has lower limits than the default, for one pass and while watching.
-func TestGentleIsGentler(t *testing.T) {
+func TestGentleBudgetHasLowerLimits(t *testing.T) {
 	t.Parallel()
 	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()

@@ -224,7 +224,7 @@ func TestOwnerIgnoresMACAddress(t *testing.T) {
 }
 
 // A value that counts shared holders names no client.
-func TestACountIsNoName(t *testing.T) {
+func TestCountIsNotAName(t *testing.T) {
 	now := time.Unix(1763715600, 0)
 	for value, want := range map[inspect.Untrusted]string{"2": "2 shared holders", "1": "1 shared holder", "worker-2": "worker-2 holds it"} {
 		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:files/a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: value, NoExpiry: true}}, now)

@@ -22,7 +22,7 @@ const (
 // ghostOwner reports a contender whose owner is gone.
 //
 // ZooKeeper: all servers listed their connections and none has the session. The finding is only
-// likely then, since its client may be reconnecting. Or its server has not heard of it for longer
+// likely then, since its client may be reconnecting. Or its server has not heard from it for longer
 // than its timeout. In a continuous watch the finding is info until the session must have timed
 // out; a session that exists afterwards is wrong. Without the tables of all servers the rule is
 // silent. It is also silent until a server is due to end the session, and while clients may be

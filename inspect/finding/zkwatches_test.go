@@ -155,16 +155,16 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it also watches the right one", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
-		{name: "its client was not heard of since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"}},
+		{name: "its client was not heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"}},
 		{
-			name: "unknown whether its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
+			name: "unknown whether its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
 			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"},
 		},
 		{
 			name: "its session would have ended by now", c: gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second)),
 			fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 		},
-		{name: "its client was heard of since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
 }
@@ -256,7 +256,7 @@ func TestSelfWait(t *testing.T) {
 		{name: "watched: threads that take turns", c: watched(time.Hour, 4*time.Second)},
 		{name: "watched: it was granted just now", c: watched(4*time.Second, time.Hour)},
 		{
-			name: "it queued long ago, but holds since lately", fires: true, severity: inspect.Info, confidence: recipe.Possible,
+			name: "it queued long ago, but has held only recently", fires: true, severity: inspect.Info, confidence: recipe.Possible,
 			c: twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) })),
 		},
 		{name: "a member node next to a candidate", c: twice(time.Hour, func(l *inspect.Lock) {

@@ -302,9 +302,9 @@ func TestLyingZooKeeperIsDownAlone(t *testing.T) {
 		answer servertest.Answer
 		why    string
 	}{
-		"a session of no time":      {greets(0, 0, 0, 7, 0), "out of bounds"},
-		"a session of less":         {greets(0, -4000, 0, 7, 0), "out of bounds"},
-		"a session of 24 days":      {greets(0, 1<<31-1, 0, 7, 0), "out of bounds"},
+		"a timeout of zero":         {greets(0, 0, 0, 7, 0), "out of bounds"},
+		"a negative timeout":        {greets(0, -4000, 0, 7, 0), "out of bounds"},
+		"a timeout of 24 days":      {greets(0, 1<<31-1, 0, 7, 0), "out of bounds"},
 		"a password of 2 GB":        {greets(0, 4000, 0, 7, 1<<31-1), "out of bounds"},
 		"two billion names":         {replies(names(1<<31-1), opGetChildren2, opGetChildren), "out of bounds"},
 		"no names at all":           {replies(names(-1), opGetChildren2, opGetChildren), "out of bounds"},

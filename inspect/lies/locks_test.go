@@ -103,13 +103,13 @@ func TestLyingZooKeeperLocksFail(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)
 	for name, answer := range map[string]servertest.Answer{
-		"a session of no time": greets(0, 0, 0, 7, 0),
-		"a password of 2 GB":   greets(0, 4000, 0, 7, 1<<31-1),
-		"a frame of 2 GB":      says("", string(words32(1<<31-1))),
-		"no names at all":      replies(append(words32(-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
-		"two billion names":    replies(append(words32(1<<31-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
-		"a path beyond all":    replies(words32(1<<31-1), 1, 15),
-		"half of a change":     replies(words32(14), 14),
+		"a timeout of zero":  greets(0, 0, 0, 7, 0),
+		"a password of 2 GB": greets(0, 4000, 0, 7, 1<<31-1),
+		"a frame of 2 GB":    says("", string(words32(1<<31-1))),
+		"no names at all":    replies(append(words32(-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
+		"two billion names":  replies(append(words32(1<<31-1), make([]byte, 68)...), opGetChildren2, opGetChildren),
+		"a path beyond all":  replies(words32(1<<31-1), 1, 15),
+		"half of a change":   replies(words32(14), 14),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -155,7 +155,7 @@ func zset(score float64, members ...string) Value {
 }
 
 // Many keys with "lock" in their name hold something else.
-func TestOtherStructuresAreNoLocks(t *testing.T) {
+func TestOtherStructuresAreNotLocks(t *testing.T) {
 	for name, v := range map[string]Value{
 		"a user":                 hash("name", "x", "lock", "1"),
 		"one owner, one other":   hash(uuid+":1", "1", "x", "1"),

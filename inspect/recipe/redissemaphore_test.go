@@ -77,7 +77,7 @@ func TestRedisSemaphoreMatchesItsLibrary(t *testing.T) {
 }
 
 // Other programs use sorted sets under the same prefix.
-func TestOtherSortedSetsAreNoSemaphores(t *testing.T) {
+func TestOtherSortedSetsAreNotSemaphores(t *testing.T) {
 	never := semaphoreOf("semaphore:a", 0, Item{Name: uuid, Score: 1795317377160})
 	never.Main.NoExpiry, never.Main.ExpiresAt = true, time.Time{}
 	for name, k := range map[string]Keys{

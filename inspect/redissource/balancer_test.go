@@ -70,7 +70,7 @@ func TestARestartIsNotAnotherServer(t *testing.T) {
 }
 
 // No action is advised on independent servers that were configured as one Redlock.
-func TestServersThatAreNoRedlock(t *testing.T) {
+func TestServersThatAreNotRedlock(t *testing.T) {
 	t.Parallel()
 	masters := servertest.StartEmbeddedMasters(t, 3)
 	for i := range 9 {

@@ -28,7 +28,7 @@ var registries = map[string][]string{
 	"Druid announcements":               {"historical:8083_2024-01-02T15:04:05.000Z_0000000012", "historical:8084_2024-01-02T15:04:05.000Z_0000000034"},
 }
 
-func TestRegistriesAreNoQueues(t *testing.T) {
+func TestRegistriesAreNotQueues(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		first, second, root := client(t, zks), client(t, zks), servertest.UniquePath(t)

@@ -303,7 +303,7 @@ func TestFailedJoinAbortsStart(t *testing.T) {
 	}
 }
 
-func TestTheFirstFailureIsNoConsequence(t *testing.T) {
+func TestFirstCauseIsReported(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for want, failures := range map[string][]error{
