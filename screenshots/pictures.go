@@ -56,7 +56,7 @@ func pictures() []picture {
 		},
 		{
 			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: demo,
-			steps: script(open("reports"), match("two that wait a while", `2 wait`, `longest \d\ds`), press("x"), see("Force-release", "Cancel")),
+			steps: script(open("reports"), match("two that wait a while", `2 waiting`, `longest wait \d\ds`), press("x"), see("Force-release", "Cancel")),
 		},
 		{
 			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,
