@@ -78,8 +78,8 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 	return fn(inside)
 }
 
-// Release gives the lock back; with re-entered holds, the last one does. It returns nil if the servers
-// confirmed it, or an error that wraps one of these:
+// Release gives the lock back; with re-entered holds, the last one does. It returns nil if the
+// servers confirmed it, or an error that wraps one of these:
 //   - ErrLost when the lock had been lost before
 //   - ErrUnknownRelease when the lock may have been lost before
 //   - ErrNotHeld when this Hold was released before

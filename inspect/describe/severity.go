@@ -33,7 +33,8 @@ func Worst(findings []inspect.Finding) *inspect.Finding {
 	return worst
 }
 
-// Level orders locks by severity, the worst last. A queue with waiters is worse than an unknown lock.
+// Level orders locks by severity, the worst last. A queue with waiters is worse than an unknown
+// lock.
 type Level int
 
 // The levels.

@@ -113,9 +113,9 @@ func (e *entry) outOfSight(now time.Time) bool {
 
 func doubtful(v inspect.Vote) bool { return v.Held != nil && v.Held.Doubtful }
 
-// lastConfirmed returns when the verdict was last known to hold before a vote changes. That is when a
-// quorum of agreeing masters had last been read. The time is kept while fewer remain. If no masters
-// agreed, it is the vote's own last read.
+// lastConfirmed returns when the verdict was last known to hold before a vote changes. That is when
+// a quorum of agreeing masters had last been read. The time is kept while fewer remain. If no
+// masters agreed, it is the vote's own last read.
 func (e *entry) lastConfirmed(at int) time.Time {
 	i := -1
 	if e.lock != nil {

@@ -74,8 +74,8 @@ func passOn(to io.Writer, from io.Reader, may func([]byte) bool) {
 	}
 }
 
-// A network can drop a connection silently while the server answers on others. The source reconnects
-// and finds the missed changes.
+// A network can drop a connection silently while the server answers on others. The source
+// reconnects and finds the missed changes.
 func TestSilentlyLostTrackingConnectionIsReestablished(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

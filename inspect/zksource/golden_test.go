@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// step is one command for a real client, and the number of contenders afterwards. The lock's path is
-// sent between client and word.
+// step is one command for a real client, and the number of contenders afterwards. The lock's path
+// is sent between client and word.
 type step struct {
 	kind, client, word string
 	then               int
@@ -123,8 +123,8 @@ func hasNoContender(l *inspect.Lock, session int64) bool {
 	return true
 }
 
-// settled reports whether a Curator semaphore is at rest: new permits are granted or pending, and no
-// client is in two places.
+// settled reports whether a Curator semaphore is at rest: new permits are granted or pending, and
+// no client is in two places.
 func settled(l *inspect.Lock, kind string) bool {
 	if !strings.HasPrefix(kind, "semaphore") || l.Recipe != "curator" || len(l.Waiters) == 0 {
 		return true

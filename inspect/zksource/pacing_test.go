@@ -27,9 +27,9 @@ func wantContenders(r *run, names ...string) {
 	r.tree.Apply(&tree.Reply{Job: tree.Job{Kind: tree.JobList, Dir: r.tree.Dir("/locks")}, Names: names})
 }
 
-// With a budget, the first pass sends short requests. At most two wait at the server, plus those that
-// the budget allows during a network round trip. Later changes, and passes without a budget, use long
-// requests.
+// With a budget, the first pass sends short requests. At most two wait at the server, plus those
+// that the budget allows during a network round trip. Later changes, and passes without a budget,
+// use long requests.
 func TestFirstPassSendsShortRequests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

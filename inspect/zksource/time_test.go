@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// After a server restart, clients may reconnect until their sessions expire. Meanwhile, none of them
-// counts as gone, and no watch as missing.
+// After a server restart, clients may reconnect until their sessions expire. Meanwhile, none of
+// them counts as gone, and no watch as missing.
 func TestReturningClientsAreNotGhosts(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)

@@ -118,7 +118,8 @@ func TestMultiReadMatchesSingleReads(t *testing.T) {
 	})
 }
 
-// One recursive watch reports all changes below a node, repeatedly, even while the node does not exist.
+// One recursive watch reports all changes below a node, repeatedly, even while the node does not
+// exist.
 func TestWatchBelowReportsAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
