@@ -220,7 +220,7 @@ const roomy = 30
 // sendLines limits the lines of one request.
 const sendLines = 12
 
-// sends lists the requests to be sent, in few lines: words are broken.
+// sends lists the requests to be sent, in few lines.
 func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	t := f.Theme()
 	var lines []widget.Line
@@ -230,7 +230,7 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 		if i < len(commands)-1 && height < roomy {
 			command = text.Middle(command, room, t.Glyphs.Ellipsis)
 		}
-		for j, part := range strings.Split(ansi.Hardwrap(command, room, false), "\n") {
+		for j, part := range strings.Split(ansi.Wrap(command, room, ""), "\n") {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
