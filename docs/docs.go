@@ -36,7 +36,7 @@ func Recipes() []Recipe {
 	var all []Recipe
 	for _, certainty := range []string{"Certain", "Likely", "Possible"} {
 		for _, w := range section(recipes, certainty) {
-			writes, alike, _ := strings.Cut(w.Means, " Alike: ")
+			writes, alike, _ := strings.Cut(w.Means, " Look-alikes: ")
 			all = append(all, Recipe{w.Name, w.Where, strings.ToLower(certainty), writes, alike})
 		}
 	}

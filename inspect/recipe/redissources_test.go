@@ -15,7 +15,7 @@ var keySources = []written{
 	},
 	{
 		library: "Redisson: RPermitExpirableSemaphore", recipe: redissonName, read: "66863978", file: "RedissonPermitExpirableSemaphore.java", function: "tryAcquireAsync",
-		proof: "a number without a TTL, and `{NAME}:timeout`, a sorted set of 16 random bytes by their end", alike: "sets of sixteen letters", sure: Certain, ours: []string{"redissonCounted"},
+		proof: "a number without a TTL, and `{NAME}:timeout`, a sorted set of 16 random bytes, scored by expiry", alike: "sets of sixteen letters", sure: Certain, ours: []string{"redissonCounted"},
 		is:   keyed("permits", forever(plain("1")), "{permits}:timeout", zset(ends, random)),
 		near: []found{keyed("permits", forever(plain("1")), "{permits}:timeout", zset(ends, "alice-and-bob-22")), keyed("permits", forever(plain("1")), "{permits}:timeout", zset(7, random))},
 	},
@@ -39,7 +39,7 @@ var keySources = []written{
 	},
 	{
 		library: "Symfony Lock's RedisStore since 5.2", recipe: "symfony", read: "02a3863", file: "Store/RedisStore.php", function: "save, saveRead, getUniqueToken",
-		proof: "a sorted set of base64 of 32 bytes by their end, with the member `__write__`", alike: "readers alone are likely if the key names a lock and its TTL is the last end",
+		proof: "a sorted set of base64 of 32 bytes, scored by expiry, with the member `__write__`", alike: "readers alone are likely if the key names a lock and its TTL is the last expiry",
 		sure: Certain, ours: []string{"symfonySure"},
 		is:   keyed("orders", zset(ends, base32, SymfonyWrite)),
 		near: []found{keyed("sessions:alice", zset(ends, base32)), keyed("lock:orders", zset(ends, base32)), keyed("lock:orders", forever(zset(ends, base32))), keyed("orders", zset(ends, "alice", SymfonyWrite))},
@@ -52,12 +52,12 @@ var keySources = []written{
 	},
 	{
 		library: "madelson/DistributedLock (.NET): semaphore", recipe: "madelson", read: "08c6404", file: "RedisSemaphorePrimitive.cs", function: "AcquireScript",
-		proof: "a sorted set of MACHINE_PID_GUID by their end", alike: "registers of workers", sure: Likely,
+		proof: "a sorted set of MACHINE_PID_GUID, scored by expiry", alike: "worker registries", sure: Likely,
 		is: keyed("semaphore:a", zset(ends, machine)), near: []found{keyed("workers", zset(7, machine)), keyed("workers", zset(ends, "web1_7_"+md5Hex))},
 	},
 	{
 		library: "redis-semaphore (npm): Semaphore, MultiSemaphore", recipe: redisSemaphoreName, read: "5.8.0 run", file: "lib/semaphore/acquire/lua.js", function: "acquireLua",
-		proof: "`semaphore:NAME`, a sorted set of UUIDs by their start, with a TTL", alike: "other sets of times", sure: Likely,
+		proof: "`semaphore:NAME`, a sorted set of UUIDs, scored by start, with a TTL", alike: "other sets of times", sure: Likely,
 		is:   keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)),
 		near: []found{keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), "worker-7")), keyed("seen:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)), keyed("semaphore:a", forever(zset(float64(sourcesNow.UnixMilli()-1), uuid)))},
 	},

@@ -254,7 +254,7 @@ func TestThePageOfRecipes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# How locks are attributed to libraries
 
-lockscope says which library wrote a lock, and how sure that is (` + "`recipe`, `recipe_confidence`" + `):
+lockscope says which library wrote a lock, and how sure it is (` + "`recipe`, `recipe_confidence`" + `):
 
 - *certain*: nothing else writes this, by the library's own source;
 - *likely*: few other programs write it;
@@ -292,7 +292,7 @@ func (w written) item() string {
 	alike := strings.TrimPrefix(w.alike, "none known; ")
 	lessSure := w.sure != Certain || strings.Contains(alike, "likely") || strings.Contains(alike, "possible")
 	if lessSure && alike != "none known" {
-		text += " Alike: " + alike + "."
+		text += " Look-alikes: " + alike + "."
 	}
 	return text + "\n"
 }

@@ -55,7 +55,7 @@ func recipeSources() []written {
 		},
 		{
 			library: "ZooKeeper's own recipes: LeaderElectionSupport", recipe: "zookeeper-recipes", read: "53a78e3", file: "LeaderElectionSupport.java", function: "makeOffer",
-			proof: "`n_SEQUENCE`", alike: "elections after the tutorials", sure: Likely,
+			proof: "`n_SEQUENCE`", alike: "elections as in the tutorials", sure: Likely,
 			is: child("n_0000000001", session, "host"), near: []found{child("n-0000000001", session, ""), child("node_0000000001", session, "")},
 		},
 	}
@@ -97,7 +97,7 @@ func queueSources() []written {
 			is: child("ex0000000001", session, ""), near: []found{child("exe0000000001", session, ""), child("ex-0000000001", session, "")},
 		},
 		{
-			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are not locks", recipe: sequentialName, read: "-", file: "-", function: "-",
+			library: "other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and membership registries, which are not locks", recipe: sequentialName, read: "-", file: "-", function: "-",
 			proof: "ephemeral sequential nodes. Likely if each watches the one before it", alike: "members, jobs, block numbers, services", sure: Possible,
 			is: child("lock-0000000001", session, ""),
 		},
@@ -118,7 +118,7 @@ func nodeSources() []written {
 		},
 		{
 			library: "a single ephemeral node: Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
-			proof: "one ephemeral node", alike: "any sign of presence", sure: Possible, is: alone("/service/pg", "pg-1", true),
+			proof: "one ephemeral node", alike: "any presence node", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}
 }

@@ -50,7 +50,7 @@ func queueWaits() []queues {
 		{"Solr: elections", "SESSION-core1-n_", "", theOneBefore},
 		{"zk (Ruby): exclusive, shared, election", "ex", "client", theOneBefore},
 		{"madelson/DistributedLock (.NET) in ZooKeeper", "write-", "", theOneBefore},
-		{"other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and registers of members, which are not locks", "job-", "client", theDirectory},
+		{"other queues: tutorials, rust-zookeeper, node-zookeeper-client, zkpython; ClickHouse, Kafka, Dubbo and membership registries, which are not locks", "job-", "client", theDirectory},
 	}
 }
 

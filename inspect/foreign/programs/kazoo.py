@@ -1,7 +1,7 @@
 # debian: python3-kazoo=2.8.0-2
 # store: zookeeper
 # Parties, counters, queues, barriers, watchers of kazoo: nothing of it is a lock. Two members joined two parties in different
-# order, as registers of members do.
+# order, as membership registries do.
 import sys, threading, time
 from kazoo.client import KazooClient
 clients = [KazooClient(hosts=sys.argv[1]) for _ in range(3)]
