@@ -133,7 +133,7 @@ func explainedRecipe(name string) string {
 	for _, r := range docs.Recipes() {
 		if r.Name == name {
 			parts = append(parts,
-				paragraphs(r.Name+" ("+r.Certainty+", at most): "+r.Library,
+				paragraphs(r.Name+" (up to "+r.Certainty+"): "+r.Library,
 					"based on", r.Writes, "look-alikes", r.Alike))
 		}
 	}
@@ -199,7 +199,7 @@ func explained(e finding.Explanation) string {
 		"evidence", e.Evidence, "based on", strings.Join(rests, "; "),
 	}
 	if e.Quiet {
-		pairs = append(pairs, "", "Not reported for keys that may not be locks.")
+		pairs = append(pairs, "", "Not reported for possible locks.")
 	}
 	if e.Twice {
 		pairs = append(pairs, "", "Reported only if two checks a second apart agree.")

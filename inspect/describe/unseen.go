@@ -16,7 +16,7 @@ func Aspect(a inspect.Aspect) string {
 		inspect.AspectHolders:  "who holds it",
 		inspect.AspectWaiters:  "who waits for it",
 		inspect.AspectExpiry:   "when it expires",
-		inspect.AspectVotes:    "what it holds under this key",
+		inspect.AspectVotes:    "what the master has under this key",
 		inspect.AspectWatches:  "who watches whom",
 		inspect.AspectSessions: "which clients the sessions belong to",
 		inspect.AspectOwner:    "how the owners identify themselves",
