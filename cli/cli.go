@@ -107,7 +107,7 @@ func globalFlags(a *app.App, root *cobra.Command) {
 	flags.DurationVar(&a.StuckAfter, "stuck-after", 10*time.Minute,
 		"report a lock as stuck when held this long while others wait")
 	flags.StringVar(&a.Via, "via", "", "connect through a jump host with the system's ssh: `ssh://[user@]host[:port]`")
-	flags.BoolVar(&a.NoColor, "no-color", false, "no colour; the environment variable NO_COLOR does the same")
+	flags.BoolVar(&a.NoColor, "no-color", false, "print no colour; the environment variable NO_COLOR does the same")
 	root.Flags().BoolVar(&a.Write, "write", false, "allow actions on locks from the screen")
 	screen.LinearFlag(root, &a.Linear)
 	app.Complete(root, "budget", "default", "gentle", "off")

@@ -25,7 +25,7 @@ var (
 	outagesTotal = describe("counter", "backend_outages_total", "Outages: how often all servers, or one of them, stopped answering.", "backend")
 	unseen       = describe("gauge", "backend_unseen", "Refused and failed reads of the backend, by what is unknown without them.", "backend", "aspect")
 
-	locks        = describe("gauge", "locks", "Locks by kind and state. None while the backend is down.", "backend", "kind", "state")
+	locks        = describe("gauge", "locks", "Locks by kind and state. No samples while the backend is down.", "backend", "kind", "state")
 	locksUnknown = describe("gauge", "locks_unknown", "Locks with an unknown aspect, by aspect.", "backend", "aspect")
 	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, without undated ones.", "backend")
 	undatedHolds = describe("gauge", "holds_undated", "Holds of unknown age: no clock that dates them was compared with ours.", "backend")
@@ -42,8 +42,8 @@ var (
 	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, without undated ones.", "lock")
 	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding but without their own series.")
 
-	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. None if unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
-	serverLatency = describe("gauge", "server_latency_seconds", "Time of the last request to the server.", "backend", "server")
+	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. No sample if unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
+	serverLatency = describe("gauge", "server_latency_seconds", "Duration of the last request to the server.", "backend", "server")
 	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
 
 	requestsTotal   = describe("counter", "requests_total", "Requests that lockscope sent to the backend's servers.", "backend")

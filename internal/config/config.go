@@ -139,7 +139,7 @@ profiles:
       - redis://localhost:6379
   prod-eu:
     environment: production
-    read_only: true             # refuses acquire, release and contend
+    read_only: true             # refuses everything that writes
     targets:
       - zk://zk1:2181,zk2:2181,zk3:2181/locks?admin=http://zk1:8080,http://zk2:8080,http://zk3:8080
       - redis://r1:6379,r2:6379,r3:6379?match=lock:*
