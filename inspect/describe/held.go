@@ -139,7 +139,11 @@ func (h Held) verb() string {
 func (h Held) String() string {
 	text := h.text()
 	if h.Over() {
-		text += fmt.Sprintf(" (%.1f times the usual %s)", float64(h.Duration)/float64(h.Usual), Age(h.Usual))
+		times, digits := float64(h.Duration)/float64(h.Usual), 1
+		if times >= 10 {
+			digits = 0
+		}
+		text += fmt.Sprintf(" (%.*f times the usual %s)", digits, times, Limit(h.Usual))
 	}
 	return text
 }

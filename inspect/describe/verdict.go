@@ -138,13 +138,9 @@ func (v View) holders(l *inspect.Lock) string {
 		text += " (" + at + ")"
 	}
 	held := v.Held(l, h)
-	switch {
-	case h.Mode == recipe.Shared && held.Known != Unbounded:
-		text += " has read it"
-	case h.Mode == recipe.Shared:
-		text += " reads it"
-	default:
-		text = holding(h, text, held)
+	text = holding(h, text, held)
+	if h.Mode == recipe.Shared {
+		text += " as a reader"
 	}
 	return text + held.String()
 }

@@ -32,7 +32,7 @@ func lostWakeUp() rule {
 		if len(l.Holders) == 0 || c.Watches == nil {
 			return nil
 		}
-		found := append(lostTurn(c, &l.Holders[0]), facingBack(c, &l.Holders[0])...)
+		found := lostHold(c, &l.Holders[0])
 		for i := range l.Waiters {
 			w := &l.Waiters[i]
 			if len(found) == listed || !watchesGone(c, w) || !w.Follows(w.WatchesGone) {
@@ -46,7 +46,17 @@ func lostWakeUp() rule {
 	})
 }
 
-// lostTurn is the finding about the first in line.
+// mayNotKnow reports whether a holder may still wait for its turn.
+func mayNotKnow(c *inspect.Case, h *inspect.Contender) bool {
+	return c.Watches != nil && h == &c.Lock.Holders[0] && len(lostHold(c, h)) > 0
+}
+
+// lostHold lists the findings about the first in line.
+func lostHold(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
+	return append(lostTurn(c, h), facingBack(c, h)...)
+}
+
+// lostTurn is the finding about a first in line that watches a deleted node.
 func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
 	watches := h.WatchesGone != "" && h.Follows(h.WatchesGone)
@@ -89,7 +99,7 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	})
 }
 
-const restartWaiting = "check whether that client works under the lock; restart it if it waits"
+const restartWaiting = "check whether that client works under the lock; restart it if it waits or hangs"
 
 // firstWatches is the message about a first in line that still watches something.
 func firstWatches(h *inspect.Contender, what string) string {

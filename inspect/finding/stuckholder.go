@@ -83,6 +83,8 @@ func stuckHolder() rule {
 		case how == unchecked:
 			e["held_at_least_ms"] = c.Backend.AgeAtLeast(cmp.Or(h.HeldSince, h.Since), h.Czxid, c.Now).Milliseconds()
 			f.Steps = do(configure(uncheckedAdvice(c)))
+		case mayNotKnow(c, h): // as lost-wakeup advises
+			f.Steps = do(restart(restartWaiting))
 		case mayElect:
 			e["kind"] = string(l.Kind)
 			f.Steps = append(do(configure("if it is an election, its leader is meant to hold: "+

@@ -93,6 +93,13 @@ func TestStuckHolder(t *testing.T) {
 		},
 		{name: "perhaps a leader, without waiters", c: present(with(leads(held(time.Hour), recipe.Possible), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))},
 		{
+			name: "a holder that may still wait for its turn", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
+			advice: "restart it if it waits or hangs",
+			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Owner.Session = 7 })), func(c *inspect.Case) {
+				c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{c.Lock.Node(&c.Lock.Waiters[0]): {7}}}
+			}),
+		},
+		{
 			name: "a holder that can be asked is asked first", fires: true, severity: inspect.Warning, confidence: recipe.Certain, advice: "lockscope ask zk:/l --owner ",
 			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true }))),
 		},
