@@ -24,8 +24,8 @@ const (
 	changes = 50
 )
 
-// BenchmarkChangeToSnapshot changes each of 10 locks 10 times a second and reports the time from the server's answer to
-// the change a snapshot shows it.
+// BenchmarkChangeToSnapshot changes each of 10 locks 10 times a second and reports the time from
+// the server's answer until a snapshot shows the change.
 func BenchmarkChangeToSnapshot(b *testing.B) {
 	b.Run("zookeeper", func(b *testing.B) {
 		server := servertest.StartZooKeeper(b)
@@ -103,7 +103,7 @@ func newExpectations() *expectations {
 	return e
 }
 
-// wait waits until at most n expectations are not met.
+// wait waits until at most n expectations are unmet.
 func (e *expectations) wait(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +126,7 @@ func (e *expectations) set(id inspect.ID, holder inspect.Untrusted, since time.T
 	e.holders[id], e.since[id] = holder, since
 }
 
-// check compares a snapshot; holder is "" for none.
+// check removes the expectations that a snapshot meets.
 func (e *expectations) check(s *inspect.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

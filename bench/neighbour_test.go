@@ -23,19 +23,20 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// The environment of a process that is another program (see neighbour), and of one that is a screen (see startScreen).
+// These variables make the test binary run as another program (see neighbour) or as a screen (see
+// startScreen).
 const (
 	neighbourAddr = "LOCKSCOPE_BENCH_NEIGHBOUR_ADDR"
 	screenAddr    = "LOCKSCOPE_BENCH_SCREEN_ADDR"
 )
 
-var yieldBy = flag.String("yield", "nice -n 19", "the command by which BenchmarkNeighbour has those who look run after the server and the other program")
+var yieldBy = flag.String("yield", "nice -n 19", "the command that lowers the priority of observers in BenchmarkNeighbour")
 
-// BenchmarkNeighbour has another program read from a ZooKeeper of 20,000 locks of five contenders, 500 times
-// a second. It reports that program's times while it is alone, while all locks are read once, and
-// while a screen watches them afterwards, in turn, and the server's processor time for a look, without the
-// other program's share. Who looks runs as on its own machine: the server and the other program go first
-// (-yield).
+// BenchmarkNeighbour measures how lockscope slows another program that reads from a ZooKeeper 500
+// times a second. The server has 20,000 locks of five contenders. In turn, the program is alone,
+// all locks are read once, and a screen watches them afterwards. The benchmark also reports the
+// server's processor time for a look, without the other program's share. Observers run at a lower
+// priority (-yield), as if on another machine.
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -77,12 +78,12 @@ func feel(b *testing.B, server *servertest.ZooKeeper, look func() (end func())) 
 		return (server.ProcessorTime(b) - before).Seconds()
 	}
 	for range rounds {
-		idle += during(&alone, func() { time.Sleep(d) }) // a span that is measured
+		idle += during(&alone, func() { time.Sleep(d) }) // a measured span
 		var end func()
 		spent += during(&looking, func() { end = look() })
 		took = append(took, looking[len(looking)-1].to.Sub(looking[len(looking)-1].from))
 		if end != nil {
-			time.Sleep(d) // the rules have seen all, and what a first pass leaves to do is done
+			time.Sleep(d) // for the rules, and for the work left over from the first pass
 			// another measured span
 			during(&watching, func() { time.Sleep(d) })
 			end()
@@ -139,7 +140,8 @@ func startScreen(b *testing.B, addr string) (end func()) {
 	}
 }
 
-// beScreen is that process: it prints an empty line when all was looked at, and ends when its input does.
+// beScreen is that process: it prints an empty line once everything has been read, and ends when
+// its input does.
 func beScreen(addr string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
@@ -199,7 +201,7 @@ func startNeighbour(b *testing.B, addr string) *neighbour {
 	return n
 }
 
-// end ends the program, and returns what its reads took.
+// end ends the program, and returns its reads.
 func (n *neighbour) end(b *testing.B) (samples []sample) {
 	b.Helper()
 	n.hold.Close()

@@ -20,8 +20,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// realLock joins clients of a library: take waits until the lock is its own. On the server the value under
-// key changes with that.
+// realLock connects clients of a library. take waits for the lock; acquiring it changes the value
+// under key.
 type realLock struct {
 	library, key string
 	join         func(t *testing.T, m *servertest.Redis) (take func(ctx context.Context) error)
@@ -58,8 +58,8 @@ func realLocks() []realLock {
 	}
 }
 
-// Clients of Go's libraries that wait get the lock whose holder, one of the same library, was released:
-// rueidislock's is notified by the server (client-side caching), the others ask again.
+// Waiting clients of Go libraries get a lock after its holder is force-released. rueidislock is
+// notified by the server (client-side caching); the other libraries retry.
 func TestRealClientsTakeReleasedLocks(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := client(server)
@@ -87,7 +87,7 @@ func TestRealClientsTakeReleasedLocks(t *testing.T) {
 			}
 			must.Succeed(t, <-granted)
 			if now := c.Get(ctx, l.key).Val(); first == "" || now == first {
-				t.Errorf("%q holds it still", now)
+				t.Errorf("%q still holds it", now)
 			}
 		})
 	}

@@ -208,7 +208,7 @@ func contended(b *testing.B, masters []*servertest.Redis, p peer, k int) map[str
 	before := commands(b, masters)
 	t.count(true)
 	start := time.Now()
-	time.Sleep(contendedIn) // the span that is measured
+	time.Sleep(contendedIn) // the measured span
 	t.count(false)
 	took := time.Since(start).Seconds()
 	after := commands(b, masters)

@@ -105,7 +105,7 @@ func perSecond(b *testing.B, source inspect.Source, others float64, counter func
 		}
 		before, beatsBefore, from := report()
 		cpu := processTime()
-		time.Sleep(atRest) // the span that is measured
+		time.Sleep(atRest) // the measured span
 		after, beats, to := report()
 		span := to.Sub(from).Seconds()
 		b.ReportMetric((after-1-before-beats+beatsBefore)/span-others, "requests/s")

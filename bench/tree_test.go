@@ -143,8 +143,8 @@ func listAsJSON(b *testing.B, addr string) {
 	}
 }
 
-// largeWatch has the times to the first lock, to all of them with the lengths of their queues, and to all contenders
-// read, and the load from then on.
+// largeWatch has the times until the first lock is listed, until all are listed with their queue
+// lengths, and until all contenders are read. The other fields are the load from then on.
 type largeWatch struct {
 	first, listed, complete time.Duration
 	heap                    uint64
@@ -192,11 +192,11 @@ func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 			w.complete = now
 		}
 	}
-	time.Sleep(10 * time.Second) // the rules have seen all, and what a first pass leaves to do is done
+	time.Sleep(10 * time.Second) // for the rules, and for the work left over from the first pass
 	w.heap = heap()
-	debug.FreeOSMemory() // else the runtime gives back what the look took while the rest is measured
+	debug.FreeOSMemory() // otherwise the runtime frees the look's memory during the measurement
 	used, before := processTime(), zkPackets(b, addr)
-	time.Sleep(atRest) // the span that is measured
+	time.Sleep(atRest) // the measured span
 	w.requests = (zkPackets(b, addr) - before) / atRest.Seconds()
 	w.processor = 100 * (processTime() - used).Seconds() / atRest.Seconds()
 	w.watches = observer.Snapshot().Backends[0].Cost.Watches

@@ -44,7 +44,7 @@ func zkConn(b *testing.B, addr string) (*zk.Conn, func()) {
 func zkFloor() zkPeer {
 	return zkPeer{"floor", func(b *testing.B, addr, path string) contender {
 		conn, end := zkConn(b, addr)
-		_, _ = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)) // it may be there
+		_, _ = conn.Create(path, nil, 0, zk.WorldACL(zk.PermAll)) // it may exist already
 		return funcs{func(context.Context) (func() error, error) {
 			node, err := conn.Create(path+"/n-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 			return func() error { return conn.Delete(node, -1) }, err
@@ -120,10 +120,11 @@ func zkAlone(b *testing.B, addr string) {
 	}
 }
 
-// BenchmarkZKLockContended lets 8 and 64 clients take a lock in turns as fast as they can: owner changes a
-// second, and for each the requests that the server got and the processor time of both sides, go-zookeeper
-// and ours in turn. The rounds are short and many, with the same sessions, and each is compared with the one
-// next to it, since what else the machine does changes from second to second. Two holders at once end it.
+// BenchmarkZKLockContended lets 8 and 64 clients take turns on a lock as fast as they can, with
+// go-zookeeper and ours in turn. It reports the changes of owner a second, and for each change the
+// server's requests and the processor time of both sides. Each of many short rounds is compared
+// with the next one, since the load of the machine changes from second to second. Two holders at
+// once end the benchmark.
 func BenchmarkZKLockContended(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	for _, way := range zkWays {
@@ -179,10 +180,10 @@ const (
 	zkRounds       = 40
 )
 
-// zkRound has the figures of one round, all but the rate for one change of owner.
+// zkRound has the figures of one round. All except the rate are per change of owner.
 type zkRound struct {
 	rate           float64 // changes of owner a second
-	requests       float64 // that the server got
+	requests       float64 // received by the server
 	client, server float64 // µs of processor time; client counts the whole benchmark
 }
 
@@ -219,7 +220,7 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 	time.Sleep(zkRamp) // all of them are in the queue by now
 	packets, served, used := zkPackets(b, c.server.Addr), c.server.ProcessorTime(b), processor()
 	before, start := c.changes.Load(), time.Now()
-	time.Sleep(zkContendedFor) // the span that is measured
+	time.Sleep(zkContendedFor) // the measured span
 	changed, took := float64(c.changes.Load()-before), time.Since(start)
 	used, served = processor()-used, c.server.ProcessorTime(b)-served
 	packets = zkPackets(b, c.server.Addr) - packets

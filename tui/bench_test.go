@@ -87,7 +87,7 @@ func BenchmarkIdle(b *testing.B) {
 	time.Sleep(10 * time.Second) // past the start, and past tenths of a second
 	for b.Loop() {
 		cpu, at := cpuTime(b, syscall.RUSAGE_SELF), time.Now()
-		time.Sleep(10 * time.Second) // the span that is measured
+		time.Sleep(10 * time.Second) // the measured span
 		b.ReportMetric(100*float64(cpuTime(b, syscall.RUSAGE_SELF)-cpu)/float64(time.Since(at)), "%core")
 	}
 }

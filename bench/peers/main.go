@@ -21,7 +21,7 @@ type measure struct {
 	name       string
 	benchmark  string
 	unit       string
-	ours, peer string // the figures are called so, and then the unit
+	ours, peer string // the names of the figures, without the unit
 	goal       goal
 }
 
