@@ -82,7 +82,7 @@ func rootCommand(a *app.App) *cobra.Command {
 	root.SetVersionTemplate("lockscope {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd == root && len(args) > 0 && !strings.Contains(args[0], "://") {
-			return noCommand(root, args[0]) // the flags are those of the command that was meant
+			return noCommand(root, args[0]) // a flag after a mistyped command is unknown here, too
 		}
 		return app.Usagef("%v (see %s --help)", err, cmd.CommandPath())
 	})

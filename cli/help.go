@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/cli/app"
 )
 
-// helpCommand is cobra's, except for a command that is not there, which is an error.
+// helpCommand is cobra's help command, except that an unknown command is an error.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

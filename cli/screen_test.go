@@ -285,7 +285,7 @@ func TestWelcomeInATerminal(t *testing.T) {
 
 // ctrl+z restores the terminal for the shell and fg redraws the screen. Without a shell to continue
 // it, the program keeps running.
-func TestSuspendedAndBack(t *testing.T) {
+func TestSuspendRestoresTheTerminal(t *testing.T) {
 	path := must.Have(program())(t)
 	const script = `set -m; stty -a > "$TMP/before"; "$1" demo fair; stty -a > "$TMP/after"; cmp "$TMP/before" "$TMP/after" && echo 'back in the shell'; read line; fg > /dev/null`
 	cmd := exec.Command("bash", "-c", script, "shell", path)

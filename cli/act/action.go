@@ -136,7 +136,7 @@ func (r *action) verdict(request act.Request, result act.Result, not string, err
 		switch gone := result.Reason == act.Gone || result.Reason == act.Changed; {
 		case err == nil:
 			err = errors.New(r.why(request, result))
-		case gone: // misnamed: it is there
+		case gone: // --owner is a label, so the contender may still exist
 			return app.Exitf(app.ExitNo, "%s: %s: %w", request.ID, not, err)
 		}
 		return app.Exitf(app.ExitNo, "%s: %s (%s): %w", request.ID, not, result.Reason, err)

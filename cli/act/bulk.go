@@ -27,12 +27,12 @@ const mostAtOnce = 1000
 type bulk struct {
 	*release
 	items []*act.Item
-	left  int // so many match and are left out
+	left  int // the number of matching locks that are left out
 	all   *app.Releasers
-	stop  act.Reason // for which none is released; empty: none
+	stop  act.Reason // why no lock is released; else empty
 }
 
-// releaseArgs: with --match there are targets only.
+// args accepts a LOCK and targets or, with --match, only targets.
 func (r *release) args(cmd *cobra.Command, args []string) error {
 	if r.match != "" {
 		return nil
@@ -199,7 +199,7 @@ type bulkItemJSON struct {
 func (b *bulk) report(stopped act.Reason, err error) error {
 	reason := cmp.Or(stopped, b.stop)
 	j := BulkJSON{Matched: len(b.items), Max: b.max, Reason: reason, DryRun: b.dryRun, Items: []bulkItemJSON{}}
-	var failed error // of the first that did not go as shown
+	var failed error // the error of the first lock that was not released as shown
 	for _, item := range b.items {
 		one := bulkItemJSON{Lock: item.Request.ID.String(), Tried: item.Tried, ReleaseJSON: b.json(item.Result)}
 		switch {

@@ -20,7 +20,7 @@ type killClient struct {
 	id     inspect.ID // its path is the client
 	ender  act.Ender
 	seen   act.ClientPreview
-	result act.ClientResult // until it is executed, what the preview shows already
+	result act.ClientResult // the preview's result until the action is executed
 }
 
 // KillClient is the command kill-client.

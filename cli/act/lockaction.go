@@ -26,10 +26,10 @@ type lockAction struct {
 	request    act.Request
 	releaser   act.Releaser
 	seen       act.Preview
-	result     act.Result // until it is executed, what the preview already shows
+	result     act.Result // the preview's result until the action is executed
 }
 
-// flags of every such command.
+// flags adds the flags of every command on one contender.
 func (r *lockAction) flags(command *cobra.Command) {
 	command.Flags().StringVar(&r.owner, "owner", "",
 		"the contender's `NAME` as ls or show prints it, or its value_digest")

@@ -142,7 +142,7 @@ type ReleaseOthers struct {
 type releaseMaster struct {
 	Addr    string `json:"addr"`
 	Deleted bool   `json:"deleted"`
-	// Ended: how the contender left a master that reported no deletion.
+	// Ended says how the contender left a master that reported no deletion.
 	Ended act.Ended `json:"ended,omitempty"`
 	Error string    `json:"error"`
 }

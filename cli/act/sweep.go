@@ -26,11 +26,11 @@ type sweep struct {
 	sweeper act.Sweeper
 	seen    act.SweepPreview
 	items   []sweptItem
-	outcome act.Reason // of the first that was not deleted, or why none was
+	outcome act.Reason // why the first failed one was not deleted, or why none was
 	detail  string
 }
 
-// sweptItem is one directory that was tried.
+// sweptItem is one directory that the sweep tried to delete.
 type sweptItem struct {
 	dir    act.EmptyDir
 	result act.Result

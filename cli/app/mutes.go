@@ -32,7 +32,7 @@ type MuteEntry struct {
 	Servers []string `json:"servers,omitempty"`
 }
 
-// on reports whether the mute is for these targets.
+// on reports whether the mute applies to these targets.
 func (m *MuteEntry) on(s Setup) bool {
 	backend, _, _ := strings.Cut(m.Lock, ":")
 	servers := s.servers(backend)
@@ -46,8 +46,8 @@ func (s Setup) servers(backend string) []string {
 	return t.Servers
 }
 
-// SetUpMutes returns the targets of the arguments, of which one must have the lock's backend, or of
-// the profile, if any, without their secrets.
+// SetUpMutes returns the targets of the arguments or, without arguments, of the profile, if any. It
+// reads no secrets. One of the arguments must name the lock's backend.
 func (a *App) SetUpMutes(lock inspect.ID, args []string) (s Setup, err error) {
 	if len(args) > 0 {
 		if s.Targets, err = connect.ParseTargets(args); err == nil {
@@ -103,7 +103,8 @@ func (a *App) changeMutes(change func([]MuteEntry) []MuteEntry) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("mutes: %w", err)
 	}
-	// The lock needs a separate file: the file of the mutes is replaced, and a lock on it with it.
+	// The lock needs a separate file: the file of the mutes is replaced, and with it any lock on
+	// it.
 	turn, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("mutes: %w", err)
@@ -146,7 +147,7 @@ func (a *App) Mutes(s Setup) []inspect.Mute {
 	return list
 }
 
-// LoadMutes returns the mutes for the targets that can be read; the error names the others.
+// LoadMutes returns the readable mutes for the targets; the error names the others.
 func (a *App) LoadMutes(s Setup) ([]inspect.Mute, error) {
 	if _, err := a.mutesPath(); err != nil {
 		return nil, nil // without a home directory nothing can be muted

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestALookWithoutHomeSaysNothing(t *testing.T) {
+func TestWithoutHomeThereAreNoMutes(t *testing.T) {
 	t.Setenv("HOME", "")
 	var said strings.Builder
 	a := &App{Environment: Environment{Stderr: &said, Getenv: func(string) string { return "" }}}

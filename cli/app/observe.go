@@ -118,7 +118,7 @@ func (a *App) lookWith(ctx context.Context, observer *inspect.Observer) (*inspec
 func (a *App) ExitOf(backends []*inspect.Backend) error {
 	for _, b := range backends {
 		if b.State == inspect.Down {
-			continue // reported below, and the cause that nothing of it was seen
+			continue // ExitOfStates reports it; its findings follow from that
 		}
 		for _, f := range b.Findings {
 			a.Say("%s: %s: %s (%s)", b.Name, f.Rule, f.Message, f.Advice())

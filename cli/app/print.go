@@ -21,7 +21,7 @@ func (a *App) PrintLocks(s *inspect.Snapshot, output, order string) error {
 		return render.WriteCSV(a.Stdout, render.LocksCSV(s, render.InOrder(s, order)))
 	}
 	if s.Len() == 0 {
-		if !slices.ContainsFunc(s.Backends, Unseen) { // else the reason is reported, and there may be some
+		if !slices.ContainsFunc(s.Backends, Unseen) { // otherwise there may be locks
 			a.Say("no locks found in these targets")
 			a.SaySought(s)
 		}

@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// EndWithUs makes a program get SIGTERM when this process, or the thread that starts it, ends in whatever way.
+// EndWithUs makes a program get SIGTERM when this process, or the thread that starts it, ends for
+// any reason.
 func EndWithUs(c *exec.Cmd) {
 	if c.SysProcAttr == nil {
 		c.SysProcAttr = &syscall.SysProcAttr{}

@@ -11,7 +11,7 @@ func OwnGroup(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// SendSignal ends a process: Windows has no signal that asks it to. What it started continues.
+// SendSignal ends a process: Windows has no signal that asks it to. Its children keep running.
 func SendSignal(pid int, _ syscall.Signal, _ bool) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill() // it may have ended meanwhile, which Wait reports

@@ -86,8 +86,8 @@ func linked(path string) bool {
 	return err == nil && to.Mode().IsRegular()
 }
 
-// Packed returns a writer that packs as the file's name says. Without a known extension a regular
-// file is packed, and a pipe gets text. Close leaves the file open.
+// Packed returns a writer that compresses as the file's extension says. Without a known extension a
+// regular file is compressed, and a pipe gets text. Close leaves the file open.
 func Packed(path string, regular bool, file io.Writer) (io.WriteCloser, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".zst":

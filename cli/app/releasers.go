@@ -90,7 +90,7 @@ func (r *Releasers) Of(backend string) (act.Releaser, bool) {
 	return nil, false
 }
 
-// Ender returns what ends a backend's client connections.
+// Ender returns the act.Ender of a backend.
 func (r *Releasers) Ender(ctx context.Context, backend string) (act.Ender, error) {
 	if t, err := r.setup.Backend(backend); err == nil && t.Service == connect.ZooKeeper {
 		return &act.ZooKeeper{}, nil // asks no server: there is nothing to do
@@ -98,7 +98,7 @@ func (r *Releasers) Ender(ctx context.Context, backend string) (act.Ender, error
 	return capable[act.Ender](ctx, r, backend, "no client can be ended")
 }
 
-// Sweeper returns what deletes a backend's abandoned directories.
+// Sweeper returns the act.Sweeper of a backend.
 func (r *Releasers) Sweeper(ctx context.Context, backend string) (act.Sweeper, error) {
 	return capable[act.Sweeper](ctx, r, backend, "it has no directories")
 }
@@ -189,7 +189,7 @@ func (r *Releasers) connect(ctx context.Context, t connect.Target) (act.Releaser
 		if err != nil {
 			return nil, nil, err
 		}
-		addrs = []string{master} // the shown one; the client follows it
+		addrs = []string{master} // shown in previews; the client itself follows failovers
 	}
 	var masters []redis.UniversalClient
 	for _, o := range options {
@@ -229,7 +229,7 @@ func (r *Releasers) Arm(on bool, path string) (opened *act.Audit, err error) {
 			return nil, err
 		}
 		r.audit = opened
-		clear(r.made) // previews under way keep theirs, which cannot act
+		clear(r.made) // running previews keep their releasers, which cannot act
 	}
 	r.disarmed = !on
 	return opened, nil

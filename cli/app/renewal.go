@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Refused secrets are read again at most every renewEvery, and down to every renewSeldom while they stay the same: a
-// command that gives them may cost its service something.
+// Refused secrets are read again after renewEvery. While they stay the same, the pause grows up to
+// renewSeldom, since a command that prints secrets may put load on its service.
 const (
 	renewEvery  = 10 * time.Second
 	renewSeldom = 5 * time.Minute
@@ -25,9 +25,9 @@ type renewal struct {
 	refused chan struct{}
 }
 
-// RenewSecrets lets the secrets of a profile change while a command runs: they are read again, by the arguments that
-// it was set up by, after a server refused them and for each hangup. Call it before anything connects, and stop at
-// the end.
+// RenewSecrets lets the secrets of a profile change while a command runs. It sets up the same
+// arguments again after a server refused the secrets, and for each hangup. Call it before anything
+// connects, and stop at the end.
 func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups <-chan os.Signal) (stop func()) {
 	r := &renewal{App: a, refused: make(chan struct{}, 1)}
 	same := *a
@@ -49,7 +49,7 @@ func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups
 func (r *renewal) ask() {
 	select {
 	case r.refused <- struct{}{}:
-	default: // they will be
+	default: // a reading is already requested
 	}
 }
 

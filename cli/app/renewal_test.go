@@ -13,7 +13,7 @@ import (
 
 // A server refuses the password every second. The password is read less and less often until it
 // changes, then as often as at first.
-func TestRefusedPasswordsAreReadMoreSeldom(t *testing.T) {
+func TestRefusedPasswordsAreReadLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var reads []time.Duration

@@ -21,7 +21,7 @@ import (
 // Setup holds the targets of a command and their secrets.
 type Setup struct {
 	Targets     []connect.Target
-	Named       bool   // the targets, in the arguments; else they are the profile's
+	Named       bool   // the arguments name the targets; else the profile does
 	configFile  string // --config's
 	ProfileName string
 	Profile     config.Profile
@@ -153,8 +153,8 @@ func (a *App) goVia(targets []connect.Target) error {
 var ErrNoTarget = Usagef("no target given and no default profile (name one, such as zk://host:2181/locks or " +
 	"redis://host:6379, or try: lockscope demo)")
 
-// configuration reads the file, and says which profile is asked for or, when wanted, is the
-// default. A file that was not named and does not exist is empty.
+// configuration reads the file. It also returns the requested profile or, if wanted is set, the
+// default one. A file that was not named and does not exist is empty.
 func (a *App) configuration(wanted bool) (profile string, cfg config.Config, err error) {
 	asked := a.ConfigFile != "" || a.Profile != ""
 	path, err := a.ConfigPath()

@@ -25,12 +25,12 @@ import (
 type acquisition struct {
 	lockChoice
 	wait     time.Duration
-	waits    bool // for the time of wait; false: forever
+	waits    bool // only for the time of wait; else forever
 	output   string
 	command  []string
 	ended    func(error) // records the end of the hold
 	printing sync.Mutex
-	name     string // of our entry, as the last event had it
+	name     string // of our entry, according to the last event
 }
 
 // Acquire is the command acquire.

@@ -23,7 +23,7 @@ import (
 )
 
 // Lab takes locks of a setup's backends for the screen. It connects to each at the first use, so
-// that a viewer has no writing connection. Close gives everything back.
+// that a viewer has no writing connection. Close releases everything.
 type Lab struct {
 	app   *app.App
 	setup app.Setup
@@ -224,7 +224,7 @@ func (h *labHold) Reenter(ctx context.Context) (lab.Held, error) {
 	return h.lab.held(inside, h.of, h.of.locker.Acquire)
 }
 
-// Release gives it back.
+// Release ends the hold and records its end.
 func (h *labHold) Release(ctx context.Context) error {
 	h.lab.mu.Lock()
 	delete(h.lab.holds, h)
@@ -312,7 +312,7 @@ func (l *Lab) contendTarget(ctx context.Context, c lab.RunOptions) (contend.Targ
 	return q.contendTarget(ctx, site, "curator")
 }
 
-// labClose limits the time for giving everything back.
+// labClose limits the time for releasing everything.
 const labClose = 5 * time.Second
 
 func (l *Lab) release(h *labHold) {
@@ -321,7 +321,7 @@ func (l *Lab) release(h *labHold) {
 	_ = h.Release(ctx) // if it is lost or unreachable, it expires
 }
 
-// Close ends the runs, gives every lock back, and ends the sessions.
+// Close ends the runs, releases every lock, and ends the sessions.
 func (l *Lab) Close() {
 	l.mu.Lock()
 	l.closed = true

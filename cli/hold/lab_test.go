@@ -41,7 +41,7 @@ func lockID(t *testing.T, text string) inspect.ID {
 
 func ignoreWaiting(string) {}
 
-func TestLabTakesHoldsAndGivesBack(t *testing.T) {
+func TestLabAcquiresReentersAndReleases(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()
@@ -79,7 +79,7 @@ func TestLabTakesHoldsAndGivesBack(t *testing.T) {
 }
 
 // A waiter receives its name, and a canceled wait leaves nothing behind.
-func TestLabWaits(t *testing.T) {
+func TestCanceledLabWaitLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		l := labOn(t, "zk://"+server.Addr)
@@ -110,7 +110,7 @@ func TestLabWaits(t *testing.T) {
 }
 
 // Closing the lab releases held locks right away, before any session or TTL ends.
-func TestLabGivesBackAtTheEnd(t *testing.T) {
+func TestClosedLabReleasesItsLocks(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
@@ -130,7 +130,7 @@ func TestLabGivesBackAtTheEnd(t *testing.T) {
 }
 
 // The runs that the screen offers first leave nothing behind after they are stopped.
-func TestLabContends(t *testing.T) {
+func TestStoppedRunsLeaveNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), redisProbe)
 	box := must.Have(sandbox.Start("fair", 1))(t)
 	defer box.Close()

@@ -19,11 +19,11 @@ func TestOnlyRepliesCountAsRefusals(t *testing.T) {
 		err  error
 		code int
 	}{
-		"a command":               {fmt.Errorf("redis:lock:a: %w", denied), app.ExitNo},
-		"one of several":          {errors.Join(errors.New("r1:6379: no answer in time"), denied), app.ExitNo},
-		"a node":                  {fmt.Errorf("zk:/a: %w", zk.ErrNoAuth), app.ExitNo},
-		"a lock that is named so": {errors.New("redis:lock:NOPERM: r1:6379: connection refused"), app.ExitUnreachable},
-		"a login":                 {errors.New("WRONGPASS invalid username-password pair"), app.ExitUnreachable},
+		"a command":      {fmt.Errorf("redis:lock:a: %w", denied), app.ExitNo},
+		"one of several": {errors.Join(errors.New("r1:6379: no answer in time"), denied), app.ExitNo},
+		"a node":         {fmt.Errorf("zk:/a: %w", zk.ErrNoAuth), app.ExitNo},
+		"a lock's name":  {errors.New("redis:lock:NOPERM: r1:6379: connection refused"), app.ExitUnreachable},
+		"a login":        {errors.New("WRONGPASS invalid username-password pair"), app.ExitUnreachable},
 	} {
 		must.Equal(t, notTaken(tt.err), tt.code, name, "exit")
 	}

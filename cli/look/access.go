@@ -202,7 +202,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	} else {
 		patterns = slices.Clone(patterns)
 		for _, p := range t.Match {
-			if !strings.HasPrefix(p, "*") { // which fits these keys, too
+			if !strings.HasPrefix(p, "*") { // which matches these keys, too
 				patterns = append(patterns, "{"+p)
 			}
 		}

@@ -55,7 +55,7 @@ func (r *receiver) offer(m message) {
 	}
 }
 
-// run delivers until ctx ends, then for at most lastGrace the messages that still wait.
+// run delivers until ctx ends, then spends at most lastGrace on the remaining messages.
 func (r *receiver) run(ctx context.Context) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -103,8 +103,8 @@ func (r *receiver) deliver(ctx context.Context, m message) {
 }
 
 // webhook returns a sender that posts a message's body as JSON, with a bearer token where there is
-// one. No error shows the path of the address, which is a secret with many receivers, nor the
-// token. Redirects are not followed: they would send token and body elsewhere.
+// one. Errors show neither the token nor the path of the address, which is a secret for many
+// receivers. Redirects are not followed: they would send token and body elsewhere.
 func webhook(address *url.URL, token string) sender {
 	once := &http.Client{
 		Timeout:       oneAttempt,
@@ -139,7 +139,7 @@ func webhook(address *url.URL, token string) sender {
 		if err != nil {
 			return named(err)
 		}
-		_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // the connection is used again where it ends here
+		_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // lets the connection be reused if the body ends here
 		response.Body.Close()
 		if response.StatusCode >= 300 {
 			return named(answered(response))

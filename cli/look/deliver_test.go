@@ -55,7 +55,7 @@ func TestFullReceiversDropMessages(t *testing.T) {
 	})
 }
 
-func TestReceiversAreGivenUp(t *testing.T) {
+func TestUndeliverableMessagesAreGivenUp(t *testing.T) {
 	t.Parallel()
 	gone := func(ctx context.Context, _ message, failed func(error)) error {
 		for {
@@ -94,7 +94,7 @@ func TestReceiversDrainWithinGracePeriod(t *testing.T) {
 	})
 }
 
-func TestWebhooksAreAnsweredOrTriedAgain(t *testing.T) {
+func TestFailedWebhooksAreRetried(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Int32
 	var requests atomic.Int32

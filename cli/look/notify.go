@@ -169,7 +169,7 @@ func (n *notifying) deliverFindings(s *inspect.Snapshot, list []inspect.Finding,
 	}
 }
 
-// clearGone clears findings that are gone, if the events about it were too many to keep.
+// clearGone clears findings that are gone, in case the events about them were dropped.
 func (n *notifying) clearGone(s *inspect.Snapshot) {
 	here := make(map[string]bool)
 	mark := func(list []inspect.Finding, at inspect.Event) {
@@ -213,7 +213,7 @@ func backendLevel(b *inspect.Backend) int {
 	}
 }
 
-// emit delivers news to the receivers: level 0 means that it is over.
+// emit delivers news to the receivers: level 0 means that the problem is over.
 func (n *notifying) emit(s *inspect.Snapshot, key string, level int, e inspect.Event) {
 	if known := n.open[key].level; level == 0 && known == 0 || level > 0 && level <= known {
 		return

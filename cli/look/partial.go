@@ -14,9 +14,8 @@ import (
 )
 
 // partial says what doctor could not see, so that a finding may be hidden there: a line for each
-// affected backend, none if everything was seen. A ZooKeeper
-// server that is down may be the only one that knows of some clients although the others answer for
-// it.
+// affected backend, none if everything was seen. A ZooKeeper server that is down may be the only
+// one that knows of some clients, even if the others answer.
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {
@@ -43,7 +42,7 @@ func partial(s *inspect.Snapshot) []string {
 			parts = append(parts, "was only partly read")
 		}
 		if n := hiding[b.Name]; n > 0 {
-			parts = append(parts, fmt.Sprintf("has %s only partly read", describe.Count(n, "lock")))
+			parts = append(parts, "has "+describe.Count(n, "partly read lock"))
 		}
 		if parts != nil {
 			lines = append(lines, fmt.Sprintf("backend %s %s", b.Name, strings.Join(parts, ", ")))

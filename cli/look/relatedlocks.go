@@ -46,7 +46,7 @@ func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snaps
 }
 
 // mayBlockEachOther reports whether a holder and a waiter of the lock are known, so that they can
-// be sought on others. On another kind of backend a label may do.
+// be found on other locks. On another kind of backend a label may suffice.
 func mayBlockEachOther(l *inspect.Lock) bool {
 	known := func(c inspect.Contender) bool {
 		_, ok := c.Identity(l.ID.Backend)

@@ -36,7 +36,7 @@ type bundle struct {
 	id       inspect.ID
 	source   string // the targets or the recording, in words
 	snapshot *inspect.Snapshot
-	recorded bytes.Buffer // packed
+	recorded bytes.Buffer // compressed
 }
 
 // Bundle is the command bundle.
@@ -137,7 +137,7 @@ func (b *bundle) watch(ctx context.Context, s app.Setup) error {
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var end *time.Timer // runs from when all was looked at once
+	var end *time.Timer // starts once everything has been read
 	packed := gzip.NewWriter(&b.recorded)
 	observer := b.Diagnosing(b.Now, recording.New(b.Now, packed, sources...))
 	observer.Advise(s.Reach())
@@ -277,7 +277,7 @@ func isArchive(path string) bool {
 	return strings.HasSuffix(path, ".tar.gz") || strings.HasSuffix(path, ".tgz")
 }
 
-// archive writes files in a directory of that name, packed.
+// archive writes the files to a compressed tar archive, in a directory of that name.
 func archive(to io.Writer, dir string, at time.Time, files []bundleFile) error {
 	packed := gzip.NewWriter(to)
 	w := tar.NewWriter(packed)

@@ -29,8 +29,8 @@ func LockTable(s *inspect.Snapshot, wide bool, order string, width int) string {
 
 func viewOf(s *inspect.Snapshot) describe.View { return describe.View{Snapshot: s, Now: s.TakenAt} }
 
-// lockColumn is a column of the table of locks: its head and room, and what it says of a lock;
-// empty: nothing.
+// lockColumn is a column of the table of locks. cell returns its text about a lock; empty means
+// that there is nothing to show.
 type lockColumn struct {
 	column
 	wide bool // only in the wide table

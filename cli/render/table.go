@@ -98,8 +98,8 @@ func (t table) fit(width int) []int {
 	return widths
 }
 
-// total returns the width of a line, in cells; cut: with every column that may be cut as narrow as
-// it can get.
+// total returns the width of a line, in cells. With cut, each column that may be cut has its
+// minimum width.
 func (t table) total(widths []int, cut bool) int {
 	total := -len(gap)
 	for i, w := range widths {

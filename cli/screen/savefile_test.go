@@ -50,7 +50,7 @@ func resolved(t *testing.T, dir string) string {
 	return must.Have(filepath.EvalSymlinks(dir))(t)
 }
 
-func TestWhereThereIsNoClipboard(t *testing.T) {
+func TestTerminalsWithoutClipboardAreKnown(t *testing.T) {
 	for _, test := range []struct {
 		env  map[string]string
 		none bool
@@ -72,7 +72,7 @@ func TestWhereThereIsNoClipboard(t *testing.T) {
 }
 
 // The saved past is a recording that can be opened. An incomplete file is removed.
-func TestTheSavedPast(t *testing.T) {
+func TestSavedPastIsARecording(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	t.Setenv("TMPDIR", dir)
