@@ -21,7 +21,7 @@ type backendState struct {
 	offset time.Duration
 	// quiet is the shared history of locks that have not changed since.
 	quiet *History
-	// firstPassDone: everything has been read once, so anything that appears now is new.
+	// firstPassDone is set once everything has been read, so anything that appears later is new.
 	firstPassDone bool
 	// sessions is the last reported table, former the previous one.
 	sessions, former map[int64]Session

@@ -36,7 +36,7 @@ func (l *Lock) holders(t tally) []Contender {
 }
 
 // claimant is the holder with that name. With several masters, it is dead if the masters that do
-// not say so are no quorum. Its entry lasts as long as on the quorum-th master.
+// not say so are too few for a quorum. Its entry lasts as long as on the quorum-th master.
 func (l *Lock) claimant(r *recipe.Record, b ballot) Contender {
 	var c Contender
 	var ends []time.Time

@@ -28,11 +28,12 @@ type view struct {
 	// withdrawn is set if the entry turned out not to be a lock. Its holds and waits have not
 	// ended.
 	withdrawn bool
-	// isKey: the lock is a Redis key.
+	// isKey is set if the lock is a Redis key.
 	isKey bool
-	// forced, sessionEnded, sessionLived and restarted may be nil. They are about a holder that left: whether
-	// this program freed it, whether its session is known to be gone, and whether it cannot have run out; and
-	// of a vote in the version before, whether its master started after it was read.
+	// These may be nil. forced, sessionEnded and sessionLived are about a holder that left: whether
+	// this program freed it, whether its session is known to be gone, and whether its session
+	// cannot have expired. restarted reports whether the master of a vote in the previous version
+	// started after the vote was read.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
@@ -82,7 +83,7 @@ func compare(was, is *Lock, v view) []Event {
 	for i := range events {
 		e := &events[i]
 		if e.Certainty = certaintyOf(e, v); unsureKind && e.Contender != nil && e.Certainty != CertaintyUnknown {
-			e.Certainty = recipe.Possible // who heads that queue has no permit yet
+			e.Certainty = recipe.Possible // the first in that queue has no permit yet
 		}
 		blind := v.blind() && slices.Contains([]EventKind{EventEnded, EventAcquired, EventGone, EventWaiting}, e.Kind)
 		switch {
@@ -179,7 +180,7 @@ func ended(was, is *Lock, v view) (left []*Contender, events []Event) {
 	for i := range was.Holders {
 		h := &was.Holders[i]
 		if _, still := now.same(h); still {
-			continue // one that waits now was not rightly read before
+			continue // one that waits now was misread as a holder before
 		}
 		left = append(left, h)
 		e := Event{Kind: howEnded(was, is, h, v), At: v.at, Lock: was.ID, Contender: h}
@@ -211,7 +212,7 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 		}
 		return EventExpired
 	case !v.unheard(h).IsZero():
-		return EventEnded // it was released, or its session has run out since its server was gone
+		return EventEnded // it was released, or its session expired while its server was gone
 	default:
 		return EventReleased
 	}
@@ -220,8 +221,9 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 // takenByServer reports whether a holder may have lost its quorum without giving it up: the next
 // holder did not get it by a handoff, and both may work. It checks for masters that voted for the
 // holder and lost its key by a restart or for an unknown reason. It would have a quorum with those
-// and the masters that still have the key. If they make no quorum, it gave the key up on the
-// others. Several holders have a quorum each, so another holder's key does not count for this one.
+// and the masters that still have the key. If these are too few for a quorum, it gave up the key on
+// the others. Several holders have a quorum each, so another holder's key does not count for this
+// one.
 func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {

@@ -153,18 +153,18 @@ func TestServerDeletionIsNotARelease(t *testing.T) {
 		want    string
 		sure    recipe.Confidence
 	}{
-		"deleted, or renamed":                       {"x x x", "- - -", "", "released x", recipe.Likely},
-		"unsure on one":                             {"x x x", "- - x", "b", "ended x", CertaintyUnknown},
-		"unsure where a quorum is left":             {"x x x", "- x x", "a", "", ""},
-		"unsure on one, released on the others":     {"x x x", "- - -", "b", "released x", recipe.Likely},
-		"unsure on one of a quorum":                 {"x x -", "- - -", "b", "released x", recipe.Likely},
-		"unsure on one, and down on one":            {"x x x", "! - -", "c", "ended x", CertaintyUnknown},
-		"unsure on one, down on one, released else": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
-		"unsure on two":                             {"x x x", "- - -", "a c", "ended x", CertaintyUnknown},
-		"unsure on the only one":                    {"x", "-", "a", "ended x", CertaintyUnknown},
-		"unsure where it had no key":                {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
-		"unsure, and retaken":                       {"x x x", "y y y", "b c", "ended x, acquired y", CertaintyUnknown},
-		"unsure on one, and handed over":            {"x x x", "y y y", "b", "released x, handover x>y", recipe.Likely},
+		"deleted, or renamed":                            {"x x x", "- - -", "", "released x", recipe.Likely},
+		"unsure on one":                                  {"x x x", "- - x", "b", "ended x", CertaintyUnknown},
+		"unsure where a quorum is left":                  {"x x x", "- x x", "a", "", ""},
+		"unsure on one, released on the others":          {"x x x", "- - -", "b", "released x", recipe.Likely},
+		"unsure on one of a quorum":                      {"x x -", "- - -", "b", "released x", recipe.Likely},
+		"unsure on one, and down on one":                 {"x x x", "! - -", "c", "ended x", CertaintyUnknown},
+		"unsure on one, down on one, released elsewhere": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
+		"unsure on two":                                  {"x x x", "- - -", "a c", "ended x", CertaintyUnknown},
+		"unsure on the only one":                         {"x", "-", "a", "ended x", CertaintyUnknown},
+		"unsure where it had no key":                     {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
+		"unsure, and retaken":                            {"x x x", "y y y", "b c", "ended x, acquired y", CertaintyUnknown},
+		"unsure on one, and handed over":                 {"x x x", "y y y", "b", "released x, handover x>y", recipe.Likely},
 	} {
 		votes := ballots(tt.is)
 		for i := range votes {

@@ -2,7 +2,7 @@ package inspect
 
 import "testing"
 
-func TestContenderStateIsItsWord(t *testing.T) {
+func TestContenderStatesRoundTrip(t *testing.T) {
 	for word, state := range map[string]ContenderState{"": 0, "holding": Holding, "waiting": Waiting, "pending": Pending} {
 		var read ContenderState
 		if err := read.UnmarshalText([]byte(word)); err != nil || read != state || state.String() != word {

@@ -63,7 +63,7 @@ func TestQuorumDecidesHolderIsDead(t *testing.T) {
 	}
 }
 
-func TestTheDeadAreInNoDeadlock(t *testing.T) {
+func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 	ring := func(second string) *Snapshot {
 		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})
 	}

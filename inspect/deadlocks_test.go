@@ -187,7 +187,7 @@ func TestASearchRemembersThreads(t *testing.T) {
 }
 
 // A deadlock in a single read is at most possible. A second read confirms it.
-func TestTwoLooksAtADeadlock(t *testing.T) {
+func TestSecondLookConfirmsDeadlock(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
 	look := func(before *Snapshot, locks ...*Lock) *Snapshot {

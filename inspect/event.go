@@ -23,18 +23,18 @@ const (
 	// same change. The end of that holder's hold is reported first.
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
-	// The ends of a hold. EventExpired: its key's TTL had passed, or its session is gone.
-	// EventForced: this program freed it. EventEnded: the cause is unknown. It ended while we
-	// could not look (Between), or its Redis master evicts keys, deleted all of them, restarted or
-	// did not push it. EventReleased: any other; its entry was deleted before its time. We cannot
-	// see who deleted it. An operator's delete with another tool looks the same. So may the end of
-	// a ZooKeeper session; the event is then only likely.
+	// The ends of a hold. EventExpired means that its key's TTL had passed, or that its session is
+	// gone. EventForced means that this program freed it. EventEnded means that the cause is
+	// unknown. It ended while we could not look (Between), or its Redis master evicts keys, deleted
+	// all of them, restarted or did not push the change. EventReleased is any other end: its entry
+	// was deleted before its time. We cannot see which client deleted it. An operator's delete with
+	// another tool looks the same. So may the end of a ZooKeeper session; the event is then only
+	// likely.
 	EventReleased EventKind = "released"
 	EventExpired  EventKind = "expired"
 	EventForced   EventKind = "forced"
 	EventEnded    EventKind = "ended"
-	// EventFinding is a new or more severe finding. EventCleared is one that has been gone for 5
-	// s.
+	// EventFinding is a new or more severe finding. EventCleared is one that has been gone for 5 s.
 	EventFinding EventKind = "finding"
 	EventCleared EventKind = "cleared"
 	// EventBackend means that a backend's state or mode changed, or that it was not connected at

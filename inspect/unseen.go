@@ -62,7 +62,7 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
 // admitUnknown makes a free lock unknown if its holders could not be read: on ZooKeeper at all, on
-// Redis on so many masters that the others are no quorum.
+// Redis on so many masters that the others are too few for a quorum.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
 		return

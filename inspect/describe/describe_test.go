@@ -126,8 +126,8 @@ func TestReasonsNameTheMissingRight(t *testing.T) {
 	must.Equal(t, (View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil)}).Verdict(l), "unknown: "+want, "verdict")
 }
 
-// The words on each reason of a refusal and on each open question.
-func TestFixedWords(t *testing.T) {
+// The texts for each refusal and for each unknown aspect.
+func TestRefusalsAndAspectsInWords(t *testing.T) {
 	var lines []string
 	for _, reason := range []string{"not-holder", "changed", "ignored", "gone", "declined", "two-leaders", "no-quorum", "audit", "read-only", ""} {
 		lines = append(lines, reason+": "+Refusal(reason))
@@ -164,11 +164,11 @@ func TestVerdict(t *testing.T) {
 		{"a reader", "worker-1 (10.0.0.1:5) has held it as a reader for 1m00s · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader}}},
 		{"a reader from before", "r holds it as a reader (we did not see it begin) · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{{Name: "r", Mode: recipe.Shared, State: inspect.Holding}}}},
 		{"pending", "no holder · 1 waiting · next: p (pending)", inspect.Lock{State: inspect.StateContended, Waiters: []inspect.Contender{{Name: "p", State: inspect.Pending}}}},
-		{"gone, and unseen ones", "free: no holder, 1 in the queue most likely gone, other waiters unknown", inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}},
-		{"no lock that is known", "it has no contender of a known recipe: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
+		{"a gone waiter and unseen ones", "free: no holder, 1 in the queue most likely gone, other waiters unknown", inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}},
+		{"unknown recipe", "it has no contender of a known recipe: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
 		{"vacant", "no holder · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
-		{"one of those who wait is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
-		{"vacant, and gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
+		{"one waiter is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
+		{"vacant, and the waiter is gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
 		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
 		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
 		{"hash", "unknown: the key's value does not show who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},

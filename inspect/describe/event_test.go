@@ -43,7 +43,7 @@ func TestQueuesThatCannotBeSeen(t *testing.T) {
 		tt.l.Masters = []inspect.Vote{{Addr: "r1", Up: true, Present: true, Held: &recipe.Record{Recipe: "redisson"}}}
 		v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}
 		if tt.phrase == "no waiters" {
-			continue // on Redis that is not said
+			continue // verdicts about Redis leave that out
 		}
 		must.Contain(t, v.Verdict(&tt.l), tt.phrase)
 	}

@@ -26,8 +26,8 @@ func Why(f *inspect.Finding) string {
 	return cause
 }
 
-// Evidence words a finding's evidence, without the names in without and without what its message
-// says about the hold's age. now is by the backend's clock. Everything is escaped.
+// Evidence words a finding's evidence. It leaves out the names in without, and the hold's age,
+// which the message shows. now is by the backend's clock. Everything is escaped.
 func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
 	without = append(without, "held_over", "held_at_least_ms", "known")
 	var names []string

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A grant that was not seen lies between when its entry was made and when we saw it hold.
+// A grant that was not seen lies between the creation of the entry and our first sight of the hold.
 func TestHeldTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	backends := []*inspect.Backend{{Name: "zk", Mode: inspect.ModeWatch}, {Name: "once", Mode: inspect.ModeOnce}}
@@ -20,13 +20,13 @@ func TestHeldTime(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		granted, made, at time.Time
-		want, once        string // once: of a one-shot command, which does not watch
+		want, once        string // once is for a one-shot command, which does not watch
 	}{
 		{"seen", s(20), s(30), s(20), " for 20s", " for 20s"},
 		{"between two instants that are close", time.Time{}, s(21), s(20), " for 21s", " for 21s"},
 		{"between two that are not", time.Time{}, s(30), s(20), " for up to 30s (queued " + Clock(s(30)) + ", seen holding at " + Clock(s(20)) + ")", " for up to 30s (queued " + Clock(s(30)) + ")"},
-		{"seen for longer than it is there: our clock was set ahead", time.Time{}, s(21), s(3620), " for up to 21s (queued " + Clock(s(21)) + ", seen holding at " + Clock(s(3620)) + ")", " for up to 21s (queued " + Clock(s(21)) + ")"},
-		{"of a key, which does not tell when it was made", time.Time{}, time.Time{}, s(20), " for at least 20s (already held at " + Clock(s(20)) + ")", ""},
+		{"seen before it was made, since our clock was set ahead", time.Time{}, s(21), s(3620), " for up to 21s (queued " + Clock(s(21)) + ", seen holding at " + Clock(s(3620)) + ")", " for up to 21s (queued " + Clock(s(21)) + ")"},
+		{"a key, whose creation time is unknown", time.Time{}, time.Time{}, s(20), " for at least 20s (already held at " + Clock(s(20)) + ")", ""},
 		{"nothing is known", time.Time{}, time.Time{}, time.Time{}, " (we did not see it begin)", ""},
 	} {
 		c := &inspect.Contender{State: inspect.Holding, HeldSince: test.granted, Since: test.made, Seen: test.at}
@@ -38,8 +38,8 @@ func TestHeldTime(t *testing.T) {
 	}
 }
 
-// In Redis an entry may have the time of its acquisition: it does not tell of a queue.
-func TestHeldTimeOfAKey(t *testing.T) {
+// In Redis an entry's time may be that of the acquisition, so the text does not mention a queue.
+func TestHeldTimeOfRedisKey(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	c := &inspect.Contender{State: inspect.Holding, Since: now.Add(-30 * time.Second), Seen: now.Add(-20 * time.Second)}
 	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "k"}, Masters: []inspect.Vote{{Addr: "r1"}}}
@@ -96,7 +96,7 @@ func TestHeldAfterAGap(t *testing.T) {
 	before := view.Standing(l)
 	view.Now = now.Add(time.Minute)
 	if got := view.Standing(l); !strings.Contains(got, want) || got != before {
-		t.Errorf("%q, and before %q: it is to stand still", got, before)
+		t.Errorf("%q, was %q: the text must not change", got, before)
 	}
 }
 
@@ -151,15 +151,15 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 		}
 	}
 	if learnt := (Held{Duration: 3 * time.Second, Known: Exactly, Usual: time.Second, learnt: true}); learnt.Over() {
-		t.Error("thrice the 99th percentile")
+		t.Error("three times the 99th percentile")
 	}
 	if learnt := (Held{Duration: 3100 * time.Millisecond, Known: AtLeast, Usual: time.Second, learnt: true}); !learnt.Over() {
-		t.Error("over thrice the 99th percentile")
+		t.Error("over three times the 99th percentile")
 	}
 }
 
-// A lower bound is not an upper bound.
-func TestInStateIsNoLowerBound(t *testing.T) {
+// With only a lower bound, the longest time of the hold is unknown.
+func TestInStateIgnoresLowerBounds(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{{Name: "a", State: inspect.Holding, Seen: noon.Add(-8 * time.Second)}}}
 	v := View{Snapshot: inspect.NewSnapshot(noon, []*inspect.Backend{{Name: "redis", Mode: inspect.ModePoll}}, []*inspect.Lock{l}), Now: noon}

@@ -14,7 +14,7 @@ import (
 )
 
 // The words, the JSON's schema and the command line's documentation have the same states.
-func TestStatesAreThoseOfTheContract(t *testing.T) {
+func TestStatesMatchTheContract(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/snapshot.schema.json"))(t)
 	var schema struct {
 		Defs struct {
@@ -36,8 +36,8 @@ func TestStatesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
-// If it is only possibly a lock, its holder is always doubtful.
-func TestDoubtfulLocksAreWordedSo(t *testing.T) {
+// Each text about the holder of a possible lock says that it may not be a lock.
+func TestTextsMarkDoubtfulLocks(t *testing.T) {
 	l := inspect.Lock{Confidence: recipe.Possible, Holders: []inspect.Contender{{Name: "42", State: inspect.Holding}}}
 	v := View{Snapshot: inspect.NewSnapshot(time.Now(), nil, nil), Now: time.Now()}
 	for _, state := range States() {

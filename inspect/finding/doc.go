@@ -6,7 +6,7 @@
 //
 // Rules for all findings:
 //
-//   - A lock that is only possibly one gets no finding worse than info, and no advice but to find
+//   - A lock that is only possibly one gets no finding worse than info, and no advice except to find
 //     out. If a rule could not see something that it needs, its findings are only possible and
 //     advise no action.
 //   - Rules do not guess. An unread table, a silent master or a short history makes a rule silent,

@@ -283,8 +283,8 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 	must.Be(t, schema.Validate(document), nil, "the contract's schema")
 }
 
-// A lock known only by name has no findings except blind.
-func TestNothingKnownNothingSaid(t *testing.T) {
+// An unread, empty or healthy lock has no findings.
+func TestUnremarkableLocksHaveNoFindings(t *testing.T) {
 	t.Parallel()
 	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}
 	locks := []*inspect.Lock{unknown, {}, inspect.FreeDirectory(unknown.ID, nil, now), queue("kazoo", 1), queue("curator", 10), votes("a", time.Minute)}

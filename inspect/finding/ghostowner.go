@@ -21,19 +21,19 @@ const (
 
 // ghostOwner reports a contender whose owner is gone.
 //
-// ZooKeeper: all servers listed their connections and none has the session. The finding is only
-// likely then, since its client may be reconnecting. Or its server has not heard from it for longer
-// than its timeout. In a continuous watch the finding is info until the session must have timed
-// out; a session that exists afterwards is wrong. Without the tables of all servers the rule is
-// silent. It is also silent until a server is due to end the session, and while clients may be
-// reconnecting after a server began to serve (Backend.DisturbedAt).
+// ZooKeeper: all servers listed their connections and none has the session, or its server has not
+// heard from it for longer than its timeout. The finding is only likely, since the client may be
+// reconnecting. In a continuous watch the finding is info until the session must have timed out,
+// and a warning afterwards. Without the tables of all servers the rule is silent. It is also silent
+// until a server is due to end the session, and while clients may be reconnecting after a server
+// began to serve (Backend.DisturbedAt).
 //
 // Redis: a key that the library keeps alive next to the entry is gone, such as a Redisson reader's
 // own key. A dead waiter in a fair queue is reported by stale-fair-queue instead.
 //
 // Cause in the wild: a client that was cut off or killed, and whose session has not timed out yet;
 // dCache PR #5526 (stale leaders "may go undetected for a longer time"); CURATOR-604 (the znode of
-// the session before); in Redisson another reader renews the key that contains a dead reader's
+// the previous session); in Redisson another reader renews the key that contains a dead reader's
 // field.
 func ghostOwner() rule {
 	return rule{
@@ -95,7 +95,7 @@ func ghost(c *inspect.Case, one *inspect.Contender) bool {
 	}
 	if !(c.Backend.ClockKnown() && c.Backend.Dates(one.Czxid)) && !readOnce(c) && !one.Seen.Before(c.SessionsAt) &&
 		!c.SessionsAt.IsZero() {
-		return false // by its own clock it may be older than it is
+		return false // the unknown clock may make it look too old
 	}
 	came := one.Since.Add(-c.Offset)
 	if c.SessionsAt.IsZero() {
@@ -117,7 +117,7 @@ func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout,
 const longestUsual = 40 * time.Second
 
 // returning reports whether a client may be reconnecting: servers that begin to serve again keep
-// each session for its whole timeout. A client that has made its entry since then came back and
+// each session for its whole timeout. A client that made its entry after that came back and
 // left again.
 func returning(c *inspect.Case, one *inspect.Contender) bool {
 	at := cmp.Or(c.SessionsAt, c.Now)
