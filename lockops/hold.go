@@ -55,7 +55,7 @@ func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.Canc
 // background.
 const releaseLimit = 10 * time.Second
 
-// Do runs fn under the lock. It waits for its turn until ctx ends, and gives the lock back when fn
+// Do runs fn under the lock. It waits for its turn until ctx ends, and releases the lock when fn
 // returns or panics. The context of fn ends with ctx or with the hold (Hold.With).
 //
 // Do returns fn's error, joined with the release's, or Acquire's error if fn was not run. The error
@@ -78,7 +78,7 @@ func Do(ctx context.Context, l Locker, fn func(ctx context.Context) error) (err 
 	return fn(inside)
 }
 
-// Release gives the lock back; with re-entered holds, the last one does. It returns nil if the
+// Release frees the lock; with re-entered holds, the last one does. It returns nil if the
 // servers confirmed it, or an error that wraps one of these:
 //   - ErrLost when the lock had been lost before
 //   - ErrUnknownRelease when the lock may have been lost before
@@ -290,7 +290,7 @@ type Custom struct {
 	// Name is the contender's, see Hold.Name. Token is the fencing token; 0: none.
 	Name  string
 	Token uint64
-	// Release gives the lock back. Extend may be nil: then there is nothing to extend.
+	// Release frees the lock. Extend may be nil: then there is nothing to extend.
 	Release func(ctx context.Context) error
 	Extend  func(ctx context.Context) error
 	// Until returns the time until which the lock is certainly held; nil if that is unknown.

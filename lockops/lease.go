@@ -29,7 +29,7 @@ type lease struct {
 	listenAt time.Time // zero: it listens, or never will
 	unlisten func()
 	renewing bool
-	again    bool // a message came during a renewal, or a suspension: its answer may be of before
+	again    bool // a message came during a renewal, or a suspension: its answer may be older
 	// set when a message said that the lock may be gone, or messages may have been missed; cleared
 	// by an answered renewal
 	doubted bool

@@ -145,7 +145,7 @@ func (a *redisAttempt) cleanUp(clean chan<- struct{}) {
 	}
 }
 
-// releaseOnce gives the key back.
+// releaseOnce sends the release script once, without retries.
 func (k *redisKey) releaseOnce(value string) error {
 	args := append([]any{value}, k.releaseArgs...)
 	return k.master.compare(context.Background(), k.release, k.releaseKeys, k.opts.limit, args...)

@@ -29,9 +29,9 @@ type RedisFairMutex struct{ redisKey }
 // beatMost is the longest time between two heartbeats of a waiter.
 const beatMost = time.Second
 
-// NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of NewRedisMutex;
-// the TTL is at least 100 ms, since a waiter has to show that it is alive thrice in it. On a session with
-// several masters every Acquire fails.
+// NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of
+// NewRedisMutex; the TTL is at least 100 ms, since a waiter has to show that it is alive three
+// times in it. On a session with several masters every Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
 	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}

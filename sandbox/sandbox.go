@@ -1,6 +1,6 @@
-// Package sandbox has the world of `lockscope demo`: an embedded ZooKeeper, five embedded Redis masters, and scripted
-// clients that take and give back locks on them, all in this process and on loopback. It is for learning and trying;
-// it proves nothing about real servers.
+// Package sandbox has the world of `lockscope demo`: an embedded ZooKeeper, five embedded Redis
+// masters, and scripted clients that take and release locks on them, all in this process and on
+// loopback. It is for learning and trying; it proves nothing about real servers.
 package sandbox
 
 import (

@@ -37,15 +37,15 @@ func (w *worker) between(t span) time.Duration {
 // pauseFor waits for a random time, and reports whether the sandbox continues.
 func (w *worker) pauseFor(ctx context.Context, t span) bool { return pause(ctx, w.between(t)) }
 
-// job is a lock that workers take and give back repeatedly.
+// job is a lock that workers take and release repeatedly.
 type job struct {
 	// lock is the id of the lock, as the screen shows it.
 	lock        string
 	work, think span
 }
 
-// contend takes the lock, works, gives it back and thinks, repeatedly. A failure is a thing that happens to
-// clients: it thinks and tries again.
+// contend takes the lock, works, releases it and thinks, repeatedly. A failure is a thing that
+// happens to clients: it thinks and tries again.
 func (w *worker) contend(ctx context.Context, lock lockops.Locker, j job) {
 	for w.pauseFor(ctx, j.think) {
 		hold, err := lock.Acquire(ctx)
@@ -110,7 +110,7 @@ func (w *worker) redsync(ctx context.Context, key string, ttl time.Duration, j j
 	}
 }
 
-// release gives a lock back, also when the sandbox is ending.
+// release frees a lock, even while the sandbox is ending.
 func release(hold *lockops.Hold) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

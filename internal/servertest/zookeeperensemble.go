@@ -102,8 +102,9 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited for
-	// during 5 s (the defaults): elections among those who hear each other would take as long.
+	// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited
+	// for during 5 s (the defaults): elections among members that hear each other would take as
+	// long.
 	options := []string{"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000"}
 	zk := realZooKeeper(dir, ports[0], ports[1], options...)
 	proc, err := startJVM(dir, options...)
