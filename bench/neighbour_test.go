@@ -218,8 +218,8 @@ func (n *neighbour) end(b *testing.B) (samples []sample) {
 	return samples
 }
 
-// beNeighbour is that program: when its input ends it prints the start of each read, in nanoseconds of Unix
-// time, and how many nanoseconds it took.
+// beNeighbour is that program. When its input ends it prints the start of each read, in nanoseconds
+// of Unix time, and how many nanoseconds it took.
 func beNeighbour(addr string) error {
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {

@@ -73,8 +73,8 @@ func rawFloor() peer {
 
 var batons sync.Map // by key
 
-// inTurns is the floor of a contended lock on all masters: clients pass the turn on inside the
-// program, first come, first served, and the one in turn sends the requests of rawFloor. Nothing
+// inTurns is the floor of a contended lock on all masters. Inside the program, clients get their
+// turns first come, first served, and the one in turn sends the requests of rawFloor. Nothing
 // about releases goes over the wire.
 func inTurns() peer {
 	floor := rawFloor()

@@ -314,7 +314,7 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 	return n
 }
 
-// onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock send SET
-// and GET directly, but those in other peers' scripts cannot be distinguished: for these only the scripts are
-// counted, which is too few.
+// onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock
+// also send SET and GET directly. These cannot be told from those in other peers' scripts, so they
+// are not counted, and the numbers of redsync and rueidislock are too low.
 var onWire = map[string]bool{"evalsha": true, "eval": true, "subscribe": true, "unsubscribe": true, "ping": true, "info": true}

@@ -92,8 +92,8 @@ func inMultis(b testing.TB, conn *zk.Conn, changes []any) {
 	})
 }
 
-// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, by the default
-// budgets: ls as its own program, and what a screen gets to see.
+// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, with the
+// default budgets. It measures ls as its own program, and the observer of a screen.
 func BenchmarkLargeZooKeeper(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
