@@ -65,8 +65,8 @@ func inWords(text string) string {
 	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
 }
 
-// withCheck adds advice to the errors of servers, which are separated by semicolons: what to check
-// if a server cannot be reached, or what to do about its reply.
+// withCheck adds advice to the errors of servers, which are separated by semicolons. It says what
+// to check if a server cannot be reached, or what to do about its reply.
 func withCheck(text string) string {
 	parts := strings.Split(text, "; ")
 	last := len(parts) - 1

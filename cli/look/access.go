@@ -287,10 +287,10 @@ func allowed(list []zk.ACL, as connect.Credentials) answer {
 	case (mine|others)&needed == needed:
 		return answer{
 			"unknown",
-			"allows it to addresses or certificates that may or may not be ours",
+			"grants it to addresses or certificates that may or may not be ours",
 		}
 	default:
-		return answer{"no", "does not allow CREATE and DELETE to this account"}
+		return answer{"no", "does not grant CREATE and DELETE to this account"}
 	}
 }
 

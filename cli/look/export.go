@@ -34,9 +34,8 @@ func Export(a *app.App) *cobra.Command {
 		Short: "Serve metrics of the locks to Prometheus",
 		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and " +
 			"state, the oldest\n" +
-			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them. What " +
-			"is unknown has\n" +
-			"no sample. /healthz answers 200 while it runs, /readyz once the initial scan is complete.\n\n" +
+			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them.\n" +
+			"Unknown values have no sample. /healthz answers 200 while it runs, /readyz once the initial scan is complete.\n\n" +
 			"It has no login, and lock names are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",
@@ -96,8 +95,8 @@ func (x *export) run(ctx context.Context, setup app.Setup, observer *inspect.Obs
 	return errors.Join(err, observed)
 }
 
-// byAddress answers only requests to localhost or an IP address. Otherwise a web page in a browser on this host
-// could resolve its own name to this address (DNS rebinding) and read the names of locks.
+// byAddress answers only requests to localhost or an IP address. Otherwise a page in a browser on
+// this host could resolve its own name to this address (DNS rebinding) and read the names of locks.
 func byAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()

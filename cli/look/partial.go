@@ -13,9 +13,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// partial says what doctor could not see, so that a finding may be hidden there: a line for each
-// affected backend, none if everything was seen. A ZooKeeper server that is down may be the only
-// one that knows of some clients, even if the others answer.
+// partial says what doctor could not see, where a finding may be hidden. It returns a line for each
+// affected backend, and none if everything was seen. A ZooKeeper server that is down may be the
+// only one that knows of some clients, even if the others answer.
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {

@@ -10,8 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// graphForm has the templates of a graph language: the text before and after, a node with its text,
-// and an edge between two nodes with its text.
+// graphForm has the templates of a graph language. node and edge include their texts.
 type graphForm struct {
 	head, node, edge, tail string
 	quote                  *strings.Replacer // makes text safe between its quotes

@@ -73,12 +73,12 @@ func (p localProbe) answered(ctx context.Context) bool {
 	}
 	defer c.Close()
 	if deadline, ok := ctx.Deadline(); ok {
-		_ = c.SetDeadline(deadline) // a connection that takes none is closed at the end anyway
+		_ = c.SetDeadline(deadline) // without a deadline, the connection is closed at the end anyway
 	}
 	if _, err := io.WriteString(c, p.question); err != nil {
 		return false
 	}
 	reply := make([]byte, 64)
-	n, _ := c.Read(reply) // as short an answer comes at once
+	n, _ := c.Read(reply) // such a short reply arrives in one read
 	return slices.ContainsFunc(p.answers, func(a string) bool { return strings.HasPrefix(string(reply[:n]), a) })
 }

@@ -16,9 +16,9 @@ import (
 // saver makes files for the screen.
 type saver struct{ *app.App }
 
-// text writes text to a new file that only its owner may read, in the working directory or, where
-// that cannot be written to, in the one for temporary files. It is named after what it is about and
-// the time: lockscope-zk-locks-orders-20260504T120000Z.md.
+// text writes text to a new file that only its owner may read. The file is in the working directory
+// or, if that is read-only, in the one for temporary files. It is named after its subject and the
+// time, such as lockscope-zk-locks-orders-20260504T120000Z.md.
 func (s saver) text(ctx context.Context, about, extension, text string) (path string, err error) {
 	return s.writeFile(ctx, about, extension, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
