@@ -84,10 +84,10 @@ type Backend struct {
 	// HeardAt is when, by our clock, one of its servers last answered us; zero if none did or it
 	// was not reported. While the backend answers, the true time is newer than this report.
 	HeardAt time.Time
-	// DisturbedAt is the latest time, by our clock, at which clients had a reason to reconnect: a
-	// server started or stopped answering, another leader was elected, or we could not look. A
-	// client that is missing from the servers' tables less than a session timeout later may be on
-	// its way back. Zero if no such time is known.
+	// DisturbedAt is the latest time, by our clock, at which clients may have had to reconnect.
+	// That is when a server started or stopped answering, another leader was elected, or we could
+	// not look. A client that is missing from the servers' tables less than a session timeout later
+	// may be reconnecting. It is zero if no such time is known.
 	DisturbedAt time.Time
 }
 

@@ -211,14 +211,14 @@ func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 }
 
 // sessionMissing reports whether a session that the newest table lacks has expired. The table must
-// be newer than the holder and settled for a while, since a client that releases and closes at
-// once is missing from it too. The client must also have been silent before.
+// be newer than the holder and settled for a while. Otherwise a client that releases and closes at
+// once would look expired, too. The client must also have been silent before.
 func (p *backendState) sessionMissing(c *Contender, now time.Time) bool {
 	before, known := p.former[c.Owner.Session]
 	if known && p.sessionsAt.Sub(before.LastContact) < before.Timeout/3 {
-		return false // it may have been between two servers, and come back since
+		return false // it may have moved to another server since
 	}
-	missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked then only
+	missing, by := p.sessionsAt, p.sessionsIn // the last server may have been asked only at sessionsIn
 	if !known && p.allFormer && p.formerAt.After(p.came(c)) {
 		missing, by = p.formerAt, p.formerIn
 	}
@@ -228,8 +228,8 @@ func (p *backendState) sessionMissing(c *Contender, now time.Time) bool {
 	return p.allSessions && (known || c.Owner.Client != "" || p.sessionsAt.After(p.came(c).Add(arrived)))
 }
 
-// returning reports whether a client missing from the servers' tables may have been reconnecting:
-// a server had stopped or started serving less than the client's timeout before.
+// returning reports whether a client missing from the servers' tables may have been reconnecting,
+// since the servers were disturbed less than the client's timeout before.
 func (p *backendState) returning(c *Contender, missing time.Time) bool {
 	if p.state == nil || p.state.DisturbedAt.IsZero() {
 		return false
@@ -259,8 +259,8 @@ func (p *backendState) sessionLived(c *Contender, at time.Time) bool {
 	return !heard.IsZero() && at.Before(heard.Add(max(timeout, shortestTimeout)-contactSlack))
 }
 
-// heard returns the time, by our clock, of the last sign of life from a contender's client: the
-// creation of its entry or a later contact that the servers reported. It is zero if neither is
+// heard returns the time, by our clock, of the last sign of life from a contender's client. That is
+// the creation of its entry, or a later contact that the servers reported. It is zero if neither is
 // known. timeout is its session's timeout, zero if unknown.
 func (p *backendState) heard(c *Contender) (at time.Time, timeout time.Duration) {
 	if p.dates(c) {

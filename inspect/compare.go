@@ -30,8 +30,8 @@ type view struct {
 	withdrawn bool
 	// isKey is set if the lock is a Redis key.
 	isKey bool
-	// These may be nil. forced, sessionEnded and sessionLived are about a holder that left: whether
-	// this program freed it, whether its session is known to be gone, and whether its session
+	// These may be nil. Three are about a holder that left. forced reports whether this program
+	// freed it, sessionEnded whether its session is known to be gone, and sessionLived whether that
 	// cannot have expired. restarted reports whether the master of a vote in the previous version
 	// started after the vote was read.
 	forced       func(Untrusted) bool
@@ -218,12 +218,12 @@ func howEnded(was, is *Lock, h *Contender, v view) EventKind {
 	}
 }
 
-// takenByServer reports whether a holder may have lost its quorum without giving it up: the next
-// holder did not get it by a handoff, and both may work. It checks for masters that voted for the
-// holder and lost its key by a restart or for an unknown reason. It would have a quorum with those
-// and the masters that still have the key. If these are too few for a quorum, it gave up the key on
-// the others. Several holders have a quorum each, so another holder's key does not count for this
-// one.
+// takenByServer reports whether a holder may have lost its quorum without giving it up. Then the
+// next holder did not get it by a handoff, and both may work. It checks for masters that voted for
+// the holder and lost its key by a restart or for an unknown reason. It would have a quorum with
+// those and the masters that still have the key. If these are too few for a quorum, it gave up the
+// key on the others. Several holders have a quorum each, so another holder's key does not count for
+// this one.
 func takenByServer(was, is *Lock, h *Contender, v view) bool {
 	gone, left := 0, 0
 	for i := range was.Masters {
@@ -265,12 +265,13 @@ func (l *Lock) voteOf(addr string) *Vote {
 func granted(was, is *Lock, left []*Contender, v view) []Event {
 	before := indexOf(was)
 	var events []Event
-	left = slices.DeleteFunc(slices.Clone(left), func(h *Contender) bool { return takenByServer(was, is, h, v) }) // else it was not handed on
+	// a holder that lost its quorum handed nothing on
+	left = slices.DeleteFunc(slices.Clone(left), func(h *Contender) bool { return takenByServer(was, is, h, v) })
 	handed := 0
 	for i := range is.Holders {
 		h := &is.Holders[i]
 		if old, ok := before.same(h); ok && (old.State == Holding || old.Czxid == 0 && h.Czxid != 0) {
-			continue // or it was only listed so far: the reading showed who holds
+			continue // it held before, or was listed but not read
 		}
 		e := Event{Kind: EventAcquired, At: v.at, Lock: is.ID, Contender: h}
 		if len(left) > 0 && !v.blind() {
@@ -309,12 +310,12 @@ func gaveUp(was, is *Lock, v view) []Event {
 	return events
 }
 
-// isPermits reports whether a lock is a ZooKeeper semaphore, where a client first has an entry in
+// isPermits reports whether a lock is a ZooKeeper semaphore. There a client first has an entry in
 // the queue and then the lease that it holds.
 func isPermits(l *Lock) bool { return l.Kind == KindSemaphore && l.Masters == nil }
 
-// wentOn reports whether a client that left a semaphore's queue has got a lease since. If it gave
-// up an ungranted lease, wentOn reports whether it is in the queue again.
+// wentOn reports whether a client that left a semaphore's queue has obtained a lease since. If it
+// gave up an ungranted lease, wentOn reports whether it is in the queue again.
 func wentOn(is *Lock, w *Contender) bool {
 	if w.State == Pending {
 		return ofSession(is.Waiters, w) >= 0

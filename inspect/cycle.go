@@ -45,8 +45,8 @@ func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	return contenderNamed(l.Waiters, c.waits[owner].waiter)
 }
 
-// Has finds what the cycle's owner of this number has on the lock that the previous owner waits
-// for: its hold, or else its place in the queue. It returns nil if neither is there.
+// Has finds the entry of the cycle's owner of this number on the lock that the previous owner waits
+// for. That is its hold, or else its place in the queue. It returns nil if neither is there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil

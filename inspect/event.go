@@ -81,9 +81,9 @@ type Event struct {
 	// Contender is the contender after the event, or as it was when it left; nil if none.
 	Contender *Contender
 	// Certainty of Kind. An EventReleased of a znode is only likely if its session may have expired
-	// instead: the servers report no sessions, or last reported this one too long ago. For a Redis
-	// key it is always only likely: no server reports which command removed a key, and it may have
-	// been renamed, or swapped out with its database.
+	// instead. That is so if the servers report no sessions, or last reported this one too long
+	// ago. For a Redis key it is always only likely, since no server reports which command removed
+	// a key. It may have been renamed, or swapped out with its database.
 	Certainty recipe.Confidence
 	// Between bounds the time of an unobserved event, or is the gap of an EventBlind; zero if the
 	// event was seen at At.

@@ -153,7 +153,7 @@ func TestNothingIsDiagnosedOutOfSight(t *testing.T) {
 	must.True(t, asked != 0, "not checked again")
 }
 
-func TestOurForcedReleaseIsReportedAsForced(t *testing.T) {
+func TestForcedReleaseIsReportedAsForced(t *testing.T) {
 	a := applying(t)
 	l := queueOf(t, "11 12")
 	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})

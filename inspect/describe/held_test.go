@@ -79,8 +79,8 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 	must.Equal(t, fmt.Sprint(known, OldestWaiter(&inspect.Lock{}).IsZero()), "false true", "no waiters")
 }
 
-// After a gap in watching the beginning of a hold is unknown, however long watching has gone on, and
-// its age counts from the first sight of it.
+// After a gap in watching, the beginning of a hold is unknown, however long watching has gone on.
+// Its age counts from our first sight of it.
 func TestHeldAfterAGap(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	view := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{{Name: "redis", Kind: inspect.Redis, Mode: inspect.ModePush}}, nil), Now: now}

@@ -14,16 +14,16 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// blind reports refused and failed reads (Unseen of a lock or backend), with the facts that stay
-// unknown and the right that would allow the read. It also reports masters that did not answer. For
-// a one-shot command, it reports a contended ZooKeeper lock whose watch table or sessions were not
-// requested. (A continuous watch requests these only for locks on the screen.)
+// blind reports refused and failed reads (Unseen of a lock or backend). It names the facts that
+// stay unknown and the right that would allow the read. It also reports masters that did not
+// answer. For a one-shot command, it reports a contended ZooKeeper lock whose watch table or
+// sessions were not requested. A continuous watch requests these only for locks on the screen.
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
-		means:    "A right is missing, or a server did not answer. What depends on it is unknown, never free.",
+		means:    "A right is missing, or a server did not answer. Everything that depends on it is unknown, never free.",
 		sure:     "`doctor --access` prints what the account sees, and the missing right.",
-		do:       "Grant the right, or treat it as unknown.",
+		do:       "Grant the right. Until then, treat the hidden facts as unknown.",
 		not:      "Do not act on a lock whose holder is unknown.",
 		evidence: "unseen (the aspects), reads, rights, reason, masters of a Redis lock, else servers (addr, error)",
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

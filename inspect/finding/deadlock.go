@@ -12,15 +12,16 @@ import (
 )
 
 // deadlock reports owners that wait for each other in a cycle, so that none of them can proceed.
-// Each lock of the circle has the finding, and none has changed hands for a second.
+// Each lock of the cycle has the finding, and none has changed hands for a second.
 //
-// The circle is only likely: rules tell owners apart by session or process, by thread where the
-// library names it, and by label where one session's entries have several. Other threads that
-// share a session may each wait for something else, so the circle is only possible then. It is
-// also only possible in a single look, during which the locks may change hands.
+// The cycle is at most likely. Rules tell owners apart by session or process, or by thread where
+// the library names it. If one session's entries have several labels, the label counts, too. Other
+// threads that share a session may each wait for something else, so the cycle is only possible
+// then. It is also only possible in a single look, during which the locks may change hands.
 //
-// Cause in the wild: the same locks taken in different orders; a reader that asks for the write lock
-// (Curator's read-write lock never grants it); tools that show the circle were asked for in Redisson #755.
+// Cause in the wild: the same locks taken in different orders; a reader that asks for the write
+// lock (Curator's read-write lock never grants it); Redisson #755 asks for a tool that shows the
+// cycle.
 func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
