@@ -12,7 +12,7 @@ func Refusal(reason string) string {
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",
 		"two-leaders": "its leader would still lead, next to the new one: restart it instead; nothing was done",
-		"no-quorum":   "too few masters deleted it to free the lock; their deletions stand",
+		"no-quorum":   "too few masters deleted it to free the lock; the deletions are not undone",
 		"audit":       "the audit file cannot be written; nothing was done",
 		"read-only":   "the profile is read_only; nothing was done",
 	}

@@ -11,7 +11,7 @@ import (
 // Aspect is the question that an unknown aspect leaves open.
 func Aspect(a inspect.Aspect) string {
 	questions := map[inspect.Aspect]string{
-		inspect.AspectLocks:    "which locks there are",
+		inspect.AspectLocks:    "which locks exist",
 		inspect.AspectKind:     "what kind of lock it is",
 		inspect.AspectHolders:  "who holds it",
 		inspect.AspectWaiters:  "who waits for it",

@@ -89,12 +89,12 @@ var unseenLists = []struct {
 	{
 		"a right to keys",
 		[]inspect.Unseen{refused("locks", "r1:1", "the keys that match", "~{a:lock}")},
-		[]blindness{{"r1:1 refused the keys that match: which locks there are is unknown", "ACL SETUSER NAME '~{a:lock}'", []inspect.Aspect{"locks"}}},
+		[]blindness{{"r1:1 refused the keys that match: which locks exist is unknown", "ACL SETUSER NAME '~{a:lock}'", []inspect.Aspect{"locks"}}},
 	},
 	{
 		"a right in words",
 		[]inspect.Unseen{refused("locks", "r1:1", "SCAN", "SCAN under its own name (rename-command)")},
-		[]blindness{{"r1:1 refused SCAN: which locks there are is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
+		[]blindness{{"r1:1 refused SCAN: which locks exist is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
 	},
 	{
 		"one server at both of its doors",
@@ -123,12 +123,12 @@ var unseenLists = []struct {
 	{
 		"a replica that was given",
 		[]inspect.Unseen{{Aspect: "locks", Where: "r1:6379", Read: "ROLE", Reason: "it is a replica of r0:6379, has no vote", Advice: "use r0:6379 instead"}},
-		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks there are is unknown", "use r0:6379 instead", []inspect.Aspect{"locks"}}},
+		[]blindness{{"r1:6379: it is a replica of r0:6379, has no vote: which locks exist is unknown", "use r0:6379 instead", []inspect.Aspect{"locks"}}},
 	},
 	{
 		"a missing root",
 		[]inspect.Unseen{{Aspect: "locks", Read: "/lokcs", Reason: "no such node"}},
-		[]blindness{{"/lokcs could not be read (no such node): which locks there are is unknown", "find out why", []inspect.Aspect{"locks"}}},
+		[]blindness{{"/lokcs could not be read (no such node): which locks exist is unknown", "find out why", []inspect.Aspect{"locks"}}},
 	},
 }
 
