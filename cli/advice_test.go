@@ -21,7 +21,7 @@ func parsed(t *testing.T, command string) outcome {
 }
 
 // Each advised lockscope command exists and accepts its flags.
-func TestAdvisedCommandsAreOurs(t *testing.T) {
+func TestAdvisedCommandsParse(t *testing.T) {
 	text := must.Have(os.ReadFile("../inspect/finding/testdata/commands.txt"))(t)
 	verbs := map[string]bool{}
 	for line := range strings.Lines(string(text)) {

@@ -244,7 +244,7 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 }
 
 // After an operator follows the advice of a finding on Redis, the finding is gone.
-func TestAdviceOnRedisHelps(t *testing.T) {
+func TestRedisAdviceClearsFindings(t *testing.T) {
 	t.Parallel()
 	three, own, denied := startRedisMasters(t, 3), startRedisMasters(t, 2), startRedisMasters(t, 1)
 	const a, b = "YWFhYWFhYWFhYWFhYWFhYQ==", "YmJiYmJiYmJiYmJiYmJiYg=="
@@ -318,7 +318,7 @@ func TestAdviceRestoresRefusedWrites(t *testing.T) {
 }
 
 // The advised sweep first shows the leftover directories, then deletes them.
-func TestTheAdvisedSweepHelps(t *testing.T) {
+func TestAdvisedSweepDeletesLeftoverDirectories(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -15,7 +15,7 @@ import (
 )
 
 // The error names the sentinels that refused, and a master that they do not know.
-func TestActingThroughSentinelsNamesTheirTrouble(t *testing.T) {
+func TestActingNamesTheSentinelsThatRefuse(t *testing.T) {
 	t.Parallel()
 	sentinel := servertest.StartEmbeddedRedis(t)
 	err := sentinel.Mini.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") })

@@ -25,7 +25,7 @@ func await(t *testing.T, what string, ok func(outcome) bool, args ...string) out
 }
 
 // Every scene of the demo shows what its caption says.
-func TestDemoHeadless(t *testing.T) {
+func TestDemoScenesMatchTheirCaptions(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	var missing []string

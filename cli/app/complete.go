@@ -88,7 +88,7 @@ func (a *App) CompleteFinding(
 func (a *App) CompleteMuted(
 	_ *cobra.Command, args []string, start string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
-	muted, _ := a.ReadMutes() // what cannot be read is not offered
+	muted, _ := a.ReadMutes() // unreadable mutes are not offered
 	o := offers{start: start}
 	for _, m := range muted {
 		switch {
@@ -139,7 +139,7 @@ func CompleteTargetOrFile(
 
 // CompleteProfile completes the names of profiles.
 func (a *App) CompleteProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	_, cfg, _ := a.configuration(true) // one that cannot be read has none
+	_, cfg, _ := a.configuration(true) // an unreadable configuration has no profiles
 	return slices.Sorted(maps.Keys(cfg.Profiles)), cobra.ShellCompDirectiveNoFileComp
 }
 

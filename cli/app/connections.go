@@ -9,7 +9,8 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// MostUnasked is the number of connections up to which a server is asked for its list unprompted.
+// MostUnasked is the largest number of connections for which a server is asked for its list
+// unprompted.
 const MostUnasked = 1000
 
 // ConnectionsOf lists the connections to a backend's masters. The error says which masters did not

@@ -142,5 +142,5 @@ func (a *App) ExitOfStates(backends []*inspect.Backend) error {
 // Unseen reports whether a backend could not be read in full.
 func Unseen(b *inspect.Backend) bool { return b.State != inspect.Connected }
 
-// OthersWithin limits the time to read other locks that may bear on one.
+// OthersWithin limits the time to read other locks that may affect one.
 const OthersWithin = 5 * time.Second

@@ -18,5 +18,5 @@ func SendSignal(pid int, _ syscall.Signal, _ bool) {
 	}
 }
 
-// KilledBy: no signal ends a process on Windows.
+// KilledBy returns false: no signal ends a process on Windows.
 func KilledBy(*os.ProcessState) (syscall.Signal, bool) { return 0, false }

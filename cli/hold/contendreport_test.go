@@ -23,7 +23,7 @@ func TestFairnessInWords(t *testing.T) {
 	}
 }
 
-func TestOverlapsAreLoudAndExitCode1(t *testing.T) {
+func TestOverlapsExitWithCode1(t *testing.T) {
 	q := &contention{}
 	err := q.verdict(contend.Report{Grants: 10, Overlaps: 2}, nil, false)
 	if app.ExitCode(err) != 1 || !strings.Contains(err.Error(), "MUTUAL EXCLUSION FAILED: 2 of 10 acquisitions") {

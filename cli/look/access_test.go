@@ -18,7 +18,7 @@ import (
 // zkAll is an access list that grants everything to one id.
 func zkAll(scheme, id string) []zk.ACL { return []zk.ACL{{Perms: zk.PermAll, Scheme: scheme, ID: id}} }
 
-func TestAnAccessListIsJudged(t *testing.T) {
+func TestAccessListsDecideWhoMayAct(t *testing.T) {
 	login := connect.Credentials{Username: "ops", Password: "s"}
 	digest := zk.DigestACL(zk.PermAll, "ops", "s")
 	for name, tt := range map[string]struct {

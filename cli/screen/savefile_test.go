@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestSavedFiles(t *testing.T) {
+func TestSavedFilesAreNewAndPrivate(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	at := time.Date(2026, 5, 4, 14, 0, 0, 0, time.FixedZone("CEST", 2*3600))

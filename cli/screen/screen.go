@@ -87,7 +87,7 @@ type screenOptions struct {
 	// film is the recording that is played, and its speed at first.
 	film  *film
 	speed float64
-	// is still the subscription to an observer that does not run; nil if it runs.
+	// still is the subscription to an observer that does not run; nil if it runs.
 	still *inspect.Subscription
 	past  *inspect.Past // the snapshots before those of still
 }

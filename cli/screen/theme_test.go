@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-func TestThemes(t *testing.T) {
+func TestEnvironmentAndConfigurationChooseTheme(t *testing.T) {
 	must.Same(t, theme.Names(), config.Themes(), "themes, and those that a configuration may name")
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must.Succeed(t, os.WriteFile(file, []byte("theme: high-contrast\n"), 0o600))

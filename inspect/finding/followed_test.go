@@ -49,7 +49,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"foreign-value", "rename one of the two", advisedOnRedis},
 	{"blind", "allow", advisedOnRedis},
 	{"replica-failover", "set min-replicas-to-write 1", "inspect/finding.TestRealMasterWithAReplica"},
-	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli.TestTheAdvisedSweepHelps"},
+	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli.TestAdvisedSweepDeletesLeftoverDirectories"},
 	{"outlier-client", "restart its program, which frees what it leaked", advisedInZooKeeper},
 	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedInZooKeeper},
 	{"self-wait", "If none of its threads works under the lock: lockscope release", forty},
@@ -58,7 +58,7 @@ var followed = []struct{ rule, advice, shown string }{
 const (
 	forty              = "cli.TestFollowingAdviceFreesHungLocks"
 	advisedInZooKeeper = "cli.TestZooKeeperAdviceClearsFindings"
-	advisedOnRedis     = "cli.TestAdviceOnRedisHelps"
+	advisedOnRedis     = "cli.TestRedisAdviceClearsFindings"
 )
 
 func TestEachRulesAdviceWasFollowed(t *testing.T) {
