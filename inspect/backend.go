@@ -128,8 +128,8 @@ type Cost struct {
 	// start.
 	Limit  float64
 	Slowed bool
-	// Quickest is the time of the quickest of our last requests, as if each was for one read, to
-	// the slowest server. StartQuickest is the same for the first requests, at least a
+	// Quickest is the shortest response time per read among our last requests, for the slowest
+	// server. StartQuickest is the same for the first requests, at least a
 	// millisecond. Both are zero until enough were sent. We are Slowed while Quickest is more than
 	// three times StartQuickest.
 	Quickest, StartQuickest time.Duration

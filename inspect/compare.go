@@ -43,7 +43,7 @@ type view struct {
 	unheardSince func(*Contender) time.Time
 }
 
-// MostLate is the longest gap between two sights of a lock for which changes are dated as of the
+// MostLate is the longest gap between two sightings of a lock for which changes are dated as of the
 // second.
 const MostLate = 2 * time.Second
 
@@ -67,7 +67,7 @@ func (v *view) mayHaveRunOut(c *Contender) bool {
 
 func (v *view) blind() bool { return !v.blindFrom.IsZero() }
 
-// MostUnseen is the longest gap between a key's last sight and its expiry time for its end to
+// MostUnseen is the longest gap between a key's last sighting and its expiry time for its end to
 // count as expiry.
 const MostUnseen = 500 * time.Millisecond
 

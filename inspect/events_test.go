@@ -203,7 +203,7 @@ func TestTemporaryLockLeavesOnceFree(t *testing.T) {
 }
 
 // A grant survives a gap if its entry is the same. Otherwise its time is unknown.
-func TestGrantsAcrossBlindness(t *testing.T) {
+func TestGrantsSurviveBlindGaps(t *testing.T) {
 	unknown := func() *Lock {
 		l := FreeDirectory(ID{"zk", "/l"}, nil, now)
 		l.State = StateUnknown

@@ -97,14 +97,14 @@ var unseenLists = []struct {
 		[]blindness{{"r1:1 refused SCAN: which locks exist is unknown", "allow SCAN under its own name (rename-command)", []inspect.Aspect{"locks"}}},
 	},
 	{
-		"one server at both of its doors",
+		"one server at two addresses",
 		[]inspect.Unseen{
 			{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"}, {Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},
 		},
 		[]blindness{{"http://z1:8080 did not answer srvr (gone): " + describe.Aspect("server") + " is unknown", "find out why", []inspect.Aspect{"server"}}},
 	},
 	{
-		"two servers, one of them at both of its doors",
+		"two servers, one of them at two addresses",
 		[]inspect.Unseen{
 			{Aspect: "server", Where: "http://z1:8080", Read: "srvr", Reason: "gone"},
 			{Aspect: "server", Where: "z1:2181", Read: "srvr", Reason: "gone"},

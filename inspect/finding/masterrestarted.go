@@ -87,8 +87,8 @@ func longestTTL(c *inspect.Case) time.Duration {
 func knownSince(l *inspect.Lock) bool { return len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() }
 
 // forgot reports whether a master that lacks the key lost it in its restart. A holder that came
-// after the restart has lost nothing. Otherwise an earlier sight of the key on the master decides,
-// then the time of the grant, and finally the lock's age by its TTL.
+// after the restart has lost nothing. Otherwise an earlier sighting of the key on the master
+// decides, then the time of the grant, and finally the lock's age by its TTL.
 func forgot(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Duration) bool {
 	switch {
 	case c.Now.Sub(s.StartedAt) >= ttl:
