@@ -89,6 +89,19 @@ func TestFindingsAreListed(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 }
 
+func TestGroupsCountMutedFindings(t *testing.T) {
+	list := make([]*inspect.Lock, 3)
+	for i := range list {
+		f := fixture.Trouble("herd", inspect.Warning, "")
+		if i == 0 {
+			f.Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
+		}
+		list[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%d", i), f)
+	}
+	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+	wantText(t, m, "herd  on 3 locks, 1 muted", "(muted) herd")
+}
+
 // s cycles through the orders of the rules, S reverses one, and the cursor stays with its
 // finding.
 func TestFindingsAreSorted(t *testing.T) {

@@ -145,6 +145,9 @@ func (p *palette) choose(f lockMatches) {
 		if c.well = matchText(strings.ToLower(c.name), typed); c.well == startsPart {
 			c.well = inText // a word in a description; a lock's name is meant rather
 		}
+		if c.well >= scattered && len(typed) >= 3 && strings.Contains(strings.ToLower(c.about), typed) {
+			c.well = inText
+		}
 		if typed != "" && c.key == ":"+typed {
 			c.well = sameText
 		}

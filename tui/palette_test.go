@@ -52,6 +52,7 @@ func TestPaletteGoes(t *testing.T) {
 		{"completed", "bill", []string{"tab"}, []string{":zk:/locks/billing"}},
 		{"an action", "sort", []string{"enter"}, []string{"LOCK ↑"}},
 		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy from"}},
+		{"a screen by its description", "our load", []string{"enter"}, []string{"▸ backends"}},
 		{"nothing", "qqqq", []string{"enter"}, []string{"no match"}},
 		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
 	} {

@@ -83,8 +83,9 @@ func (s *Screen) rule(rows, of int) widget.Line {
 
 func (s *Screen) summary() widget.Line {
 	t, dot := s.Theme(), " "+s.Theme().Glyphs.Dot+" "
-	servers, silent, findings := 0, 0, 0
+	servers, silent, findings, load := 0, 0, 0, 0.0
 	for _, b := range s.Snapshot().Backends {
+		load += describe.Load(b.Cost)
 		findings += len(b.Findings)
 		for i := range b.Servers {
 			servers++
@@ -108,6 +109,7 @@ func (s *Screen) summary() widget.Line {
 	}}
 	l = l.Part(silent > 0, t, t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	l = l.Part(findings > 0, t, t.Text, describe.Count(findings, "finding"))
+	l = l.Part(s.width < 100 && s.width >= 60 && servers > 0, t, t.Muted, "our load "+describe.PerSecond(load)) // else in the title
 	return widget.Spread(l, s.input.View(t, s.width), s.width, t.Glyphs.Ellipsis)
 }
 

@@ -302,8 +302,11 @@ func (s *Screen) summary() widget.Line {
 	left = left.Part(s.width >= 60, t, t.Muted, fmt.Sprintf("%d blocking", blocking))
 	left = left.Part(cycles > 0, t, t.Critical, t.Glyphs.Critical+" "+describe.Count(cycles, "deadlock"))
 	left = left.Part(dead > 0, t, t.Warning, t.Glyphs.Warning+" "+describe.Count(dead, "ghost"))
-	left = left.Part(s.list.nameless > 0 && s.input.Text() == "", t, t.Unknown,
-		fmt.Sprintf("%s %d unidentified, not listed", t.Glyphs.Unknown, s.list.nameless))
+	nameless := fmt.Sprintf("%s %d unidentified", t.Glyphs.Unknown, s.list.nameless)
+	if s.width >= 100 {
+		nameless += ", not listed"
+	}
+	left = left.Part(s.list.nameless > 0 && s.input.Text() == "", t, t.Unknown, nameless)
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)

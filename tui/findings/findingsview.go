@@ -126,18 +126,27 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 			{{fold + " " + rule, mark.Style.Bold(true)}},
 			{{onHowMany(g), t.Muted}},
 			{{s.age(oldest), t.Text}},
-			{{screen.Say(t, oldest.Message), t.Muted}},
+			{{s.said(oldest), t.Muted}},
 		}
 	case g.folds():
 		rule = "  " + rule
 	}
 	if f.Muted != nil {
-		message := widget.Line{{"(muted) " + screen.Say(t, f.Message), t.Faint}}
-		return widget.Span{mark.Text, t.Faint}, []widget.Line{{{rule, t.Faint}}, s.onCell(f), {{s.age(f), t.Text}}, message}
+		return widget.Span{mark.Text, t.Faint}, []widget.Line{
+			{{rule, t.Faint}}, s.onCell(f), {{s.age(f), t.Text}}, {{s.said(f), t.Faint}},
+		}
 	}
 	return mark, []widget.Line{
-		{{rule, mark.Style}}, s.onCell(f), {{s.age(f), t.Text}}, {{screen.Say(t, f.Message), t.Text}},
+		{{rule, mark.Style}}, s.onCell(f), {{s.age(f), t.Text}}, {{s.said(f), t.Text}},
 	}
+}
+
+func (s *Screen) said(f *found) string {
+	text := screen.Say(s.Theme(), f.Message)
+	if f.Muted != nil {
+		return "(muted) " + text
+	}
+	return text
 }
 
 // oldest is the finding that was reported first.
@@ -170,6 +179,9 @@ func onHowMany(g *foundGroup) string {
 		what += "s"
 	}
 	where := describe.Thousands(g.places) + " " + what
+	if n := g.muted(); n > 0 {
+		where += fmt.Sprintf(", %d muted", n)
+	}
 	if g.places < len(g.Shown) {
 		return describe.Thousands(len(g.Shown)) + " on " + where
 	}
