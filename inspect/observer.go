@@ -80,7 +80,7 @@ type cycling struct {
 	cycles      []Cycle
 	cycleOf     map[ID]*Cycle
 	cyclesStale bool      // contended locks changed since cycles were sought
-	cyclesAgain time.Time // when to seek them again although nothing changes; zero: no need
+	cyclesAgain time.Time // when to search again although nothing changes; zero if there is no need
 	before      *Snapshot // see After
 }
 

@@ -151,7 +151,7 @@ type waiter struct {
 // turn is the message to the next waiter.
 type turn struct {
 	token uint64
-	at    int64         // the server's clock when it gave the lock, in µs since 1970; 0: it only said to look
+	at    int64         // the server's clock when it gave the lock, in µs since 1970; 0 if it only said to look
 	grant time.Duration // the TTL of the grant
 }
 

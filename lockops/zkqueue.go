@@ -27,7 +27,7 @@ type zkQueue struct {
 	// means that the name is complete.
 	permit         func(guid string) string
 	permitNumbered bool
-	dirData        []byte // of a new directory; nil: a container without data
+	dirData        []byte // of a new directory; nil means a container without data
 	// nodeACL is the access list of contenders' nodes. It is nil until the directory exists and is known to have no
 	// contenders of another recipe.
 	nodeACL atomic.Pointer[[]zk.ACL]

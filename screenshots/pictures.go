@@ -13,7 +13,7 @@ import (
 type picture struct {
 	name, about   string
 	width, height int
-	// at is a moment of the recording; 0: args run the program itself.
+	// at is a moment of the recording. If it is 0, args run the program itself.
 	at    time.Duration
 	args  []string
 	env   []string

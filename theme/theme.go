@@ -58,7 +58,7 @@ type Theme struct {
 	Glyphs  Glyphs
 
 	// Paper and Ink are the window's background and text if the theme was chosen against the
-	// terminal's own; nil: the terminal's.
+	// terminal's own; nil means the terminal's.
 	Paper, Ink color.Color
 
 	// Text is ordinary, Strong is emphasised, Muted is secondary, Faint is structure such as rules

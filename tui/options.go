@@ -32,16 +32,16 @@ type Options struct {
 	Past *inspect.Past
 	// Focus receives the visible locks, like inspect.Observer.Focus. It must not block.
 	Focus func(ids ...inspect.ID)
-	// Release finds the Releaser of a backend; false: it has none. Without it there are no previews
-	// either.
+	// Release finds the Releaser of a backend; false if it has none. Without it there are no
+	// previews either.
 	Release func(backend string) (act.Releaser, bool)
-	// End finds a way to end connections of a backend's clients; nil: not available.
+	// End finds a way to end connections of a backend's clients; nil if not available.
 	End release.Ender
 	// Connections lists the connections of a Redis backend's clients, with the database of its
 	// locks. It may connect. It returns the lists of some masters together with the errors of
-	// others. nil: not available.
+	// others. It is nil if not available.
 	Connections func(ctx context.Context, backend string) (list []act.Connection, db int, err error)
-	// Mutes stores the acknowledged findings; nil: not available.
+	// Mutes stores the acknowledged findings; nil if not available.
 	Mutes release.Mutes
 	// Lab takes locks by hand and runs contention; nil if writing is not allowed.
 	Lab lab.Driver
@@ -85,7 +85,8 @@ type Options struct {
 	// Theme chooses colours and glyphs. Light, BackgroundKnown and Profile are detected from the
 	// terminal.
 	Theme theme.Options
-	// Bell is the lowest severity of a new finding that rings the terminal's bell; empty: none does.
+	// Bell is the lowest severity of a new finding that rings the terminal's bell; empty if none
+	// does.
 	Bell inspect.Severity
 	// NoSuspend is the reason why ctrl+z must not stop the program; empty if a shell continues it.
 	NoSuspend string

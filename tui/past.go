@@ -23,9 +23,9 @@ type playhead struct {
 	speed   float64   // how much faster than it was time is played
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks drawn in a later version because theirs was not kept
-	sought  time.Time // a moment that is not read yet, drawn once it is; zero: none
+	sought  time.Time // a moment that is not read yet, drawn once it is; zero if there is none
 	ahead   bool      // it is drawn without facts from earlier history
-	giveUp  func()    // ends the look for it; nil: there was none
+	giveUp  func()    // ends the look for it; nil if there was none
 }
 
 // The slowest and fastest speeds that the keys offer.

@@ -19,8 +19,8 @@ import (
 type release struct {
 	lockAction
 	others *act.Others // nil: not read
-	// Of release --match: a pattern of lock ids, a required finding (empty: none) and the maximum
-	// number.
+	// These are for release --match: a pattern of lock ids, a required finding or none, and the
+	// maximum number.
 	match, finding string
 	max            int
 }

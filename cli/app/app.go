@@ -20,7 +20,7 @@ type Environment struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Now            func() time.Time
-	// Syslog is the socket of syslog; empty: the system's.
+	// Syslog is the socket of syslog; empty means the system's.
 	Syslog string
 }
 

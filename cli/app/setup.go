@@ -28,7 +28,7 @@ type Setup struct {
 	Config      config.Config
 	recipes     []recipe.Custom
 	hostRules   []inspect.HostRule
-	// Recording is a file to read instead of targets; empty: none.
+	// Recording is a file to read instead of targets, unless it is empty.
 	Recording string
 }
 

@@ -23,7 +23,7 @@ type record struct {
 	*app.App
 	length time.Duration
 	force  bool
-	most   int // MiB; 0: no limit
+	most   int // MiB; 0 means no limit
 }
 
 // defaultMost is the size in MiB at which a recording ends. With 1,000 locks and 100 changes a
@@ -162,8 +162,8 @@ func (t attentive) exitOf(a *app.App, backends int) error {
 	return failed
 }
 
-// counter counts the bytes written to a file, and ends the recording once they reach most (0: no
-// limit). It still writes what comes later, to complete the last line.
+// counter counts the bytes written to a file, and ends the recording once they reach most (0 means
+// no limit). It still writes what comes later, to complete the last line.
 type counter struct {
 	file        *os.File
 	bytes, most int64

@@ -19,8 +19,8 @@ import (
 type EventLines struct {
 	To     *bufio.Writer
 	JSON   bool
-	Width  func() int // of a line, in cells; 0: without limit
-	column int        // how wide the column of names is by now
+	Width  func() int // of a line, in cells; 0 means no limit
+	column int        // the width of the column of names so far
 }
 
 // Print prints an event of a snapshot.
@@ -87,7 +87,7 @@ func eventDetail(e inspect.Event, offset time.Duration) string {
 	}
 }
 
-// contenderWords names a contender and says how long it held.
+// contenderWords names a contender and says how long it held the lock.
 func contenderWords(e inspect.Event, offset time.Duration) string {
 	c := e.Contender
 	text := describe.Contender(c)

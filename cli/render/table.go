@@ -58,7 +58,7 @@ func (t table) render(width int) string {
 	return b.String()
 }
 
-// fit returns the width of each column, in cells; 0: it is left out.
+// fit returns the width of each column, in cells, or 0 if it is left out.
 func (t table) fit(width int) []int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {

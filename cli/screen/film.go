@@ -95,7 +95,7 @@ func (f *film) findEnd(ctx context.Context) {
 	}
 }
 
-// Limits of a batch: the time shows the first batch soon, and the number keeps the screen
+// A batch is limited in time, to show the first one soon, and in size, to keep the screen
 // responsive.
 const (
 	batchTime = 30 * time.Millisecond

@@ -27,7 +27,7 @@ func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief
 			lines = append(lines, "")
 		}
 		lines = append(lines, headOf(d))
-		if short { // how often is not known from two snapshots
+		if short { // two snapshots do not show how often it changed
 			if len(d.Acquired)+len(d.Ended) > 0 {
 				lines[len(lines)-1] += " · changed hands"
 			}

@@ -8,7 +8,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// QueueLength of a lock: a bound if not all waiters can be seen, and ? if none can.
+// QueueLength returns the number of a lock's waiters: a bound if not all can be seen, and ? if none
+// can.
 func QueueLength(l *inspect.Lock) string {
 	n := l.Waiting()
 	switch hidden := l.Unknown(inspect.AspectWaiters) || n == 0 && QueueHidden(l); {

@@ -130,8 +130,7 @@ func valueText(name string, value any) string {
 	return ""
 }
 
-// recordText lists the fields of a record. The one that says where it is comes first, without its
-// name.
+// recordText lists the fields of a record. The address comes first, without its name.
 func recordText(record map[string]any) string {
 	names := slices.SortedFunc(maps.Keys(record), func(a, b string) int {
 		return cmp.Or(compareBool(a != "addr", b != "addr"), cmp.Compare(a, b))

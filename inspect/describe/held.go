@@ -33,8 +33,8 @@ type Held struct {
 	// keep it.
 	Usual time.Duration
 
-	once   bool      // by a one-shot command, which does not watch
-	unseen beginning // where it was not seen
+	once   bool      // seen by a one-shot command, which does not watch
+	unseen beginning // if it was not seen
 	learnt bool      // from history; else it is configured
 }
 

@@ -9,8 +9,8 @@ import (
 
 // alienChild reports a child of the lock's directory that no library treats as a contender. The
 // effect depends on the library. go-zookeeper's Lock fails on it every time and leaves its own
-// znode in the queue (go-zookeeper PR #44). Curator sorts it into the queue and can wait for it for
-// ever (Netflix/curator #281). kazoo and others ignore it.
+// znode in the queue (go-zookeeper PR #44). Curator sorts it into the queue and can wait for it
+// forever (Netflix/curator #281). kazoo and others ignore it.
 //
 // Cause in the wild: a configuration node or a README in the lock's directory; locks of two kinds on one path.
 func alienChild() rule {

@@ -19,8 +19,8 @@ type program struct {
 	file string // its name in programs
 	// packages that it needs, by where they are from: npm, debian, go.
 	packages map[string][]string
-	// locks are those in its data that are some: a glob of their paths, and the recipe that may be called
-	// certain; empty: none.
+	// locks are the real locks in its data: a glob of their paths, and the recipe that may be
+	// certain, or none.
 	locks map[string]string
 	// store that it writes to: redis or zookeeper.
 	store string

@@ -14,7 +14,7 @@ import (
 // texts quickly.
 type matcher struct {
 	re     *regexp.Regexp
-	groups []string // named ones, by their index; nil: none
+	groups []string // named ones, by their index; nil if there are none
 	parts  []string // the literal parts, with anything in between
 }
 

@@ -12,9 +12,10 @@ import (
 type Single struct {
 	Recipe     string
 	Confidence Confidence
-	// Kind as in the JSON; empty: a mutex.
+	// Kind as in the JSON; empty means a mutex.
 	Kind string
-	// Until is the instant until which the lock is held, where its data says so; zero: as long as the node is there.
+	// Until is the instant until which the lock is held, if its data says so. Zero means as long as
+	// the node exists.
 	Until time.Time
 	// Free: the node stays, and its data mark it free.
 	Free bool

@@ -26,7 +26,7 @@ type Token struct {
 	// Recipe and how sure it is: values of different libraries often have the same shape.
 	Recipe     string
 	Confidence Confidence
-	// Kind as in the JSON; empty: a mutex.
+	// Kind as in the JSON; empty means a mutex.
 	Kind string
 	// Label, Host, PID and Thread are the owner's own report, LibraryID is the id of its client's instance.
 	Label, Host, PID, Thread, LibraryID string

@@ -61,7 +61,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 type greeted struct {
 	net.Conn
 	bounds   respBounds
-	peek     net.Conn // the connection as go-redis may inspect it; nil: not at all
+	peek     net.Conn // the connection that go-redis may inspect; nil if it may not
 	secrets  *Renewal // of the login; may be nil
 	answered atomic.Bool
 	refused  atomic.Pointer[RefusedError] // set once

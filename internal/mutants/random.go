@@ -77,7 +77,7 @@ func (f *finder) add(kind int, from, to token.Pos, text string) {
 
 func (f *finder) replace(kind int, n ast.Node, text string) { f.add(kind, n.Pos(), n.End(), text) }
 
-// visit adds the changes of one node; false: there are none inside it.
+// visit adds the changes of one node. It returns false if there are none inside it.
 func (f *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ImportSpec:

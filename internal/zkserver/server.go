@@ -31,7 +31,7 @@ type Config struct {
 	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented,
 	// and the end of the session, are the answer.
 	WithoutMultiRead, WithoutAddWatch bool
-	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil: all.
+	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil means all.
 	Words []string
 	// Throttled, when not nil, is called for every request with its operation (ZooDefs.OpCode). If
 	// it returns true, the server answers that the request was throttled (-127, since 3.7 with

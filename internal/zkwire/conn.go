@@ -36,7 +36,7 @@ type tapConn struct {
 	heard   time.Time     // when bytes last came in
 	before  time.Time     // when they came in before that; the reader's own
 	fast    int           // how often in a row they came right after those before; the reader's own
-	limit   time.Duration // how long a request may go unanswered; 0: as long as go-zookeeper waits
+	limit   time.Duration // how long a request may go unanswered; 0 means as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
 	synced  time.Time     // when the newest Sync was
 	greeted bool          // the connect response is in

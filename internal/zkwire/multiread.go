@@ -153,7 +153,7 @@ func WatchBelow(path string) Request {
 // or ends the connection. The zero value is ready. It is for one goroutine.
 type ReadSize struct {
 	most    int     // that may be asked for, as far as is known
-	limit   int     // half of the least that was too much; 0: none was
+	limit   int     // half of the least that was too much; 0 if none was
 	perItem float64 // bytes, of the answers so far; the newest counts a quarter
 }
 

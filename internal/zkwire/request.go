@@ -25,7 +25,7 @@ type Request struct {
 type Reply struct {
 	Sent time.Time // just before the request was written, with a monotonic reading; zero if it was not
 	Zxid int64     // of the server's newest change
-	Conn uint64    // number of the connection that it came over, from 1; 0: over none
+	Conn uint64    // number of the connection that it came over, from 1; 0 if there was none
 	Err  error     // one of package zk's; ErrConnectionClosed: it may or may not have been executed
 	Body []byte    // without the header; the receiver's own
 }

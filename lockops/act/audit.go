@@ -37,7 +37,7 @@ type Target struct {
 	Chroot string
 	// DB is the number of the Redis database.
 	DB int
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 

@@ -29,7 +29,7 @@ import (
 type fault struct {
 	name string
 	do   func(t *testing.T, r *rand.Rand) func()
-	// forces removes a contender from a lock instead, and names it; empty: all.
+	// forces removes a contender from a lock instead, and names it; empty means all.
 	forces func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error)
 }
 

@@ -27,12 +27,12 @@ type Screen struct {
 	// newest event when following ended.
 	Cursor, top, seen int
 	Follow            bool
-	// Only is the lock whose events are shown; zero: all. from is the lock that was selected
+	// Only is the lock whose events are shown; zero means all. from is the lock that was selected
 	// before this screen opened, until the cursor moves.
 	Only, from inspect.ID
 	input      screen.FilterInput
 	kinds      []string // named by the filter
-	// window is the maximum age of shown events; 0: all are shown.
+	// window is the maximum age of shown events; 0 means that all are shown.
 	window time.Duration
 	// columns fit the events that are visible now, or were before.
 	columns []widget.Column

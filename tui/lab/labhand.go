@@ -30,7 +30,7 @@ const (
 type Take struct {
 	Id     int
 	Order  Order
-	within int // the take that was first granted the re-entered hold; 0: none
+	within int // the take that was first granted the re-entered hold; 0 if none was
 	state  takeState
 	name   string
 	hold   Held

@@ -175,7 +175,7 @@ var allColumns = []*column{
 	byName, byKind, byLibrary, byHolder, byHeld, byWait, byQueue, byTTL, byWorst, byClient, bySession, byBackend,
 }
 
-// needs are the largest widths since the table was last arranged; 0: not known. domain is shared by
+// needs are the largest widths since the table was last arranged; 0 if unknown. domain is shared by
 // all hosts; brief is for holders without it.
 type needs struct {
 	name, holder, brief, client, held, finding int

@@ -16,7 +16,7 @@ type Subject struct {
 	Vote      bool
 }
 
-// Refusal explains why a verb has no dialog about a subject; empty: it has one.
+// Refusal explains why a verb has no dialog about a subject; empty if it has one.
 func Refusal(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject) string {
 	switch redis := len(s.Lock.Masters) > 0; {
 	case of == nil, host.Past(): // the preview would be current

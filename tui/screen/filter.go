@@ -223,7 +223,7 @@ func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 type textField struct {
 	// texts calls f with each of a lock's texts of the field, until one matches.
 	texts func(p FilterSubject, f func(string) bool) bool
-	// is compares a text with a word in lower case; nil: the text contains it.
+	// is compares a text with a word in lower case. Nil means that the text must contain it.
 	is func(text, word string) bool
 }
 

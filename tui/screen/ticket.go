@@ -56,7 +56,7 @@ type Ticket struct {
 	Context
 	ticket ticket.Ticket
 	list   widget.Scroller
-	saving int // the number of the file being written; 0: none
+	saving int // the number of the file being written; 0 if there is none
 }
 
 type ticketSavedMsg struct {

@@ -24,7 +24,7 @@ type Watch struct {
 
 	mu    sync.Mutex
 	last  time.Time // the newest beat; zero before Start
-	until time.Time // the end of the newest stall; zero: there was none
+	until time.Time // the end of the newest stall; zero if there was none
 	taken time.Time // see Take
 	fresh bool      // there was a stall since
 }
