@@ -271,7 +271,7 @@ func (s *Screen) Actions() []screen.Action {
 	list := []screen.Action{
 		{
 			Keys: []string{"tab"}, Shown: "tab shift+tab", Hint: "pane",
-			Help: "next or previous pane: your locks, contention, faults", Run: screen.Do(func() { s.turn(1) }),
+			Help: "next or previous pane", Run: screen.Do(func() { s.turn(1) }),
 		},
 		{Keys: []string{"shift+tab"}, Run: screen.Do(func() { s.turn(-1) })},
 	}
