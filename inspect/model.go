@@ -329,7 +329,8 @@ type Vote struct {
 	// LastPresent is when, by our clock, the key was last seen on the master; zero if it never
 	// was, or is there now.
 	LastPresent time.Time
-	// Present: the key exists. Foreign: it holds something that is not a lock (Value then names the type).
+	// Present means that the key exists. Foreign means that it holds something that is not a lock;
+	// then Value names the type.
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string

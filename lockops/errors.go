@@ -50,11 +50,12 @@ var (
 
 // Reasons of a NodeError, in addition to those of the connection.
 var (
-	// ErrGone: the master has no such key; it expired, was deleted, or the master restarted empty.
+	// ErrGone means that the master has no such key. It expired, was deleted, or the master
+	// restarted empty.
 	ErrGone = errors.New("key is gone")
-	// ErrOther: the key on the master has another client's value.
+	// ErrOther means that the key on the master has another client's value.
 	ErrOther = errors.New("key belongs to another client")
-	// ErrDead: the master left earlier requests unanswered, so it was not asked.
+	// ErrDead means that the master left earlier requests unanswered, so it was not asked.
 	ErrDead = errors.New("master is considered dead and was not asked")
 )
 

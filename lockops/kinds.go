@@ -33,7 +33,7 @@ type Kind struct {
 	On   Servers
 	// Permits is the number of simultaneous holders.
 	Permits int
-	// Shared: clients that use this kind, such as readers, may hold the lock together.
+	// Shared means that clients that use this kind, such as readers, may hold the lock together.
 	Shared bool
 	// Readers is the kind for holding the same lock together, if there is one.
 	Readers string

@@ -17,8 +17,8 @@ type vote struct {
 	// answer is in, and whether it counts.
 	asked, counted, gave bool
 
-	// On the master that orders the waiters: whether it does, the waiter's name and place, and
-	// whether it lets others go first.
+	// queues is set for the master that orders the waiters. There, name and since are the waiter's
+	// name and place, and polite means that it lets others go first.
 	queues bool
 	name   string
 	since  int64
@@ -33,7 +33,7 @@ type vote struct {
 	err       error      // of the newest request to set it
 }
 
-// errNoVote: the master has nothing of ours.
+// errNoVote means that the master has nothing of ours.
 var errNoVote = errors.New("the master did not vote for us")
 
 // request sends the first request to set the key once earlier votes of this session have been taken

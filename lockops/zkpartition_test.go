@@ -25,9 +25,9 @@ const (
 // partition is a way to cut an ensemble. The holder is connected to member x.
 type partition struct {
 	name string
-	// onLeader: x is the leader, otherwise a follower.
+	// onLeader means that x is the leader, otherwise a follower.
 	onLeader bool
-	// often: part of every test run. The others run with LOCKSCOPE_PARTITIONS=all.
+	// often means that it is part of every test run. The others run with LOCKSCOPE_PARTITIONS=all.
 	often bool
 	cut   func(t *testing.T, e *servertest.Ensemble, x, leader int)
 	mend  func(t *testing.T, e *servertest.Ensemble, x int) // in addition to healing the wires

@@ -29,7 +29,7 @@ func Names() []string { return []string{Auto, Dark, Light, HighContrast, ColourB
 type Options struct {
 	// Name is one of Names; anything else is Auto.
 	Name string
-	// Light: the background is light; BackgroundKnown: the terminal reported it.
+	// Light means that the background is light, BackgroundKnown that the terminal reported it.
 	Light, BackgroundKnown bool
 	// NoColor leaves only bold and reverse.
 	NoColor bool
@@ -78,7 +78,7 @@ type Theme struct {
 	Frame, FrameCritical lipgloss.Style
 
 	selected, fresh lipgloss.Style
-	// turned: the selected row has one text colour.
+	// turned means that the selected row has one text colour.
 	turned bool
 }
 

@@ -21,7 +21,7 @@ type lockAction struct {
 	action
 	owner  string
 	waiter bool
-	// twoLeaders: the operator accepts that the former leader may still lead.
+	// twoLeaders means that the operator accepts that the former leader may still lead.
 	twoLeaders bool
 	request    act.Request
 	releaser   act.Releaser

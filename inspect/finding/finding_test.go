@@ -24,7 +24,7 @@ var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)
 type state struct {
 	name string
 	c    inspect.Case
-	// fires: one finding with this severity and confidence is expected, otherwise none.
+	// fires means that one finding with this severity and confidence is expected, otherwise none.
 	fires      bool
 	severity   inspect.Severity
 	confidence recipe.Confidence

@@ -39,7 +39,7 @@ type Patterns struct {
 	Confidence        Confidence `yaml:"confidence"`
 	ConfidenceIfNamed Confidence `yaml:"confidence_if_named"`
 
-	// NoTTL: see [NoTTLByDefault]. OneServer: see [OneServer]. Clients: see [Clients].
+	// These are described at [NoTTLByDefault], [OneServer] and [Clients].
 	NoTTL     bool     `yaml:"no_ttl"`
 	OneServer bool     `yaml:"one_server"`
 	Clients   []string `yaml:"clients"`

@@ -16,20 +16,23 @@ const (
 // The prefixes of the keys that our own package keeps next to a lock's key. The lock's name follows
 // (see LockscopeKey).
 const (
-	// FencePrefix: a string, the newest fencing token. It expires a day after the last acquisition.
+	// FencePrefix is for a string, the newest fencing token. It expires a day after the last
+	// acquisition.
 	FencePrefix = "lockscope:fence:"
-	// WaitPrefix: a sorted set of the waiters for a plain mutex. The members are values, the scores
-	// their arrival in µs of the server's clock, or the negative time at which a waiter was woken.
+	// WaitPrefix is for a sorted set of the waiters for a plain mutex. The members are values, the
+	// scores their arrival in µs of the server's clock, or the negative time at which a waiter was
+	// woken.
 	WaitPrefix = "lockscope:wait:"
-	// TurnPrefix: the same for a Redlock, on the one of its masters that orders the waiters.
+	// TurnPrefix is the same for a Redlock, on the one of its masters that orders the waiters.
 	TurnPrefix = "lockscope:turn:"
-	// QueuePrefix: a sorted set of the waiters for a fair mutex: values, by their arrival in µs of
-	// the server's clock.
+	// QueuePrefix is for a sorted set of the waiters for a fair mutex. It has their values, by
+	// their arrival in µs of the server's clock.
 	QueuePrefix = "lockscope:queue:"
-	// AlivePrefix: a hash of when waiters for a fair mutex were last heard from, once they have
-	// waited for a while, in µs of the server's clock.
+	// AlivePrefix is for a hash of when waiters for a fair mutex were last heard from, in µs of the
+	// server's clock. A waiter is in it once it has waited for a while.
 	AlivePrefix = "lockscope:alive:"
-	// ProbePrefix: a string for a few seconds that lets a session distinguish the masters of a Redlock.
+	// ProbePrefix is for a short-lived string that lets a session distinguish the masters of a
+	// Redlock.
 	ProbePrefix = "lockscope:probe:"
 )
 

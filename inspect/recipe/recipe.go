@@ -39,7 +39,8 @@ type Entry struct {
 	Role       Role
 	// Recipe is the library that writes such names.
 	Recipe string
-	// Confidence: a name proves a contender only if it is Certain. Others must be seen to be ephemeral.
+	// Confidence grades the name, which proves a contender only if it is Certain. Others must be
+	// seen to be ephemeral.
 	Confidence Confidence
 	// Live is set if its data holds its state and may change.
 	Live bool
@@ -53,7 +54,7 @@ type Entry struct {
 type Queue struct {
 	// Name of the recipe as the command line and its JSON spell it.
 	Name string
-	// Certain: no other library writes names of this shape.
+	// Certain means that no other library writes names of this shape.
 	Certain bool
 	// Parse reads one child's name; false for a child that is not a contender of this recipe.
 	Parse func(child string) (Entry, bool)
@@ -66,9 +67,9 @@ type Queue struct {
 	CarriesGUID             bool
 	// Owner reads a contender's data: the host that the library wrote, and the label that its user chose.
 	Owner func(e Entry, data []byte) (host, label string)
-	// Proof grades a contender by its node, whose session is known: Certain where nothing but this library
-	// can have made it, "" where another has, and else what its name is. sealed: the data may not be read.
-	// nil: its name says all.
+	// Proof grades a contender by its node, whose session is known. It is Certain if only this
+	// library can have made it, empty if another did, and otherwise as certain as the name. sealed
+	// means that the data may not be read. A nil Proof means that the name says all.
 	Proof func(e Entry, data []byte, sealed bool) Confidence
 	// readerWatches is the write before a reader that the reader watches.
 	readerWatches writer

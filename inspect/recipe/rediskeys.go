@@ -31,11 +31,12 @@ type Item struct {
 // Value is the read part of one key on one master.
 type Value struct {
 	Type KeyType
-	// Unknown: it could not be read.
+	// Unknown means that it could not be read.
 	Unknown bool
 	// Text of a string.
 	Text string
-	// Items of a collection: a list's and a sorted set's in order, others sorted by name. More: there are others.
+	// Items of a collection: a list's and a sorted set's in order, others sorted by name. More
+	// means that there are others.
 	Items []Item
 	More  bool
 	// ExpiresAt by our clock; zero if it is absent, never expires (NoExpiry) or that could not be read.
@@ -77,7 +78,7 @@ type Keys struct {
 	// Now is by our clock, Offset is the server's clock minus ours.
 	Now    time.Time
 	Offset time.Duration
-	// ClockUnknown: the server did not give its time, and Offset is 0.
+	// ClockUnknown means that the server did not give its time, and Offset is 0.
 	ClockUnknown bool
 }
 
@@ -117,20 +118,21 @@ type Record struct {
 	Kind string
 	// Limit is the number of permits, 0 if it is not known.
 	Limit int
-	// Claims: holders, and waiters in the order of the queue.
+	// Claims are the holders, and the waiters in the order of the queue.
 	Claims []Claim
 	// Partial are values that hold too few of the lock's several keys on this master.
 	Partial []string
-	// Opaque: without a claim it is unknown whether the lock is held; otherwise it is free then.
+	// Opaque means that without a claim it is unknown whether the lock is held. Otherwise it is
+	// then free.
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
-	// Auxiliary: keys next to the one that names the lock hold it, and that one is absent.
-	// Recordings have it under another name.
+	// Auxiliary means that keys next to the one that names the lock hold it, and that one is
+	// absent. Recordings have it under another name.
 	Auxiliary bool `json:"Beside"`
 	// PartOf is the key of the lock that this key belongs to, if it is not a lock itself.
 	PartOf string
-	// Doubtful: something in it has to be confirmed by another reading.
+	// Doubtful means that another reading must confirm something in it.
 	Doubtful bool
 }
 
@@ -156,7 +158,8 @@ type Shape struct {
 	Name string
 	// Patterns are SCAN patterns of its keys.
 	Patterns []string
-	// Clients: see [Clients]. Recipes that also write plain strings have them in the catalogue.
+	// Clients are described at [Clients]. Recipes that also write plain strings have them in the
+	// catalogue.
 	Clients []string
 	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
 	// noise. May be nil.

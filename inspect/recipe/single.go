@@ -17,7 +17,7 @@ type Single struct {
 	// Until is the instant until which the lock is held, if its data says so. Zero means as long as
 	// the node exists.
 	Until time.Time
-	// Free: the node stays, and its data mark it free.
+	// Free means that the node stays, and its data mark it free.
 	Free bool
 	// Label that the owner gives itself, and its Host.
 	Label, Host string

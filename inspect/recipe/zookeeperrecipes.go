@@ -59,7 +59,8 @@ func bySession(e Entry, session string) Confidence {
 	return Certain
 }
 
-// zooKeeperRecipesOwner: an election's data is the host's name, a lock's data are two bytes that say nothing.
+// zooKeeperRecipesOwner reads the host's name, which only elections write. A lock's data are two
+// meaningless bytes.
 func zooKeeperRecipesOwner(e Entry, data []byte) (host, label string) {
 	switch {
 	case e.Role == Candidate:

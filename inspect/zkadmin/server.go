@@ -30,20 +30,20 @@ const maxAnswer = 16 << 20
 
 // Errors that callers branch on.
 var (
-	// ErrNotAllowed: the four-letter word is not in the server's 4lw.commands.whitelist, or the
-	// AdminServer refuses the command.
+	// ErrNotAllowed means that the four-letter word is not in the server's 4lw.commands.whitelist,
+	// or the AdminServer refuses the command.
 	ErrNotAllowed = errors.New("the server does not allow this command")
-	// ErrUnauthorized: the AdminServer, or a proxy in front of it, wants other credentials (HTTP
-	// 401, 403).
+	// ErrUnauthorized means that the AdminServer, or a proxy in front of it, wants other
+	// credentials (HTTP 401, 403).
 	ErrUnauthorized = errors.New("credentials required")
-	// ErrNoQuorum: the server runs but serves no clients, since it has no quorum or is still
-	// starting.
+	// ErrNoQuorum means that the server runs but serves no clients, since it has no quorum or is
+	// still starting.
 	ErrNoQuorum = errors.New("not serving requests: no quorum")
-	// ErrTooLarge: the answer is longer than 16 MiB.
+	// ErrTooLarge means that the answer is longer than 16 MiB.
 	ErrTooLarge = errors.New("answer larger than 16 MiB")
-	// ErrSyntax: the answer is incomplete, or not from a ZooKeeper server.
+	// ErrSyntax means that the answer is incomplete, or not from a ZooKeeper server.
 	ErrSyntax = errors.New("not a ZooKeeper server's answer")
-	// ErrNoAddress: neither an AdminServer nor a client port is known.
+	// ErrNoAddress means that neither an AdminServer nor a client port is known.
 	ErrNoAddress = errors.New("no AdminServer and no client port to ask")
 )
 

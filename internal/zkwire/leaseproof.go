@@ -15,7 +15,8 @@ type mark struct {
 const (
 	// marksPerTimeout bounds the marks that are kept: more would make a lease longer by a part of the timeout at most.
 	marksPerTimeout = 32
-	// reportsPerTimeout: a follower reports the sessions it has heard of to the leader at least this often.
+	// reportsPerTimeout is the minimum number of reports per timeout from a follower to the leader
+	// about its sessions.
 	reportsPerTimeout = 4
 )
 

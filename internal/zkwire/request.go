@@ -71,9 +71,9 @@ const (
 const (
 	// maxOwnReply is the longest accepted reply to a request of our own.
 	maxOwnReply = 4 << 20
-	// keptPacket: the memory of a longer one is not kept for the next.
+	// keptPacket is the longest packet whose memory is kept for the next.
 	keptPacket = 64 << 10
-	// keptReply: a longer one is handed over rather than copied.
+	// keptReply is the longest reply that is copied. A longer one is handed over.
 	keptReply = 4 << 10
 )
 
@@ -263,14 +263,14 @@ func replyError(code int32) error {
 
 // Errors that package zk does not have.
 var (
-	// ErrUnimplemented: the server does not know the operation. It closes the connection, and the session,
-	// behind this answer.
+	// ErrUnimplemented means that the server does not know the operation. It closes the connection,
+	// and the session, behind this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
-	// ErrThrottled: the server is overloaded and did not run the request
+	// ErrThrottled means that the server is overloaded and did not run the request
 	// (KeeperException.Code.THROTTLEDOP, since 3.7). go-zookeeper has no error for it: see
 	// Throttled.
 	ErrThrottled = errors.New("zookeeper: the server throttles requests")
-	// ErrTooLong: the answer to a request of our own exceeded the limit.
+	// ErrTooLong means that the answer to a request of our own exceeded the limit.
 	ErrTooLong = errors.New("zookeeper: the reply is too long")
 )
 

@@ -24,12 +24,13 @@ const (
 	NoQuorum  Reason = "no-quorum"  // too few masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
 	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is not allowed on the screen any more
-	// Ignored: the holder was asked to let go, and had not when the wait was over.
+	// Ignored means that the holder was asked to let go, and had not when the wait was over.
 	Ignored Reason = "ignored"
-	// TwoLeaders: the leader would still lead, next to the new one, since its library never looks at its entry.
+	// TwoLeaders means that the leader would still lead, next to the new one, since its library
+	// never looks at its entry.
 	TwoLeaders Reason = "two-leaders"
-	// Unsupported: no way is known to release this library's lock from outside; only its holder can
-	// end it.
+	// Unsupported means that no way is known to release this library's lock from outside; only its
+	// holder can end it.
 	Unsupported Reason = "unsupported"
 )
 
@@ -43,8 +44,8 @@ type Request struct {
 	// Waiter allows deleting an owner that is waiting; some clients then believe that they hold the
 	// lock.
 	Waiter bool
-	// Elects: the lock is an election, by the configuration. TwoLeaders allows a release after
-	// which the former leader continues to lead.
+	// Elects means that the lock is an election by the configuration. TwoLeaders allows a release
+	// after which the former leader continues to lead.
 	Elects, TwoLeaders bool
 	// TTL to set on the lock's key while its contender keeps it (see CheckTTL); 0 asks for a
 	// release. Only Redis keys have a TTL.
@@ -88,12 +89,13 @@ type Preview struct {
 	// as the missing right.
 	Refused Reason
 	Detail  string
-	// TwoLeaders: the contender would still lead, next to the new leader, until its client is restarted.
+	// TwoLeaders means that the contender would still lead, next to the new leader, until its
+	// client is restarted.
 	TwoLeaders bool
 	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are
 	// described in words.
 	Sends []string
-	// Warnings in plain words: who keeps running, what may be granted twice.
+	// Warnings say in plain words which client keeps running, and what may be granted twice.
 	Warnings []string
 	// Votes are the masters' keys as they were read for a request for a TTL; nil for a release.
 	Votes []inspect.Vote
@@ -104,17 +106,17 @@ type Preview struct {
 // MasterResult is the outcome on one Redis master.
 type MasterResult struct {
 	Addr string
-	// Deleted: the master answered that it removed the contender.
+	// Deleted means that the master answered that it removed the contender.
 	Deleted bool
-	// Lacked: it answered that it does not have the contender. If none of these fields is set, the
-	// master was not asked.
+	// Lacked means that it answered that it does not have the contender. If none of these fields is
+	// set, the master was not asked.
 	Lacked bool
-	// Ended: the master did not confirm the removal, but the contender was there right before and
-	// is gone now. Err says why there was no confirmation.
+	// Ended is set if the master did not confirm the removal, but the contender was there right
+	// before and is gone now. Err says why there was no confirmation.
 	Ended Ended
-	// Set: the TTL was set on this master. OtherExpiry: the master answered that the key's expiry
-	// had changed since it was seen. After is the key as read afterwards. These apply only to a
-	// request for a TTL.
+	// Set means that the TTL was set on this master. OtherExpiry means that the key's expiry had
+	// changed since it was seen. After is the key as read afterwards. These apply only to a request
+	// for a TTL.
 	Set, OtherExpiry bool
 	After            inspect.Vote
 	Err              error
@@ -122,12 +124,12 @@ type MasterResult struct {
 
 // Result is the outcome of a release, or of setting a TTL.
 type Result struct {
-	// Released: the contender was removed. Set: the requested TTL was set.
+	// Released means that the contender was removed, Set that the requested TTL was set.
 	Released, Set bool
-	// Asked: the holder was asked to let go. LetGo: it has.
+	// Asked means that the holder was asked to let go, LetGo that it has.
 	Asked, LetGo bool
-	// Unknown: the removal was sent and its answer is missing. It may have been executed, or may
-	// still be.
+	// Unknown means that the removal was sent and its answer is missing. It may have been executed,
+	// or may still be.
 	Unknown bool
 	// Late delivers at most one Result: the outcome of an Unknown one, if its answer still arrives.
 	// It is then closed, at the latest with the Releaser. Nil unless Unknown. The audit file gets

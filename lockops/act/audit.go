@@ -102,17 +102,17 @@ type line struct {
 	// Why is the operator's reason.
 	Why      string `json:"why,omitempty"`
 	Released *bool  `json:"released,omitempty"`
-	// TwoLeaders: the leader to be forced out continues to lead.
+	// TwoLeaders means that the former leader continues to lead.
 	TwoLeaders bool `json:"two_leaders,omitempty"`
-	// TTLMillis is the TTL asked for, in milliseconds, of an action ttl; Set: it was set.
+	// TTLMillis is the requested TTL of an action ttl, in milliseconds. Set means that it was set.
 	TTLMillis int64 `json:"ttl_ms,omitempty"`
 	Set       *bool `json:"set,omitempty"`
-	// Ended: a connection was ended, of an action kill-client.
+	// Ended means that an action kill-client ended a connection.
 	Ended *bool `json:"ended,omitempty"`
-	// Asked, and LetGo: of an action ask.
+	// Asked and LetGo are for an action ask.
 	Asked *bool `json:"asked,omitempty"`
 	LetGo *bool `json:"let_go,omitempty"`
-	// Unknown: the removal was sent and its answer is missing.
+	// Unknown means that the removal was sent and its answer is missing.
 	Unknown bool           `json:"unknown,omitempty"`
 	Reason  Reason         `json:"reason,omitempty"`
 	Detail  string         `json:"detail,omitempty"`

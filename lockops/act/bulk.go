@@ -12,9 +12,9 @@ type Item struct {
 	Request Request
 	Preview Preview
 	Result  Result
-	// Err: a server could not be asked.
+	// Err is set if a server could not be asked.
 	Err error
-	// Tried: it was attempted, with whatever result.
+	// Tried means that the release was attempted, with any result.
 	Tried bool
 }
 

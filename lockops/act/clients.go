@@ -59,8 +59,8 @@ type ClientPreview struct {
 	Detail  string
 	// Sends are the commands that would be sent. Warnings are the consequences and limits.
 	Sends, Warnings []string
-	// Read: all locks that the client may hold or wait for were readable. Perhaps are locks of the
-	// same host that may belong to another connection.
+	// Read means that all locks that the client may hold or wait for were readable. Perhaps are
+	// locks of the same host that may belong to another connection.
 	Read                  bool
 	Holds, Waits, Perhaps []inspect.ID
 }
@@ -72,7 +72,7 @@ type ClientResult struct {
 	Ended  []Connection
 	Reason Reason
 	Detail string
-	// Unknown: a kill was sent and its answer is missing.
+	// Unknown means that a kill was sent and its answer is missing.
 	Unknown bool
 	// Again are connections made since with the name of one that was ended: its client has
 	// reconnected.

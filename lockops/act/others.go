@@ -22,8 +22,8 @@ const (
 
 // Others is the effect of a release beyond its own lock.
 type Others struct {
-	// Read: all of them were readable. Known: the contender's owner is known, so that it can be
-	// looked for there.
+	// Read means that all of them were readable. Known means that the contender's owner is known,
+	// so that it can be found there.
 	Read, Known bool
 	// NotGiven are the kinds of servers without a target, if the lock has waiters. A deadlock that
 	// closes through them does not show.

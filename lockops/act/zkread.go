@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// errClosed: the Releaser was closed.
+// errClosed means that the Releaser was closed.
 var errClosed = errors.New("closed")
 
 // request runs one request of go-zookeeper, which knows no contexts, and waits for its answer or for the end

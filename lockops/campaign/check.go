@@ -17,7 +17,7 @@ type Rule struct {
 	Permits int
 	// Readers is the kind that any number may hold together, while nothing else holds the lock.
 	Readers string
-	// Tokens: it has fencing tokens, which grow from each holder to the next.
+	// Tokens means that it has fencing tokens, which grow from each holder to the next.
 	Tokens bool
 }
 

@@ -25,8 +25,9 @@ type Event struct {
 	Kind      EventKind
 	Contender int // from 0
 	At        time.Time
-	// For a Granted event: how long it waited, whether it is already known to have overtaken a waiter,
-	// and whether another contender that it excludes held the lock.
+	// These are for a Granted event. Wait is how long it waited. Overtook is whether it is already
+	// known to have overtaken a waiter, and Overlap whether another contender that it excludes held
+	// the lock.
 	Wait     time.Duration
 	Overtook bool
 	Overlap  bool

@@ -223,5 +223,5 @@ func (s *Screen) copyAddress() tea.Cmd {
 // Focus returns nil: this screen shows no locks.
 func (s *Screen) Focus() []inspect.ID { return nil }
 
-// NeedsFastTick: ages are shown in whole seconds.
+// NeedsFastTick is false, since ages are shown in whole seconds.
 func (s *Screen) NeedsFastTick() bool { return false }

@@ -432,5 +432,5 @@ func (s *Screen) copyClient() tea.Cmd {
 	return screen.ToClipboard(s, text, text)
 }
 
-// NeedsFastTick: ages are shown in whole seconds.
+// NeedsFastTick is false, since ages are shown in whole seconds.
 func (s *Screen) NeedsFastTick() bool { return false }

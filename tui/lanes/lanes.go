@@ -18,11 +18,11 @@ type Lane struct {
 	Queued, Granted, Ended time.Time
 	// seen is when we first saw it in its state; zero means when we began to watch.
 	seen time.Time
-	// Present: it is in the lock now. early: it already held the lock when we began to watch, or
-	// could watch again. Left: it left without a grant. unseenEnd: it ended while we could not
-	// watch, at Ended or earlier. near: we did not see its grant, but its entry is hardly older
-	// than our first sight of it. That is good enough to draw. No figure counts it, since it may
-	// have waited for most of that time.
+	// Present means that it is in the lock now. early means that it already held the lock when we
+	// began to watch, or could watch again. Left means that it left without a grant. unseenEnd
+	// means that it ended while we could not watch, at Ended or earlier. near means that we did not
+	// see its grant, but its entry is hardly older than our first sight of it. That is good enough
+	// to draw. No figure counts it, since it may have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
 	// how is the event that ended it; empty if unknown.
 	how inspect.EventKind

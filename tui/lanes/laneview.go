@@ -23,7 +23,7 @@ type View struct {
 	// Length is the minimum time that it shows.
 	Length time.Duration
 	Looked time.Time
-	// Live: the window ends now.
+	// Live means that the window ends now.
 	Live bool
 	kind inspect.Kind
 	// label is the width of the names, in cells. times is set if the columns of waits and holds

@@ -22,7 +22,7 @@ type Filter struct {
 	alternatives [][]term
 	// problems describe invalid terms. They match everything, so that a typing error hides nothing.
 	problems []string
-	// Timed: the matches change with time alone.
+	// Timed means that the matches change with time alone.
 	Timed bool
 }
 

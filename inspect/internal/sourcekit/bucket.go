@@ -4,7 +4,7 @@ import "time"
 
 // Bucket is a token bucket. The zero Bucket lets everything pass.
 type Bucket struct {
-	// Halved: tokens come half as fast.
+	// Halved means that tokens come half as fast.
 	Halved bool
 
 	rate, burst float64
