@@ -50,7 +50,7 @@ func TestRefusalsNameTheRight(t *testing.T) {
 // Errors omit a script's digest and line number, and rephrase Go's deadline messages.
 func TestErrorsOmitScriptsAndGoTerms(t *testing.T) {
 	got := inWords("acquire a: context deadline exceeded (r1:6379: READONLY You can't write against a read only replica. script: 527d720f604208d1206b60f89dcd28bf21a75d9f, on @user_script:30.)")
-	must.Equal(t, got, "acquire a: not done in time (r1:6379: READONLY You can't write against a read only replica.)")
+	must.Equal(t, got, "acquire a: timed out (r1:6379: READONLY You can't write against a read only replica.)")
 	if got := withCheck("master r1:6379: ERR DB index is out of range"); strings.Contains(got, "check the address") {
 		t.Errorf("for a server that answers: %q", got)
 	}

@@ -62,7 +62,7 @@ func ExitCode(err error) int {
 
 // inWords removes a script's digest and line from an error's text, and Go's words for a time limit.
 func inWords(text string) string {
-	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "not done in time")
+	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "timed out")
 }
 
 // withCheck adds advice to the errors of servers, which are separated by semicolons. It says what

@@ -290,7 +290,7 @@ func (n *notifying) runOnce(ctx context.Context, m message) error {
 	case err == nil, ctx.Err() == nil && errors.Is(err, exec.ErrWaitDelay): // COMMAND itself succeeded
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("COMMAND: not done in %v", oneAttempt)
+		return fmt.Errorf("COMMAND: did not finish within %v", oneAttempt)
 	case errors.As(err, new(*exec.ExitError)):
 		return fmt.Errorf("COMMAND: %w", err)
 	default:

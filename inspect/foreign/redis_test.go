@@ -25,7 +25,7 @@ func TestRedisPrograms(t *testing.T) {
 			for _, e := range entries {
 				replayKey(t, client, e)
 			}
-			// The patterns that are looked for by default, and everything.
+			// The default patterns, and everything.
 			for _, match := range [][]string{nil, {"*"}} {
 				config := redissource.Config{
 					Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}, Match: match, Timeout: 30 * time.Second,

@@ -1,5 +1,5 @@
 // npm: bee-queue@2.0.0
-// Queues whose names hold the word that keys are looked for by.
+// Queues whose names contain the word that the default patterns search for.
 const Queue = require('bee-queue')
 const [host, port] = process.argv[2].split(':')
 async function main () {
