@@ -24,9 +24,9 @@ func Ask(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",
 		Short: "Ask a lock's holder to let go, and watch whether it does",
-		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. Milder\n" +
-			"than a release: its program is notified, and decides. Only Curator has such a request, and only\n" +
-			"locks that their program made revocable (makeRevocable, recognised by the node's empty data) listen.",
+		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. This is\n" +
+			"milder than a release: the holder's program is notified, and decides. Only Curator supports it, and\n" +
+			"only for locks that their program made revocable (makeRevocable, recognised by the node's empty data).",
 		Example: "  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --wait 1m --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,

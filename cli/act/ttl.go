@@ -26,7 +26,7 @@ func TTL(a *app.App) *cobra.Command {
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
 		Short: "Set the time to live of a lock's key in Redis, if its holder is still the one you saw",
 		Long: "Set the time to live of a lock's key in Redis. A key without a TTL then expires once its client is\n" +
-			"gone. Milder than a release: the client keeps its lock while it renews it.",
+			"gone. This is milder than a release: the client keeps its lock while it renews it.",
 		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
 			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the " +
 			"nightly job hangs' --yes",
