@@ -206,8 +206,8 @@ type hiddenLock struct {
 	since time.Time
 }
 
-// known returns the newest readable version of a lock. blindFrom is the time, by our clock, since
-// when it could not be read; zero if it can be.
+// known returns the newest readable version of a lock. blindFrom is when it
+// became unreadable, by our clock; zero if it can be read.
 func (o *Observer) known(p *backendState, id ID, now time.Time) (was *Lock, blindFrom time.Time) {
 	was = o.locks.get(id)
 	switch {
@@ -370,7 +370,7 @@ func (o *Observer) replace(p *backendState, before, l *Lock, now time.Time) {
 	}
 }
 
-// rejoin joins a new session table with the locks of a backend for which it changes something.
+// rejoin joins a new session table with those locks of a backend that it changes.
 // Most tables repeat the previous one, and a pass over a million contenders takes 60 ms.
 func (o *Observer) rejoin(p *backendState, now time.Time) {
 	if repeats(p.sessions, p.former) {

@@ -281,8 +281,8 @@ func (s *Server) MayEvict(v *Vote) bool {
 // LeaderClock is the clock that dates the entries on a ZooKeeper backend: its leader's or only
 // server's. The zero value, as for Redis, leaves times unchanged.
 type LeaderClock struct {
-	// Offset is that clock minus ours, right to Within; meaningful when Known. Otherwise it is 0,
-	// or the least by which that clock is ahead of ours.
+	// Offset is that clock minus ours, accurate to Within; meaningful when Known. Otherwise it is
+	// 0, or the minimum by which that clock is ahead of ours.
 	Offset, Within time.Duration
 	Known          bool
 	// From is the first transaction that it is known to have dated. Earlier ones were dated by another
@@ -301,8 +301,8 @@ func (b *Backend) Dates(czxid int64) bool {
 	return b == nil || b.Clock.isZero() || b.Clock.Known && czxid >= b.Clock.From
 }
 
-// AgeAtLeast is the least age of an instant by which the backend dated a transaction. If its clock
-// is not known, the age is measured against later instants by the same clock.
+// AgeAtLeast is the minimum age of a transaction that the backend dated with this instant. If its
+// clock is not known, the age is measured against later instants by the same clock.
 func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time.Duration {
 	if b == nil || b.Clock.isZero() {
 		return max(0, now.Add(b.ClockOffset()).Sub(instant))
@@ -321,8 +321,8 @@ func (b *Backend) AgeAtLeast(instant time.Time, czxid int64, now time.Time) time
 }
 
 // ClockOffset is the backend's clock minus ours. For ZooKeeper it is the leader's clock, else that
-// of the first server with a known clock. It is 0 if unknown, or the least by which the clock is
-// ahead.
+// of the first server with a known clock. It is 0 if unknown, or the minimum by which the clock
+// is ahead.
 func (b *Backend) ClockOffset() time.Duration {
 	if b == nil {
 		return 0

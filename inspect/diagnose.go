@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// beat is the interval at which some locks with time-dependent findings are checked. Each is
-	// checked once in beats of them. If that exceeds beatShare locks per beat, a round takes up
+	// beat is the interval at which some locks with time-dependent findings are checked. Each lock
+	// is checked once every 20 beats. If that exceeds beatShare locks per beat, a round takes up
 	// to mostBeats. This costs half a percent of a core.
 	beat      = 100 * time.Millisecond
 	beats     = 20

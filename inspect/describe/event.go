@@ -58,9 +58,9 @@ func Change(c *inspect.Change) string {
 	from, to := inspect.Escape(c.From), inspect.Escape(c.To)
 	switch c.What {
 	case inspect.ChangedLeader:
-		return fmt.Sprintf("%s is the leader now; it was %s", to, from)
+		return fmt.Sprintf("%s is the leader now, instead of %s", to, from)
 	case inspect.ChangedMaster:
-		return fmt.Sprintf("%s is the master now; it was %s: locks that were not replicated are gone", to, from)
+		return fmt.Sprintf("%s is the master now, instead of %s: locks that were not replicated are gone", to, from)
 	default:
 		return to + " restarted: locks that it had not persisted are gone"
 	}

@@ -15,8 +15,8 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for what, want := range map[inspect.ChangeKind]string{
-		inspect.ChangedLeader: "b is the leader now; it was a\\u{1b}",
-		inspect.ChangedMaster: "b is the master now; it was a\\u{1b}: locks that were not replicated are gone",
+		inspect.ChangedLeader: "b is the leader now, instead of a\\u{1b}",
+		inspect.ChangedMaster: "b is the master now, instead of a\\u{1b}: locks that were not replicated are gone",
 		inspect.Restarted:     "b restarted: locks that it had not persisted are gone",
 	} {
 		must.Equal(t, Change(&inspect.Change{What: what, From: "a\x1b", To: "b"}), want, what)

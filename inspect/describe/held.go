@@ -38,7 +38,7 @@ type Held struct {
 	learnt bool      // from history; else it is configured
 }
 
-// overLearnt is the multiple of a learnt 99th percentile from which a hold is too long, since one
+// overLearnt is the multiple of a learnt 99th percentile above which a hold is too long, since one
 // in a hundred exceeds the percentile itself.
 const overLearnt = 3
 
@@ -169,7 +169,7 @@ func (h Held) text() string {
 
 // beginning of an unseen hold, for example if watching began later or was interrupted.
 type beginning struct {
-	// queued is when the holder joined the queue, and seen since when it is seen to hold the lock, by
+	// queued is when the holder joined the queue, and seen when we first saw it hold the lock, by
 	// our clock; zero if unknown.
 	queued, seen, now time.Time
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // manyEmpty is the smallest number of empty directories that is worth reporting. Every recipe
-// leaves a lock's directory behind, and a few of them are in use.
+// leaves a lock's directory behind, so a few empty ones are normal.
 const manyEmpty = 100
 
 // emptyLocks reports directories that once had children and now have none. Locks named after what
