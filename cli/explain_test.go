@@ -31,8 +31,8 @@ func listedWords(t *testing.T) (words []string) {
 	return words
 }
 
-// whatIsShown returns the first group of each match of a pattern in the sources below a folder.
-func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
+// shownWords returns the first group of each match of a pattern in the sources below a folder.
+func shownWords(t *testing.T, dir, pattern string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -56,9 +56,9 @@ func whatIsShown(t *testing.T, dir, pattern string) map[string]string {
 func TestEveryWordIsExplained(t *testing.T) {
 	t.Parallel()
 	shown := make(map[string]map[string]string)
-	shown["column"] = whatIsShown(t, "../tui", `Title: +"([A-Z0-9# ]+)"`)
-	maps.Copy(shown["column"], whatIsShown(t, "../tui", `t.Header, (?:fmt.Sprintf\(.*?|.*?\+)?" ?([A-Z]{4,})"`))
-	maps.Copy(shown["column"], whatIsShown(t, "../tui", `trendTitle = .*"([A-Z0-9 ]+)"`))
+	shown["column"] = shownWords(t, "../tui", `Title: +"([A-Z0-9# ]+)"`)
+	maps.Copy(shown["column"], shownWords(t, "../tui", `t.Header, (?:fmt.Sprintf\(.*?|.*?\+)?" ?([A-Z]{4,})"`))
+	maps.Copy(shown["column"], shownWords(t, "../tui", `trendTitle = .*"([A-Z0-9 ]+)"`))
 	shown["state"] = make(map[string]string)
 	for _, s := range describe.States() {
 		shown["state"][string(s)] = "ls"
@@ -67,7 +67,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 	for _, head := range strings.Fields(heads) {
 		shown["column"][head] = "ls"
 	}
-	shown["error"] = whatIsShown(t, "../lockops/act", `Reason += "([a-z-]+)"`)
+	shown["error"] = shownWords(t, "../lockops/act", `Reason += "([a-z-]+)"`)
 	for _, code := range []int{0, app.ExitNo, app.ExitUsage, app.ExitUnreachable, app.ExitLost, app.ExitInterrupted} {
 		shown["error"][strconv.Itoa(code)] = "exit codes"
 	}

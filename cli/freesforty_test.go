@@ -69,15 +69,16 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 	if len(missed) > 0 || len(freed) < 48 {
 		t.Errorf("%d locks freed, but not %v", len(freed), missed)
 	}
-	var stand []string
+	var remaining []string
 	for _, id := range h.inZooKeeper {
 		dir := strings.TrimPrefix(id, "zk:")
 		if first := childrenInOrder(t, h.zk.conns[0], dir); len(first) > 0 && strings.HasSuffix(first[0], "0000000000") {
-			stand = append(stand, dir)
+			remaining = append(remaining, dir)
 		}
 	}
-	if len(stand) != 1 || stand[0] != "/left/stuck-a" && stand[0] != "/left/stuck-b" { // only one lock of a deadlock is released
-		t.Errorf("left: %v", stand)
+	// only one lock of a deadlock is released
+	if len(remaining) != 1 || remaining[0] != "/left/stuck-a" && remaining[0] != "/left/stuck-b" {
+		t.Errorf("left: %v", remaining)
 	}
 	for _, house := range []*redisMasters{h.single, h.many} {
 		for _, id := range house.hangs {

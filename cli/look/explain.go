@@ -149,7 +149,7 @@ func releaseOf(name string) (docs.Word, bool) {
 	all := docs.Releases()
 	at := slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == name })
 	if at < 0 {
-		at = slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == ofItsForm(name) })
+		at = slices.IndexFunc(all, func(w docs.Word) bool { return w.Name == sharedRelease(name) })
 	}
 	if at < 0 {
 		return docs.Word{}, false
@@ -161,8 +161,8 @@ func releaseOf(name string) (docs.Word, bool) {
 // in ZooKeeper.
 const anyString, anyQueue = "any other string", "any other queue"
 
-// ofItsForm names the row that a recipe shares with others of its form; empty if there is none.
-func ofItsForm(name string) string {
+// sharedRelease names the row that a recipe shares with others of its form; empty if there is none.
+func sharedRelease(name string) string {
 	if recipe.PlainString(name) {
 		return anyString
 	}
