@@ -128,7 +128,7 @@ func TestGapsAreReported(t *testing.T) {
 			}
 		})
 	}
-	// The first pass never ended, so no sight was lost.
+	// The first pass never ended, so there is no gap.
 	down.FirstPass = false
 	a := applying(t)
 	a.send(0, Update{Backend: &down})

@@ -166,8 +166,8 @@ func (g *graph) likely() *graph {
 	return &part
 }
 
-// rings adds cycles to found: first those of before that still exist, then a short one through
-// each wait that is in no cycle yet. left has the cycles of before that were not found again.
+// rings adds cycles to found: first the previous ones that still exist, then a short one through
+// each wait that is in no cycle yet. left has the previous cycles that were not found again.
 func (g *graph) rings(before []Cycle, covered covered, found [][]edge) (rings [][]edge, left []Cycle) {
 	keep := func(ring []edge) {
 		found = append(found, ring)

@@ -68,7 +68,7 @@ func TestBudgetIncludesPastNames(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// Servers come under ever new addresses. Only some of the former ones are remembered.
+// Servers keep appearing under new addresses. Only some of the former ones are remembered.
 func TestGoneServersAreEventuallyForgotten(t *testing.T) {
 	var k cluster
 	for i := range 10_000 {

@@ -144,7 +144,7 @@ func (t *track) ended(c change, e *Event) {
 	}
 	switch {
 	case e.Kind == EventEnded && e.Unseen():
-		s.Ended = time.Time{} // some time while we could not look
+		s.Ended = time.Time{} // at an unknown time in the gap
 	case e.Kind == EventExpired && !h.ExpiresAt.IsZero() && h.ExpiresAt.Before(c.is.ReadAt):
 		s.Ended = h.ExpiresAt.Add(c.offset)
 	}
@@ -162,7 +162,7 @@ type sawtooth struct {
 	Renewal
 	intervals [recentRenewals]time.Duration
 	seen      int       // intervals so far
-	until     time.Time // when the key was to run out by the last renewal
+	until     time.Time // the expiry that the last renewal set
 }
 
 // renewal returns by how much the holder extended its key in a change; 0 if it did not, or if the
@@ -196,7 +196,7 @@ func (s *sawtooth) apply(c *change) {
 		return
 	}
 	if c.blind && s.Count > 0 {
-		s.Last = c.is.ReadAt // whether it was renewed was not seen
+		s.Last = c.is.ReadAt // a renewal may have been missed
 	}
 	if renewal(c) == 0 {
 		return
@@ -205,7 +205,7 @@ func (s *sawtooth) apply(c *change) {
 	if s.until.IsZero() {
 		s.until = c.was.Holders[0].ExpiresAt
 	}
-	gap := until.Sub(s.until) // that between two readings is as far off as the readings are late
+	gap := until.Sub(s.until) // a gap between readings would include their delays
 	if gap < longestTTL(c.is)/oneRenewal {
 		if s.Count > 0 {
 			s.Last = c.is.ReadAt // the next master of the same renewal

@@ -223,7 +223,7 @@ func TestAGapMissesNoRenewal(t *testing.T) {
 		a.send(second, Update{Put: key(second, second+30)})
 	}
 	a.send(50, Update{Gap: &Gap{Backend: "zk", From: now.Add(31 * time.Second), Until: now.Add(50 * time.Second)}})
-	a.send(51, Update{Put: key(51, 59)}) // as another server has it
+	a.send(51, Update{Put: key(51, 59)}) // as read from another server
 	if r := a.history().Renewal; r.Count != 3 || !r.Last.Equal(now.Add(51*time.Second)) || r.Skipped != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -50,7 +50,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
-			c.HeldSince = l.ReadAt.Add(offset).Round(0) // a suspension of this machine is part of it
+			c.HeldSince = l.ReadAt.Add(offset).Round(0) // by the wall clock, which includes a suspension
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (l *Lock) carryRecipe(was *Lock) {
 	}
 	if l.Masters == nil && l.Recipe == was.Recipe && l.Confidence == recipe.Possible &&
 		was.Confidence == recipe.Likely {
-		l.Confidence = recipe.Likely // the watches that were seen said so
+		l.Confidence = recipe.Likely // its watches have shown that it is a queue
 	}
 }
 
@@ -122,7 +122,7 @@ func misread(was, is *Lock) bool {
 func seen(l *Lock, now time.Time) {
 	for c := range l.Contenders() {
 		if c.Seen.IsZero() {
-			c.Seen = now.Round(0) // a step of the wall clock has to show in it
+			c.Seen = now.Round(0) // without the monotonic clock, which hides a step
 		}
 	}
 }
@@ -300,7 +300,7 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	settled := t.ReadAt.Sub(l.ReadAt) >= WatchSettle
 	for c := range l.Contenders() {
 		if c.State == Holding && !settled {
-			continue // it may have gone, and been looked for, since the table was read
+			continue // the node may have gone after the table was read
 		}
 		if name := Untrusted(gone[c.Owner.Session]); name != c.WatchesGone && c.Owner.Session != 0 {
 			c.WatchesGone = name

@@ -149,7 +149,7 @@ func TestBackendWarningsHaveMarks(t *testing.T) {
 	press(m, "b")
 	wantText(t, m, "▲-4200 ms", "▲ over 10s behind")
 	press(m, "down")
-	wantText(t, m, "▲ lacks what its leader had over 10s before")
+	wantText(t, m, "▲ its leader by over 10s")
 	press(m, "up", "down", "down", "down", "down")
 	wantText(t, m, "connection lost", "master a:1: EOF")
 	wantNoText(t, m, "redissource", `\u{a}`)

@@ -26,7 +26,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"writes-refused", "or raise maxmemory", "cli.TestAdviceRestoresRefusedWrites"},
 	{"writes-refused", "decide whether", ""},
 	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", forty},
-	{"stuck-holder", "It can be asked to release it, and may do so: lockscope ask", forty},
+	{"stuck-holder", "Its client can be asked to release it, and may do so: lockscope ask", forty},
 	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorFindsZooKeeperFaults"},
 	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},
 	{"ghost-owner", "if no process has this id any more: lockscope release", forty},

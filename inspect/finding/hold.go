@@ -43,14 +43,14 @@ func usually(s inspect.Spans) time.Duration {
 	return max(timesUsual*s.P99, noticeable)
 }
 
-// knowledge says how well a span is known, the weakest first.
+// knowledge says how well a span is known, from the weakest up.
 type knowledge int
 
 const (
 	unknown   knowledge = iota
 	unchecked           // by a clock of the servers that could not be compared with ours
-	atMost              // from entering the queue: granted some time since
-	atLeast             // from when it was first seen to hold
+	atMost              // since it entered the queue, although the grant came later
+	atLeast             // since it was first seen to hold
 	exact
 )
 
@@ -70,8 +70,8 @@ func (k knowledge) confidence() recipe.Confidence {
 	}
 }
 
-// heldFor returns how long a contender has held. It takes the surest knowledge that reaches limit,
-// else the best there is.
+// heldFor returns how long a contender has held. It prefers the surest knowledge that reaches
+// limit.
 func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.Duration, knowledge) {
 	from, how := h.Since, atMost
 	if !h.HeldSince.IsZero() {
@@ -86,7 +86,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	if c.History != nil && !h.Seen.IsZero() {
 		seen := c.Now.Sub(h.Seen)
 		if dated {
-			seen = min(seen, backendNow(c).Sub(from)) // it cannot be seen before it entered: our clock was set since
+			seen = min(seen, backendNow(c).Sub(from)) // if seen before it entered, our clock was set since
 		}
 		if seen > limit || !entered {
 			return max(0, seen), atLeast
@@ -104,8 +104,8 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	return backendNow(c).Sub(from), unchecked
 }
 
-// pastFor is the certain age of a contender's instant: the least possible one, if the clock that
-// dated it is unknown.
+// pastFor returns how long ago a contender's instant was. If the clock that dated it is unknown, it
+// returns the least possible time.
 func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duration {
 	if c.Backend.Dates(one.Czxid) || at.Equal(one.HeldSince) && !at.Equal(one.Since) {
 		return backendNow(c).Sub(at)

@@ -13,8 +13,8 @@ import (
 // lostWakeUp reports a contender that watches a deleted node before it. Such a watch never fires,
 // because an exists request set it after the node was gone. A client that ignores the answer waits
 // forever, even when its turn has come, and all behind it wait too. ZooKeeper's own WriteLock is
-// such a client (ZooKeeper 3.8.0, WriteLock.java): if exists finds nothing, it reports that it has
-// not got the lock, and does not look again. For the first in line of plain nodes the finding is
+// such a client (ZooKeeper 3.8.0, WriteLock.java): if exists finds nothing, it reports that it does
+// not have the lock, and does not look again. For the first in line of plain nodes the finding is
 // only possible, since a client that does check leaves the same watch behind. A waiter that had
 // checked would watch the one before it.
 func lostWakeUp() rule {
@@ -56,7 +56,7 @@ func lostHold(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	return append(lostTurn(c, h), facingBack(c, h)...)
 }
 
-// lostTurn is the finding about a first in line that watches a deleted node.
+// lostTurn is the finding about the first in line if it watches a deleted node.
 func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
 	watches := h.WatchesGone != "" && h.Follows(h.WatchesGone)
@@ -75,8 +75,8 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	return one(f)
 }
 
-// facingBack is the finding about a first in line that watches a waiter behind it, as if it still
-// waited (kazoo #649: a reader and a writer that wait for each other). A leader may watch its
+// facingBack is the finding about the first in line if it watches a waiter behind it, as if it
+// still waited (kazoo #649: a reader and a writer that wait for each other). A leader may watch its
 // followers.
 func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
@@ -101,7 +101,7 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 
 const restartWaiting = "check whether that client works under the lock; restart it if it waits or hangs"
 
-// firstWatches is the message about a first in line that still watches something.
+// firstWatches is the message about the first in line if it still watches something.
 func firstWatches(h *inspect.Contender, what string) string {
 	return fmt.Sprintf("%s is first in line, but %s: it may not know that it holds the lock",
 		describe.BriefOwner(h), what)

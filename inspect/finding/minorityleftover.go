@@ -12,10 +12,10 @@ import (
 // none. Its client does not hold the lock, and the leftover votes block the next client. A key that
 // was just set is left alone, since its client may still be asking the other masters.
 //
-// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when the
-// caller's context ends); redsync PR #147, #149 (renewed on after a restart took the quorum); minio #10948,
-// #11275. The same with a library that makes one lock of several keys on a master (rueidislock) and has only
-// some of them.
+// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when
+// the caller's context ends); redsync PR #147, #149 (still renewed after a restart cost it the
+// quorum); minio #10948, #11275. The same happens with a library that makes one lock of several
+// keys on a master (rueidislock) and has only some of them.
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,

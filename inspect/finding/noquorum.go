@@ -10,14 +10,15 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// noQuorum reports a backend on which no lock can be taken because too few of its servers can be used: independent
-// Redis masters that are down or refuse writes, or members of a ZooKeeper ensemble. It is a warning while just a
-// quorum is left and one has failed already.
+// noQuorum reports a backend on which no lock can be taken because too few of its servers can be
+// used: independent Redis masters that are down or refuse writes, or members of a ZooKeeper
+// ensemble. It is a warning if one has failed and exactly a quorum is left.
 //
-// A server counts as lost only when we know that it is. One that refuses our login or our certificate, or that we
-// cannot reach for a reason of ours, may serve every other client. When no server answers at all, we may be the ones
-// that are cut off: the backend is down, and this rule is silent. It is also silent about a single server, which is
-// up or down, and about Sentinel and Cluster, which have their own quorums.
+// A server counts as lost only when we know that it is. One that refuses our login or our
+// certificate, or that we cannot reach for a reason on our side, may serve every other client. When
+// no server answers at all, we may be the ones that are cut off: the backend is down, and this rule
+// is silent. It is also silent about a single server, which is up or down, and about Sentinel and
+// Cluster, which have their own quorums.
 //
 // Cause in the wild: hosts of one zone or one rollout that stop together; masters that fill up together.
 func noQuorum() rule {
@@ -159,10 +160,10 @@ func (e *electorate) finding(b *inspect.Backend, severity inspect.Severity) insp
 	until := "locks end as their keys expire; a master that comes back empty may grant them twice"
 	if b.Kind == inspect.ZooKeeper {
 		who, harm = "servers", "no lock can be taken or released"
-		until = "no holder can be sure of its lock until then; sessions go on once there is a quorum"
+		until = "no holder can be sure of its lock until then; sessions continue once there is a quorum"
 	}
 	if severity == inspect.Warning {
-		f.Message = fmt.Sprintf("%d of %d %s lost (%s): if one more goes, %s", len(e.lost), e.members, who, lost, harm)
+		f.Message = fmt.Sprintf("%d of %d %s lost (%s): if one more fails, %s", len(e.lost), e.members, who, lost, harm)
 		f.Steps = do(configure("bring it back before any other is stopped or restarted"))
 		return f
 	}

@@ -60,7 +60,7 @@ func TestMastersWithoutAQuorum(t *testing.T) {
 	apart.Spread = inspect.Spread{Masters: 3, Locks: 9, OnOne: 9, Used: 2}
 	check(t, "no-quorum", []state{
 		fires("++-", inspect.Warning, likely,
-			"1 of 3 masters lost (c: no answer): if one more goes, no lock can be taken or renewed",
+			"1 of 3 masters lost (c: no answer): if one more fails, no lock can be taken or renewed",
 			map[string]any{"members": 3, "usable": 2, "quorum": 2, "unseen": nil}),
 		fires("+--", inspect.Critical, likely,
 			"2 of 3 masters lost (b: no answer, and 1 more), a quorum is 2: no lock can be taken or renewed",
@@ -108,7 +108,7 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 		critical("all report it", ensemble("qqq", 0, 0), recipe.Certain, "a: no quorum"),
 		critical("the target names three of five", ensemble("--q", 5, 0), recipe.Likely, "3 of 5 servers lost"),
 		warning("one of three", ensemble("++-", 3, 0),
-			"1 of 3 servers lost (c: no answer): if one more goes, no lock can be taken or released"),
+			"1 of 3 servers lost (c: no answer): if one more fails, no lock can be taken or released"),
 		warning("two of five, three of them named", ensemble("+--", 5, 0), "2 of 5 servers lost"),
 		{name: "during an election", c: ensemble("-q-", 3, election-time.Second)},
 		{name: "one of three, of an unknown number", c: ensemble("++-", 0, 0)},

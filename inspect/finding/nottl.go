@@ -11,12 +11,13 @@ import (
 )
 
 // noTTL reports a Redis key that never expires, so it stays when its holder dies. It is only info
-// for libraries that write it so by default, and if only the key's name suggests a lock. The rule
-// is silent if not even the name does: counters, flags, caches, bitmaps and job queues have no
-// expiry either.
+// for libraries that set no expiry by default, and if only the key's name suggests a lock. The rule
+// is silent if not even the name suggests one: counters, flags, caches, bitmaps and job queues have
+// no expiry either.
 //
-// Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon #1738,
-// ShedLock #65, Sentry PR #1509. By default no TTL: [recipe.NoTTLByDefault].
+// Cause in the wild: SETNX and then EXPIRE, with a crash in between: redis-py #554, laravel/horizon
+// #1738, ShedLock #65, Sentry PR #1509. [recipe.NoTTLByDefault] lists the libraries that set no TTL
+// by default.
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
@@ -87,7 +88,8 @@ func noTTL() rule {
 // written is how far off the clock of a value's writer may be.
 const written = time.Minute
 
-// untilOf is when the hold ends according to a plain key's value; zero if the value does not say.
+// untilOf returns when the hold ends according to a plain key's value; zero if the value does not
+// say.
 func untilOf(l *inspect.Lock) (until time.Time) {
 	for m := range eachVote(l) {
 		if m.Held == nil && endless(m) && m.Digest == "" {

@@ -9,18 +9,18 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// outlierClient reports a client with far more locks than its peers. That may be intended, or it
-// takes locks and never releases them.
+// outlierClient reports a client with far more locks than its peers. This may be intended, or the
+// client never releases its locks.
 //
-// Cause in the wild: locks that are not released when their work fails; a retry that takes a new lock each
-// time; one ephemeral node for each order or user, which makes the end of the session a long transaction
-// (ZOOKEEPER-2101: one that deletes too many nodes at once is more than jute.maxbuffer, and the ensemble
-// fails).
+// Cause in the wild: locks that are not released when their work fails; a retry that takes a new
+// lock each time; one ephemeral node for each order or user, which makes the end of the session a
+// long transaction (ZOOKEEPER-2101: one that deletes too many nodes at once exceeds jute.maxbuffer,
+// and the ensemble fails).
 func outlierClient() rule {
 	return rule{
 		name: "outlier-client", severity: inspect.Info,
 		means:    "A client has at least ten times as many entries as three quarters of the other clients in the same place.",
-		sure:     "Clients, sorted by HOLDS, shows its locks. Should it have so many?",
+		sure:     "Clients, sorted by HOLDS, shows its locks. Should it have that many?",
 		do:       "Find out whether its program releases its locks. If not, restart it.",
 		not:      "Do not release its locks one by one: it takes new ones.",
 		evidence: "clients (owner, session, client, entries, holds, under, peers, usual)",
@@ -50,10 +50,10 @@ func outlierClient() rule {
 			Evidence: evidence{
 				"clients": clients,
 				"cause": "locks that are taken repeatedly and never released; " +
-					"or a service that needs so many",
+					"or a service that needs that many",
 			},
 			Steps: do(restart("look at its locks (Clients, sorted by what they hold) and, " +
-				"unless it is meant to have so many, " +
+				"unless it is meant to have that many, " +
 				"restart its program, which frees what it leaked")),
 		})
 	})

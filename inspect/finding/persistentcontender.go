@@ -38,7 +38,7 @@ func persistentContender() rule {
 		}
 		e := about(first)
 		e["state"], e["count"], e["blocked_below"] = first.State.String(), n, int(first.BlockedBelow)
-		e["cause"] = "created without EPHEMERAL, such as by kazoo's acquire(ephemeral=False)"
+		e["cause"] = "created without EPHEMERAL, for example by kazoo's acquire(ephemeral=False)"
 		message := fmt.Sprintf("%s %s without a session: its node stays if the client dies",
 			describe.BriefOwner(first), verb(first))
 		if n > 1 {

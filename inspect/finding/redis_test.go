@@ -30,7 +30,7 @@ func TestSplitQuorum(t *testing.T) {
 			has: []string{"5 masters (2·2·1, needs 3)"}, evidence: map[string]any{"ballot": "2·2·1", "quorum": 3},
 		},
 		{name: "it lasts", c: present(votes("ab-", 30*time.Second), seen(history())), fires: true, severity: inspect.Critical, confidence: recipe.Certain},
-		{name: "set this moment: still being decided", c: present(votes("ab-", time.Minute), seen(history()))},
+		{name: "just set: still being decided", c: present(votes("ab-", time.Minute), seen(history()))},
 		{name: "a quorum", c: present(votes("aaabb", time.Minute))},
 		{name: "one value short of a quorum", c: present(votes("aa---", time.Minute))},
 		{name: "the silent master could decide", c: present(votes("aabb!", time.Minute))},
@@ -57,7 +57,7 @@ func TestMinorityLeftover(t *testing.T) {
 				Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
 			}}, now)),
 		},
-		{name: "set this moment: its client asks the others", c: present(votes("a--", time.Minute), seen(history()))},
+		{name: "just set: its client asks the others", c: present(votes("a--", time.Minute), seen(history()))},
 		{name: "a quorum", c: present(votes("aa-", time.Minute))},
 		{name: "the silent masters could hold it too", c: present(votes("a!-", time.Minute))},
 		{name: "two values", c: present(votes("ab-", time.Minute))},
@@ -73,7 +73,7 @@ func TestThinMargin(t *testing.T) {
 			evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{{"addr": "r4", "says": "absent"}, {"addr": "r5", "says": "b"}}},
 		},
 		{name: "two of three", c: present(votes("aab", time.Minute)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r3 other value"}},
-		{name: "set this moment: the others may follow", c: present(votes("aa-", time.Minute), seen(history()))},
+		{name: "just set: the others may follow", c: present(votes("aa-", time.Minute), seen(history()))},
 		{name: "it lasts", c: present(votes("aa-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "four of five", c: present(votes("aaaa-", time.Minute))},
 		{name: "a silent one may hold it: only we may be cut off from it", c: present(votes("aaa-!", time.Minute))},
@@ -128,7 +128,7 @@ func TestNoTTL(t *testing.T) {
 	})
 }
 
-// renewing returns the history of a key renewed every ten seconds, the last time this long ago.
+// renewing returns the history of a key renewed every ten seconds, most recently this long ago.
 func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.History {
 	return past(append([]func(*inspect.History){func(h *inspect.History) {
 		h.LongestTTL = 30 * time.Second
@@ -144,7 +144,7 @@ func TestRenewalStopped(t *testing.T) {
 			has:      []string{"every 10s and stopped: it expires at 03:14:19 UTC"},
 			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
 		},
-		{name: "late, but only two and a half times", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
+		{name: "late by two and a half intervals", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},
 		{name: "not read when it was due", c: present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }), seen(renewing(26*time.Second)))},
 		{name: "too few renewals for a rhythm", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second, func(h *inspect.History) { h.Renewal.Count = 2 })))},
 		{name: "never renewed", c: present(votes("a", 4*time.Second), seen(history()))},
@@ -219,11 +219,11 @@ func TestMasterRestarted(t *testing.T) {
 	}
 	check(t, "master-restarted", []state{
 		{
-			name: "up for less than the key lives", c: present(with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "up for less than the key's TTL", c: present(with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"r3 restarted at 03:13:45 UTC and lost this key"}, evidence: map[string]any{"master": "r3", "persistence": "none", "votes": 2, "quorum": 2},
 		},
 		{
-			name: "less than the longest life that was seen", c: present(with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
+			name: "less than the longest TTL seen", c: present(with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			evidence: map[string]any{"longest_ttl_ms": int64(60000)},
 		},
 		{
@@ -236,7 +236,7 @@ func TestMasterRestarted(t *testing.T) {
 		{name: "requested after the start, by its value", c: present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))},
 		{name: "it is just being taken", c: present(votes("a--", time.Minute), up(30*time.Second))},
 		{name: "the others are about to follow", c: present(votes("aa-", time.Minute), up(30*time.Second), seen(past(func(h *inspect.History) { h.LongestTTL = time.Minute })))},
-		{name: "up for longer than the key lives", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
+		{name: "up for longer than the key's TTL", c: present(votes("aa-", 10*time.Second), up(30*time.Second))},
 		{name: "it has the key", c: present(votes("aaa", time.Minute), up(30*time.Second))},
 		{name: "no master has the key", c: present(votes("---", time.Minute), up(30*time.Second), seen(history()))},
 		{name: "it does not answer", c: present(votes("aa!", time.Minute), up(30*time.Second))},
@@ -294,10 +294,10 @@ func TestStaleFairQueue(t *testing.T) {
 		},
 		{name: "two later ones are dead", c: present(fair(deadAt(1), deadAt(2))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"2 of 3 waiters are most likely gone (first u:2)"}, evidence: map[string]any{"head": false}},
 		{name: "a place has lapsed", c: present(fair(lapsed(0, 5*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Certain, has: []string{"past due"}, evidence: map[string]any{"lapsed_since": stamp(now.Add(-5 * time.Second))}},
-		{name: "a place lapses this moment", c: present(fair(lapsed(0, 500*time.Millisecond)))},
-		{name: "a dead one's place is good for hours", c: present(fair(deadAt(0), lapsed(0, -3*time.Hour))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, advice: "do not wait: the place of the first is good until"},
+		{name: "a place is about to lapse", c: present(fair(lapsed(0, 500*time.Millisecond)))},
+		{name: "a dead one's place lasts for hours", c: present(fair(deadAt(0), lapsed(0, -3*time.Hour))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, advice: "do not wait: the place of the first lasts until"},
 		{name: "all live", c: present(fair())},
-		{name: "our own lock passes over the dead", c: present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))},
+		{name: "our own lock skips the dead", c: present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))},
 		{name: "a dead holder is another rule's", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},
 		{name: "a queue on ZooKeeper", c: present(with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) })))},
 	})

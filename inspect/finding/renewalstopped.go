@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// rhythm is the least number of renewals that make an interval the usual one.
+	// rhythm is the minimum number of renewals that shows a usual interval.
 	rhythm = 3
 	// lateAfter is the number of usual intervals without a renewal after which two were missed.
 	lateAfter = 2.5

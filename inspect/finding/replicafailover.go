@@ -10,9 +10,9 @@ import (
 )
 
 // replicaFailover reports a Redis master that accepts writes even if its replicas are gone.
-// Replication is asynchronous. A lock granted just before the master fails, or while it is cut
-// off, may be missing on the promoted replica, and a second client gets it. It concerns the
-// backend, and is reported once, whatever its locks are.
+// Replication is asynchronous. A lock granted just before the master fails, or while it is cut off,
+// may be missing on the promoted replica, and a second client gets it. The finding concerns the
+// backend, not a lock, and is reported once.
 //
 // Source: Redis' own documents on distributed locks ("Why failover-based implementations are not
 // enough") and on replication (min-replicas-to-write). INFO has min_slaves_good_slaves only where
@@ -58,7 +58,7 @@ func replicaFailover() rule {
 				"masters": masters,
 				"cause":   "replication is asynchronous, and min-replicas-to-write is 0, as it is by default",
 			},
-			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants none; " +
+			Steps: do(configure("set min-replicas-to-write 1, so that a master that is cut off grants no locks; " +
 				"decide whether you need fencing tokens or Redlock")),
 		})
 	})

@@ -14,8 +14,8 @@ import (
 // from these.
 type rule struct {
 	name string
-	// severity is the default of its findings; sometimes is the other possible one, as means
-	// explains.
+	// severity is the default of its findings; sometimes is the other possible one, explained in
+	// means.
 	severity, sometimes inspect.Severity
 	// For docs/findings.md: the rule's meaning, how to check it, what to do, and what not to do.
 	means, sure, do, not string
@@ -23,10 +23,10 @@ type rule struct {
 	evidence string
 	// restsOn are the aspects that must be known for the rule to be right about a lock.
 	restsOn []inspect.Aspect
-	// asOf dates the rule's input, by our clock. It is set if one look may catch a state halfway.
+	// asOf dates the rule's input, by our clock. It is set if one look may catch a change halfway.
 	// Examples are an acquisition that asks the masters one by one, a waiter between creating its
-	// node and setting its watch, a client moving between servers, and two locks read one after
-	// the other.
+	// node and setting its watch, a client moving between servers, and two locks read one after the
+	// other.
 	asOf func(*inspect.Case) time.Time
 	// quiet rules are silent on locks that are only possible, since registries, caches, counters
 	// and job queues look the same.
@@ -144,10 +144,10 @@ const possibleAdvice = "find out what writes it before you act: it may not be a 
 // suspectAdvice replaces the advice about locks on servers that are most likely independent.
 const suspectAdvice = "give each server its own target first (see suspect-target), then look at this lock again"
 
-// temper adapts a rule's findings to what is known about the lock. A lock that is only possible (a
-// name, a value of no known shape) gets no finding above info, and no advice but to find out. If
-// an aspect that the rule depends on was unseen, or was read long ago, its findings are only
-// possible and advise no action.
+// temper adapts a rule's findings to what is known about the lock. A lock that is only possible
+// (known by its name alone, or by a value of unknown shape) gets no finding above info. The only
+// advice is to find out what writes it. If an aspect that the rule depends on was unseen, or was
+// read long ago, its findings are only possible and advise no action.
 func (r *rule) temper(c *inspect.Case, found []inspect.Finding) []inspect.Finding {
 	if len(found) == 0 || r.asFound {
 		return found

@@ -16,14 +16,14 @@ import (
 // hold every lease.
 //
 // It also reports a waiter behind another entry of its own session that does not watch its
-// predecessor. No thread waits with that entry. When its turn comes, the lock stays with it until
-// the session ends (a warning). One session may have leaked several.
+// predecessor. No thread waits for that entry's turn. When its turn comes, the lock stays with it
+// until the session ends (a warning). One session may have leaked several.
 //
 // It is silent about a registry, such as members or block numbers, which has no waiters.
 //
 // Cause in the wild: a lost reply to create leaves an orphan that the same client then queues
-// behind (samuel/go-zookeeper #229); a lock that is not re-entrant taken twice (kazoo blocks for
-// ever).
+// behind (samuel/go-zookeeper #229); a client that takes a non-re-entrant lock twice (kazoo blocks
+// forever).
 func selfWait() rule {
 	return rule{
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
@@ -55,7 +55,7 @@ func selfWait() rule {
 				}
 			}
 			if i == listed {
-				break // holders of one lock are many only when they share it
+				break // a lock has several holders only if they share it
 			}
 		}
 		return nil
@@ -115,8 +115,8 @@ func lasting(c *inspect.Case, h, w *inspect.Contender) bool {
 func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding {
 	e := about(w)
 	e["holder"] = h.Name.String()
-	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a lock taken twice by a client " +
-		"that is not re-entrant"
+	e["cause"] = "an entry left behind by a lost reply (samuel/go-zookeeper #229), or a client that takes a " +
+		"non-re-entrant lock twice"
 	f := inspect.Finding{
 		Confidence: recipe.Possible,
 		Message: fmt.Sprintf("%s waits for itself: it holds as %s and waits as %s",

@@ -8,12 +8,12 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// wrapNear is how many numbers before the end of an int32 there is still time to act.
+// wrapNear is how many numbers before the end of an int32 we warn, so that there is time to act.
 const wrapNear = 1_000_000
 
-// sequenceWrap reports node numbers that are about to wrap from 2147483647 to -2147483648, or
-// have. Libraries then disagree about the order. Curator and kazoo compare text, where the minus
-// sign sorts first. go-zookeeper finds no predecessor for a negative number, and grants.
+// sequenceWrap reports node numbers that are about to wrap from 2147483647 to -2147483648, or have.
+// Libraries then disagree about the order. Curator and kazoo compare text, where the minus sign
+// sorts first. go-zookeeper finds no predecessor for a negative number, and grants the lock.
 //
 // Cause in the wild: 1000 attempts a second reach it in 25 days; kazoo #730, #606 (elections without end), go-zookeeper
 // PR #65, apache/zookeeper PR #2059.
@@ -50,7 +50,7 @@ func sequenceWrap() rule {
 			},
 			Steps: do(by(restart("at a quiet time stop the clients, delete the empty directory"),
 				zkCLI(c, "delete", c.Lock.ID.Path)),
-				restart("start them again: it counts from 0")),
+				restart("start them again: numbers restart at 0")),
 		})
 	})
 }

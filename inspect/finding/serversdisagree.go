@@ -22,11 +22,11 @@ const (
 	deposed = 30 * time.Second
 )
 
-// serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They
-// may not be an ensemble: one is standalone, or two lead without an election that explains it. (A server
-// that was paused during an election leads on for some seconds.) Or a member is far behind its
-// leader and still serves clients. Or it has another number of znodes at the same transaction;
-// other differences cannot be seen.
+// serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They may
+// not be an ensemble: one is standalone, or two lead without an election that explains it. (A
+// server that was paused during an election leads on for some seconds.) Or a member is far behind
+// its leader and still serves clients. Or it has a different number of znodes at the same
+// transaction; other differences cannot be seen.
 //
 // Cause in the wild: addresses of several standalone servers in one list of servers; a member that
 // was started without the list of the others; a split of an ensemble whose configuration was
@@ -83,14 +83,14 @@ func oddMember(s *inspect.Server) inspect.Finding {
 	e["lag_ms"] = s.Lag.Milliseconds()
 	e["cause"] = "it hangs, or is cut off from its leader, or its disk is too slow"
 	f.Confidence = recipe.Certain
-	f.Message = fmt.Sprintf("%s lacks what its leader had %s before: its clients see locks as they were",
+	f.Message = fmt.Sprintf("%s is at least %s behind its leader: its clients see outdated locks",
 		at(s.Addr), describe.Limit(s.Lag.Truncate(time.Second)))
 	why := "see why it is behind (its log, its disk, echo srvr to its port); restart it if it does not catch up: " +
 		"its clients go to another member"
 	f.Steps = do(restart(why))
 	if s.Lag < farBehind {
 		f.Severity = inspect.Info
-		f.Message = fmt.Sprintf("%s lacks what its leader had over %s before: its clients see locks as they were",
+		f.Message = fmt.Sprintf("%s is over %s behind its leader: its clients see outdated locks",
 			at(s.Addr), describe.Over(s.Lag))
 		f.Steps = do(wait("look again: if it persists, " + why))
 	}

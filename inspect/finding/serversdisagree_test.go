@@ -17,16 +17,16 @@ func TestServersDisagree(t *testing.T) {
 		roles []string
 		says  string // empty if nothing is found
 	}{
-		"an ensemble":                    {[]string{"leader", "follower", "observer"}, ""},
-		"one alone":                      {[]string{"standalone"}, ""},
-		"two alone":                      {[]string{"standalone", "standalone"}, "not one ensemble: 10.0.0.1:2181 is standalone, 10.0.0.2:2181 is standalone"},
-		"one alone among others":         {[]string{"leader", "follower", "standalone"}, "not one ensemble: 10.0.0.3:2181 is standalone, 10.0.0.1:2181 is leader"},
-		"two leaders":                    {[]string{"leader", "leader", "follower"}, "not one ensemble: 10.0.0.2:2181 is leader, 10.0.0.1:2181 is leader"},
-		"two leaders after a follower":   {[]string{"follower", "leader", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.2:2181 is leader"},
-		"two leaders around one":         {[]string{"leader", "follower", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.1:2181 is leader"},
-		"two leaders, and one alone":     {[]string{"follower", "leader", "leader", "standalone"}, "not one ensemble: 10.0.0.4:2181 is standalone, 10.0.0.1:2181 is follower"},
-		"one reports that it is cut off": {[]string{"leader", "follower", "read-only"}, ""},
-		"unknown roles":                  {[]string{"", "", "standalone"}, ""},
+		"an ensemble":                          {[]string{"leader", "follower", "observer"}, ""},
+		"one alone":                            {[]string{"standalone"}, ""},
+		"two alone":                            {[]string{"standalone", "standalone"}, "not one ensemble: 10.0.0.1:2181 is standalone, 10.0.0.2:2181 is standalone"},
+		"a standalone server among members":    {[]string{"leader", "follower", "standalone"}, "not one ensemble: 10.0.0.3:2181 is standalone, 10.0.0.1:2181 is leader"},
+		"two leaders":                          {[]string{"leader", "leader", "follower"}, "not one ensemble: 10.0.0.2:2181 is leader, 10.0.0.1:2181 is leader"},
+		"two leaders after a follower":         {[]string{"follower", "leader", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.2:2181 is leader"},
+		"two leaders around one":               {[]string{"leader", "follower", "leader"}, "not one ensemble: 10.0.0.3:2181 is leader, 10.0.0.1:2181 is leader"},
+		"two leaders, and a standalone server": {[]string{"follower", "leader", "leader", "standalone"}, "not one ensemble: 10.0.0.4:2181 is standalone, 10.0.0.1:2181 is follower"},
+		"one reports that it is cut off":       {[]string{"leader", "follower", "read-only"}, ""},
+		"unknown roles":                        {[]string{"", "", "standalone"}, ""},
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper}
 		for i, role := range tt.roles {
@@ -67,7 +67,7 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 		watch, one recipe.Confidence // confidence of the finding in a watch, and in a single read; empty if none
 	}{
 		"one was elected just now":             {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, 5*time.Second, once)}, "", ""},
-		"since when is unknown":                {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
+		"unknown since when":                   {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
 		"one was paused for long":              {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
 		"it has claimed to lead for 10 s":      {[]inspect.Server{leader(epoch+7, time.Hour, 10*time.Second), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
 		"unknown transactions":                 {[]inspect.Server{leader(0, time.Hour, once), leader(0, time.Hour, later)}, "", recipe.Possible},
@@ -103,7 +103,7 @@ func TestMembersThatDiffer(t *testing.T) {
 		"all have the same":              {odd: inspect.Server{}},
 		"a little behind, under load":    {odd: inspect.Server{Lagging: true, Lag: 3 * time.Second}},
 		"catching up after its start":    {odd: inspect.Server{Lagging: true, Lag: 9900 * time.Millisecond}},
-		"far behind":                     {odd: inspect.Server{Lagging: true, Lag: 12700 * time.Millisecond}, says: "lacks what its leader had 12s before", advised: "restart it if it does not catch up", evidence: "lag_ms 12700"},
+		"far behind":                     {odd: inspect.Server{Lagging: true, Lag: 12700 * time.Millisecond}, says: "is at least 12s behind its leader", advised: "restart it if it does not catch up", evidence: "lag_ms 12700"},
 		"more znodes":                    {odd: inspect.Server{NodesApart: 3}, says: "has 3 znodes more than its leader", advised: "move version-2 out of its dataDir", evidence: "nodes_apart 3"},
 		"fewer znodes":                   {odd: inspect.Server{NodesApart: -1}, says: "has 1 znode fewer than its leader", advised: "do not trust a lock that only it shows", evidence: "nodes_apart -1"},
 		"far behind by an earlier count": {odd: inspect.Server{Lag: time.Minute, State: inspect.ServerDown}},

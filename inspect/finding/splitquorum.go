@@ -12,9 +12,9 @@ import (
 // holder, and no client can get it before the leftovers expire. A key whose votes were all set
 // within the last moment is left alone, since its clients may be about to withdraw them.
 //
-// Cause in the wild: clients that asked the masters at the same time and did not release all of them (the
-// Redlock page asks for it), or that are configured with different lists of masters: node-redlock #168, #185,
-// #131 ("unable to achieve a quorum", which never says who voted how).
+// Cause in the wild: clients that asked the masters at the same time and did not release all of
+// them (the Redlock page asks for it), or that are configured with different lists of masters:
+// node-redlock #168, #185, #131 ("unable to achieve a quorum", which does not name the votes).
 func splitQuorum() rule {
 	return rule{
 		name: "split-quorum", severity: inspect.Critical,
@@ -38,7 +38,7 @@ func splitQuorum() rule {
 				"or use different lists of masters",
 		}
 		steps := do(wait("wait for "+untilEnd(l, e, c.Now)),
-			configure("compare the clients' lists of masters, and let failed attempts release on all"))
+			configure("compare the clients' lists of masters, and make failed attempts release on all of them"))
 		if never := forever(l); never != nil {
 			steps = do(releaseWaiter(c, "release the vote that never expires", never.Argument()))
 		}
@@ -51,7 +51,7 @@ func splitQuorum() rule {
 	})
 }
 
-// untilEnd words the time until the votes expire, and records it in the evidence.
+// untilEnd describes the time until the votes expire, and records it in the evidence.
 func untilEnd(l *inspect.Lock, e evidence, now time.Time) string {
 	at, never := ending(l)
 	switch {

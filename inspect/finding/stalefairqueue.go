@@ -27,7 +27,7 @@ func staleFairQueue() rule {
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
-		if l.Recipe == "lockscope" { // who hands it on passes over the dead, at no cost
+		if l.Recipe == "lockscope" { // its handoff skips the dead at no cost
 			return nil
 		}
 		var stale []inspect.Contender
@@ -97,7 +97,7 @@ func expiryAdvice(l *inspect.Lock, first *inspect.Contender, now time.Time) stri
 	const usual = 5 * time.Minute // RedissonFairLock: threadWaitTime
 	switch {
 	case first.ExpiresAt.Sub(now) > usual: // places drift ahead (Redisson #2099)
-		return "do not wait: the place of the first is good until " + utc(first.ExpiresAt, now)
+		return "do not wait: the place of the first lasts until " + utc(first.ExpiresAt, now)
 	case l.Recipe == "redisson":
 		return "wait: Redisson drops each within 5 min"
 	}

@@ -56,7 +56,7 @@ func votes(masters string, ttl time.Duration) *inspect.Lock {
 	return l
 }
 
-// history returns that of a lock with many holds and waits of up to a second.
+// history returns the history of a lock with many holds and waits of up to a second.
 func history() *inspect.History {
 	usual := inspect.Spans{Count: 100, P50: 100 * time.Millisecond, P99: time.Second, Max: 2 * time.Second}
 	return &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}

@@ -12,18 +12,18 @@ import (
 
 // stuckHolder reports a holder that has held for too long while others wait. The limit is
 // StuckAfter, which the operator sets. The lock's own history can lower it to ten times the 99th
-// percentile of at least 20 holds, but not below 10 s. A hold within the longest one seen is only
-// possible. If the operator configured the usual time of such a lock, the limit is twice that time.
-// In a deadlock, the deadlock is the reason and its advice is the one to follow.
+// percentile of at least 20 holds, but not below 10 s. If a longer hold was seen before, the
+// finding is only possible. If the operator configured the usual time of such a lock, the limit is
+// twice that time. In a deadlock, the advice of the deadlock is the one to follow.
 //
 // A leader of an election holds for as long as it lives and is never stuck. If the lock is only
 // likely or possibly an election, a long hold is info, unless many holds of it were seen. If a lock
-// was watched for an hour without any handoff, both may be true: the finding is only possible, and
-// says so.
+// was watched for an hour without any handoff, it may be an election: the finding is only possible,
+// and says so.
 //
 // If the servers' clock could not be compared with ours, only the time between the entry and the
 // last thing dated by the same clock counts. A hold that exceeds the limit only beyond that is
-// info, and no release rests on it.
+// info, and no release is advised.
 //
 // If the grant was not seen, a holder that held at our first look has held at least since then
 // (likely). One that had queued for longer than the limit may have been granted just now
@@ -198,7 +198,7 @@ func stuckMessage(c *inspect.Case, h *inspect.Contender, limit time.Duration, ho
 func uncheckedAdvice(c *inspect.Case) string {
 	advice := "compare the output of date on the ZooKeeper leader with this machine's before you act"
 	if c.Backend.ClockKnown() {
-		return advice + ": the entry is older than the present leader, or was made before its clock was set"
+		return advice + ": the entry is older than the current leader, or was made before its clock was set"
 	}
 	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), the clock is compared"
 }
@@ -212,7 +212,7 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 	steps := do(wait(condition + look))
 	if h.Revocable {
 		steps = append(steps, act(c, inspect.Step{
-			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "it can be asked to release it, and may do so",
+			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "its client can be asked to release it, and may do so",
 		}, ""))
 	}
 	after := "its client keeps running"

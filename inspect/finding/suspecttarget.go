@@ -17,8 +17,8 @@ import (
 // hides several servers, each with its own locks. Other rules skip such locks. One lock is enough
 // evidence if its library uses only one server.
 //
-// Cause in the wild: a list of all Redis servers of an application, copied behind redis:// with commas; a proxy that
-// was meant to find the master, and has two.
+// Cause in the wild: a list of all Redis servers of an application, copied after redis:// with
+// commas; a proxy that was meant to find the master, and has two.
 func suspectTarget() rule {
 	r := rule{
 		name: "suspect-target", severity: inspect.Warning,
@@ -32,7 +32,7 @@ func suspectTarget() rule {
 		restsOn: []inspect.Aspect{inspect.AspectHolders, inspect.AspectVotes},
 	}.ofBackends(func(b *inspect.Backend, _ time.Time) []inspect.Finding {
 		if b.Kind != inspect.Redis || b.Topology == inspect.Cluster || b.Topology == inspect.Sentinel {
-			return nil // the servers say themselves who is a replica of whom
+			return nil // the servers report their own roles
 		}
 		found := behindOneAddress(b)
 		if len(b.Servers) < 2 {
@@ -56,7 +56,7 @@ func suspectTarget() rule {
 	return r.ofLocks(ofOneServer)
 }
 
-// howMany words the number of locks on one server only.
+// howMany returns the number of locks on one server only, in words.
 func howMany(s inspect.Spread) string {
 	if s.OnOne == s.Locks {
 		return fmt.Sprintf("each of %d locks is", s.Locks)
@@ -102,7 +102,7 @@ func behindOneAddress(b *inspect.Backend) (found []inspect.Finding) {
 			Message:    "several servers answer at this address, " + at(s.Addr) + ": connections reach one or the other (run_id), and each has its own locks",
 			Evidence:   evidence{"server": inspect.Escape(s.Addr), "cause": "a proxy or load balancer in front of servers that do not replicate each other"},
 			Steps: do(configure("give each server behind it its own target (redis://HOST:PORT); " +
-				"release nothing until then: we see a mixture of both")),
+				"release nothing until then: we see a mixture of their keys")),
 		})
 	}
 	return found

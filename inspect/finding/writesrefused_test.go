@@ -60,7 +60,7 @@ func TestWritesRefused(t *testing.T) {
 func TestSecondRefusalReasonIsReported(t *testing.T) {
 	t.Parallel()
 	at := now
-	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // only played
+	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // fed by Film only
 	o.Diagnose(Rules(), time.Hour)
 	var reported []string
 	err := o.Film(time.Second, func(emit func(inspect.Update)) error {

@@ -185,9 +185,9 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		{name: "the leader's clock is an hour behind", c: present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))},
 		{
 			name: "dated by a former leader, whose clock is unknown", c: present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)})),
-			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "older than the present leader",
+			fires: true, severity: inspect.Warning, confidence: recipe.Possible, advice: "older than the current leader",
 		},
-		warning("dated by a former leader, but the present one has led for a long time", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
+		warning("dated by a former leader, but the current one has led for a long time", present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)})), recipe.Possible, "may have held it past the limit"),
 	})
 }
 

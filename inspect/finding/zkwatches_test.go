@@ -226,7 +226,7 @@ func TestSelfWait(t *testing.T) {
 		})
 		return present(with(l, changes...))
 	}
-	watched := func(holds, waits time.Duration) inspect.Case { // holds and waits since these times ago
+	watched := func(holds, waits time.Duration) inspect.Case { // how long it has held and waited
 		c := twice(time.Minute)
 		c.History = &inspect.History{Since: now.Add(-time.Hour)}
 		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = now.Add(-holds), now.Add(-waits)

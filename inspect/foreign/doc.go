@@ -1,6 +1,5 @@
-// Package foreign tests that lockscope takes nothing for a lock, diagnoses nothing and advises
-// nothing in the data of programs that have nothing to do with locks, or that use libraries without
-// a recipe of ours.
+// Package foreign tests lockscope on the data of programs that use no locks, or libraries without a
+// recipe of ours. It must report no locks but the real ones, no findings and no advice.
 //
 // Each program has two files in programs: a script that runs the real program, whose first lines
 // name its packages and its actual locks, and the data that it wrote. The test replays the data

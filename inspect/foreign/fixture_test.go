@@ -17,7 +17,7 @@ import (
 // program is a script in programs and what its first lines say, comments of the form "KEY: VALUE".
 type program struct {
 	file string // its name in programs
-	// packages that it needs, by where they are from: npm, debian, go.
+	// packages that it needs, by their source: npm, debian, go.
 	packages map[string][]string
 	// locks are the real locks in its data: a glob of their paths, and the recipe that may be
 	// certain, or none.
@@ -26,12 +26,12 @@ type program struct {
 	store string
 }
 
-// entry is one line of recorded data: a word for what it is, and its fields.
+// entry is one line of recorded data: a word for its kind, and its fields.
 //
 //	string KEY TTL VALUE, list KEY TTL VALUE…, set …, hash KEY TTL FIELD VALUE …, zset KEY TTL MEMBER SCORE …,
 //	stream KEY TTL LENGTH FIELD VALUE … (of one entry, given that often); TTL in milliseconds, - for none
 //	node PATH SESSION COUNTER DATA: in the order of creation; SESSION 0 owns nothing, container is a container;
-//	    COUNTER: how many children have been created in it ever
+//	    COUNTER: how many children were ever created in it
 //	watch PATH SESSION
 type entry struct {
 	kind   string
@@ -105,7 +105,7 @@ func moved(text string, then, now time.Time) string {
 	})
 }
 
-// load reads what a program wrote, as if it had written it now.
+// load reads what a program wrote, as if it had written it just now.
 func load(t *testing.T, p program) []entry {
 	t.Helper()
 	text := must.Have(os.ReadFile(filepath.Join("programs", p.file+".data")))(t)
@@ -132,7 +132,7 @@ func load(t *testing.T, p program) []entry {
 	return entries
 }
 
-// programs are all of a store.
+// programs returns the programs that write to a store.
 func programs(t *testing.T, store string) []program {
 	t.Helper()
 	files := must.Have(filepath.Glob(filepath.Join("programs", "*.data")))(t)

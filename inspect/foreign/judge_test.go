@@ -18,9 +18,9 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-const stuckAfter = 10 * time.Minute // as the command line has it
+const stuckAfter = 10 * time.Minute // the command line's default
 
-// once looks as doctor does.
+// once reads a source as doctor does.
 func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)
@@ -31,8 +31,8 @@ func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// watch looks as the screen does, at all it finds, until everything was looked at and a while longer, since
-// some rules speak of what lasts.
+// watch reads a source as the screen does, with every lock in view. After all are read it goes on
+// for a while, since some rules report only lasting conditions.
 func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)
@@ -74,7 +74,7 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	return last
 }
 
-// watchFor is the time for late findings, after everything was looked at.
+// watchFor is the time for late findings after everything was read.
 const watchFor = 1500 * time.Millisecond
 
 // judge checks that nothing in a program's data is reported as wrong, that only its locks are
@@ -128,7 +128,7 @@ func sure(c recipe.Confidence) bool { return c == recipe.Certain || c == recipe.
 
 func worse(f inspect.Finding) bool { return f.Severity != inspect.Info }
 
-// advisesAction reports whether an advice recommends a change on the servers.
+// advisesAction reports whether advice recommends a change on the servers.
 func advisesAction(advice string) bool {
 	return slices.ContainsFunc([]string{"lockscope release", "lockscope ttl", "delete", " DEL ", "PEXPIRE", "UNLINK", "CLIENT KILL", "deleteall"}, func(verb string) bool {
 		return strings.Contains(advice, verb)

@@ -18,11 +18,12 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-var record = flag.String("record", "", "run the program of this `SCRIPT` in programs and keep what it writes")
+var record = flag.String("record", "", "run this `SCRIPT` in programs and record the data that it writes")
 
-var modules = flag.String("modules", "", "a `DIRECTORY` node_modules that has npm's packages; else they are installed")
+var modules = flag.String("modules", "", "the node_modules `DIRECTORY` with npm's packages; they are installed if not given")
 
-// TestRecord makes the data of a program again; without -record it checks that every script has its data.
+// TestRecord records the data of a program again. Without -record it checks that every script has
+// its data.
 func TestRecord(t *testing.T) {
 	if *record == "" {
 		scripts := must.Have(filepath.Glob("programs/*"))(t)
@@ -66,7 +67,7 @@ func TestRecord(t *testing.T) {
 	}
 	fmt.Fprintf(&text, "at %d\n", time.Now().UnixMilli())
 	for _, e := range entries {
-		for i, f := range e.fields { // where it ran is private
+		for i, f := range e.fields { // the directory where it ran is private
 			for _, place := range []string{runIn, *modules} {
 				if place != "" {
 					f = strings.ReplaceAll(f, place, "/app")
@@ -79,19 +80,20 @@ func TestRecord(t *testing.T) {
 	must.Succeed(t, os.WriteFile(filepath.Join("programs", p.file+".data"), []byte(text.String()), 0o644))
 }
 
-// javaPath has what the Java programs need.
+// javaPath is the class path of the Java programs.
 const javaPath = "/usr/share/java/curator-recipes.jar:/usr/share/java/curator-framework.jar:/usr/share/java/curator-client.jar:" +
 	"/usr/share/java/curator-discovery.jar:/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar:/usr/share/java/guava.jar:" +
 	"/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar:/usr/share/java/jackson-databind.jar:/usr/share/java/jackson-core.jar:" +
 	"/usr/share/java/jackson-annotations.jar"
 
-// running is a program that has written all it writes and keeps what it holds.
+// running is a program that has written its data and still holds its locks.
 type running struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// start runs a program until it reports to be ready. It gets the server's address as its argument.
+// start runs a program until it reports that it is ready. It gets the server's address as its
+// argument.
 func start(t *testing.T, p program, dir, addr string) running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -141,7 +143,7 @@ func command(ctx context.Context, t *testing.T, p program, dir, addr string) *ex
 		return exec.CommandContext(ctx, "php", file, addr)
 	case ".java":
 		return exec.CommandContext(ctx, "java", "-cp", javaPath, file, addr)
-	case ".gosrc": // not .go: this module has not what it imports
+	case ".gosrc": // not .go, since this module lacks its imports
 		source := must.Have(os.ReadFile(file))(t)
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600))
 		sh("go", "mod", "init", "foreign")
@@ -162,7 +164,7 @@ func end(t *testing.T, r running) {
 	r.cmd.Wait()
 }
 
-// recognised are the programs that a recipe of ours is about.
+// recognised lists the programs for which we have a recipe.
 var recognised = []string{"bull.js", "ioredis-lock.js", "redis-semaphore.js", "rq.py", "kazoo.py"}
 
 // At least fifteen programs without a recipe of ours are really run, and their data is replayed.

@@ -36,9 +36,9 @@ func TestZooKeeperPrograms(t *testing.T) {
 	}
 }
 
-// replayTree recreates a recorded tree and its watches. Nodes are created in their original order,
-// by a session of their own if they had one, after as many children of their directory. The first
-// session owns nothing.
+// replayTree recreates a recorded tree and its watches. Nodes are created in their original order
+// and with their original numbers, by a session of their own if they had one. The first session
+// owns nothing.
 func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*zk.Conn {
 	t.Helper()
 	var sessions []*zk.Conn
@@ -104,7 +104,7 @@ func replayTree(t *testing.T, server *servertest.ZooKeeper, entries []entry) []*
 	return sessions
 }
 
-// sequence reads the number that a server gave a name.
+// sequence reads the number that a server added to a name.
 func sequence(name string) (int, bool) {
 	if len(name) < 10 {
 		return 0, false

@@ -37,7 +37,7 @@ func main() {
 	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
 	summary := flag.Bool("summary", false,
 		"run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
-	random := flag.Int("random", 0, "make so many random changes instead of those in the table")
+	random := flag.Int("random", 0, "make this many random changes instead of those in the table")
 	pkg := flag.String("pkg", "", "the package for random changes, such as ./inspect/metrics")
 	seed := flag.Uint64("seed", 1, "seed of the random changes: the same makes the same changes")
 	flag.Parse()

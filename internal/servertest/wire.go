@@ -241,7 +241,7 @@ func (w *Wire) copy(to, from net.Conn, d Direction) {
 	}
 }
 
-// pass waits until so many bytes may go in a direction; false if the wire has ended.
+// pass waits until this many bytes may go in a direction; false if the wire has ended.
 func (w *Wire) pass(d Direction, bytes int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -111,7 +111,7 @@ func (d *backendFacts) server(b *inspect.Backend, v *inspect.Server) {
 	d.state(v)
 	d.fact("version", describe.Printable(v.Version), t.Text)
 	if lags(v) {
-		d.fact("behind", t.Glyphs.Warning+" lacks what its leader had over "+describe.Over(v.Lag)+" before", t.Warning)
+		d.fact("behind", t.Glyphs.Warning+" its leader by over "+describe.Over(v.Lag), t.Warning)
 	}
 	if v.Latency >= 0 && v.State == inspect.ServerUp {
 		d.fact("latency", describe.Millis(v.Latency)+" now", t.Text)

@@ -4,7 +4,8 @@ package widget
 // one. Its zero value is at the start.
 type Scroller struct{ At, Top int }
 
-// To moves the cursor in a list of n with so many visible rows. It scrolls no more than necessary.
+// To moves the cursor in a list of n with this many visible rows. It scrolls no more than
+// necessary.
 func (c *Scroller) To(at, n, rows int) {
 	c.At = max(0, min(at, n-1))
 	c.Top = max(0, min(c.Top, n-rows))

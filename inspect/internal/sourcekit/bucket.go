@@ -12,7 +12,8 @@ type Bucket struct {
 	last        time.Time
 }
 
-// mostDebt of a bucket, in seconds of its rate: a second where that is halved.
+// mostDebt is the largest debt of a bucket, in seconds of its rate. At half the rate it takes a
+// second to pay off.
 const mostDebt = 0.5
 
 // NewBucket makes a full Bucket that gets rate tokens a second and holds up to burst of them.

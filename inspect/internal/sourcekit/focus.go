@@ -1,5 +1,5 @@
-// Package sourcekit has what the sources share: the delivery of the focus, when a backend is reported, how
-// fast servers answer, standstills of this process, and an end that is distinguished from failures.
+// Package sourcekit has what the sources share: the delivery of the focus, when a backend is
+// reported, how fast servers answer, and an end that is distinguished from failures.
 package sourcekit
 
 import "github.com/lockscope/lockscope/inspect"

@@ -8,11 +8,12 @@ import (
 // Pace notices that a server answers much more slowly than at the start, perhaps because of our
 // reads.
 type Pace struct {
-	// Slow means that even the quickest of the last requests took over three times as long as that
-	// of the first ones. A slow server delays every answer; a program that waits for a processor
+	// Slow means that even the quickest recent request took over three times as long as the
+	// quickest early one. A slow server delays every answer; a program that waits for a processor
 	// still gets some in time.
 	Slow bool
-	// Quickest of the last requests, Start that of the first ones; zero while there were too few.
+	// Quickest is the shortest recent request, and Start the shortest early one. They are zero
+	// while there were too few.
 	Quickest, Start time.Duration
 
 	recent [64]time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// slowBeat for reports of figures that hardly change.
+// slowBeat is the interval of reports while figures hardly change.
 const slowBeat = 10 * time.Second
 
 // Reporter times the reports of a backend's state. It reports at once when the backend or a

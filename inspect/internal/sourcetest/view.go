@@ -24,9 +24,9 @@ type View struct {
 	Updates  int
 	Backend  *inspect.Backend
 	Sessions map[int64]inspect.Session
-	All      bool // Sessions are all there are
+	All      bool // Sessions is complete
 	Watches  *inspect.WatchTable
-	Gap      *inspect.Gap // the newest, joined with the one before if they overlap
+	Gap      *inspect.Gap // the newest, joined with the previous one if they overlap
 
 	t        testing.TB
 	mu       sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// machine has a clock that goes on while this process is stopped.
+// machine has a clock that keeps running while this process is stopped.
 type machine struct {
 	mu    sync.Mutex
 	ahead time.Duration
@@ -63,7 +63,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 				}
 				select {
 				case <-w.Woken():
-					must.True(t, tt.stalled, "woken, and it did not stand still")
+					must.True(t, tt.stalled, "woken without a stall")
 				default:
 					if tt.stalled && tt.beats {
 						t.Error("not woken")
@@ -77,7 +77,7 @@ func TestStallIsReportedOnce(t *testing.T) {
 					t.Errorf("stalled %v from %v, want %v from %v", stalled, from, tt.stalled, before)
 				}
 				time.Sleep(time.Millisecond)
-				must.True(t, !w.Since(m.now()), "what is asked for afterwards is from before")
+				must.True(t, !w.Since(m.now()), "a later request counts as older than the stall")
 				if _, _, again := w.Take(); again {
 					t.Error("reported twice")
 				}
