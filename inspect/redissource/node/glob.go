@@ -14,9 +14,13 @@ var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 // Matcher is a set of patterns. It is fastest for the common ones: a prefix, or a word between
 // stars.
 type Matcher struct {
-	words, folded, prefixes, globs []string // folded are words in any case
-	custom                         []recipe.Custom
+	words, folded, prefixes []string // folded are lower-case words that match in any case
+	globs                   []glob
+	custom                  []recipe.Custom
 }
+
+// glob is any other pattern. A key without its ending does not match.
+type glob struct{ pattern, ending string }
 
 // NewMatcher returns a Matcher for the patterns and for the keys of the custom recipes.
 func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
@@ -28,8 +32,8 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 		switch {
 		case trailing && leading && ignoresCase:
 			m.folded = append(m.folded, any)
-		case !trailing || strings.ContainsAny(word, `*?[\`):
-			m.globs = append(m.globs, p)
+		case !trailing || strings.ContainsAny(word, special):
+			m.globs = append(m.globs, glob{p, p[strings.LastIndexAny(p, special)+1:]})
 		case leading:
 			m.words = append(m.words, word)
 		default:
@@ -38,6 +42,9 @@ func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
 	}
 	return m
 }
+
+// special are the bytes with a meaning in a pattern.
+const special = `*?[]\`
 
 // ofAnyCase reads "[lL][oO]" as "lo".
 func ofAnyCase(word string) (string, bool) {
@@ -49,21 +56,17 @@ func ofAnyCase(word string) (string, bool) {
 	return string(lower), word == "" && len(lower) > 0
 }
 
-// containsFold reports whether s contains a lower-case word, ignoring case.
-func containsFold(s, word string) bool {
-	for i := 0; i+len(word) <= len(s); i++ {
-		if s[i]|0x20 == word[0] && strings.EqualFold(s[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
-}
-
 // Any reports whether one of the patterns matches.
 func (m Matcher) Any(key string) bool {
+	lower := key
+	if len(m.folded) > 0 {
+		lower = strings.ToLower(key)
+	}
 	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
-		slices.ContainsFunc(m.folded, func(w string) bool { return containsFold(key, w) }) ||
+		slices.ContainsFunc(m.folded, func(w string) bool { return strings.Contains(lower, w) }) ||
 		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
-		slices.ContainsFunc(m.globs, func(p string) bool { return text.Glob(p, key) }) ||
+		slices.ContainsFunc(m.globs, func(g glob) bool {
+			return strings.HasSuffix(key, g.ending) && text.Glob(g.pattern, key)
+		}) ||
 		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })
 }

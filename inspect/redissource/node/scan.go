@@ -117,7 +117,7 @@ func (s *scanner) count() int {
 	switch {
 	case s.limits.Count > 0:
 		return s.limits.Count
-	case s.rests(), s.long, s.rested >= longPause:
+	case s.limits.Unlimited, s.rests(), s.long, s.rested >= longPause:
 		return MostScanned
 	default:
 		return fewScanned
