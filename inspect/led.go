@@ -10,7 +10,7 @@ import (
 )
 
 // Led is a leader that an operator forced out, although its library never checks its entry again.
-// Most likely it leads on for as long as its session lives.
+// Most likely it keeps leading while its session lives.
 type Led struct {
 	Lock ID
 	// Name of its former entry, and its Session.
@@ -20,7 +20,7 @@ type Led struct {
 	At time.Time
 }
 
-// LeadsOn reports whether a contender leads an election and would go on leading without its entry.
+// LeadsOn reports whether a contender leads an election and would keep leading without its entry.
 func (l *Lock) LeadsOn(c *Contender) bool {
 	return l.Kind == KindElection && c.State == Holding && recipe.LeadsOn(cmp.Or(c.Recipe, l.Recipe))
 }

@@ -248,7 +248,7 @@ type Contender struct {
 	// Since is when it entered the queue, HeldSince when it was granted, both by the backend's
 	// clock; zero if unknown.
 	Since, HeldSince time.Time
-	// Seen is the time, by our clock, from which an Observer has seen it in this state without a
+	// Seen is the time, by our clock, since which an Observer has seen it in this state without a
 	// gap; zero if no Observer has.
 	Seen time.Time
 	// ExpiresAt is the expiry of a Redis key, by our clock; zero if it never expires (NoExpiry) or

@@ -19,9 +19,9 @@ import (
 const publishEvery = 15 * time.Millisecond
 
 // Observer joins the updates of several sources into snapshots. It keeps every lock's newest
-// version, joins the session and watch tables, and remembers when it saw grants. It has many
-// fields since one goroutine owns them all. Parts that can be judged alone are separate types
-// (table, track, cycling, suspicions).
+// version, joins the session and watch tables, and remembers when it saw grants. It has many fields
+// since one goroutine owns them all. Parts that can be tested alone are separate types (table,
+// track, cycling, suspicions).
 type Observer struct {
 	sources []Source
 	now     func() time.Time
@@ -51,7 +51,7 @@ type Observer struct {
 	dirty    bool
 
 	rules        []Rule
-	asked        Case // that of the lock about which they are asked
+	asked        Case // the case of the lock that the rules examine
 	stuckAfter   time.Duration
 	expectations []Expectation
 	hosts        *Hosts
@@ -79,7 +79,7 @@ type cycling struct {
 	deadlocks   deadlockSearch
 	cycles      []Cycle
 	cycleOf     map[ID]*Cycle
-	cyclesStale bool      // contended locks changed since cycles were sought
+	cyclesStale bool      // contended locks changed since the last search
 	cyclesAgain time.Time // when to search again although nothing changes; zero if there is no need
 	before      *Snapshot // see After
 }
@@ -153,7 +153,7 @@ func (o *Observer) Run(ctx context.Context) error {
 	})
 	if err != nil {
 		stop()
-		for range updates { // the sources are to end
+		for range updates { // until the sources have ended
 		}
 	}
 	return errors.Join(err, <-done)
@@ -274,7 +274,7 @@ func (o *Observer) publishAsOf(now time.Time) {
 	}
 	o.mu.Unlock()
 	o.dirty = false
-	o.changed = make(map[ID]struct{}) // cleared it would stay as large as it ever was, and be slow to walk
+	o.changed = make(map[ID]struct{}) // a cleared map would keep its size, and be slow to walk
 	o.events = nil
 }
 

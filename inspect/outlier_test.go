@@ -26,7 +26,7 @@ func heldBy(prefix string, counts ...int) []*Lock {
 }
 
 // A client is an outlier compared with three quarters of its peers, even if a few others have as
-// much. Few peers or few entries are not enough.
+// many locks. Few peers or few entries are not enough.
 func TestOutliers(t *testing.T) {
 	peers := func(each, n int, more ...int) []int { return append(slices.Repeat([]int{each}, n), more...) }
 	possible := heldBy("/locks/", peers(1, 20, 500)...)

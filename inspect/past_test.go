@@ -48,7 +48,7 @@ func holderAt(p *Past, id ID, at time.Time) string {
 	return s.Lock(id).Holders[0].Name.String()
 }
 
-func TestThePastIsAsItWas(t *testing.T) {
+func TestPastMomentsAreExact(t *testing.T) {
 	f := film(NewPast(0, time.Second, 1<<30))
 	id := curatorLock(1, 0).ID
 	want := make(map[time.Time]string)
@@ -67,7 +67,7 @@ func TestThePastIsAsItWas(t *testing.T) {
 }
 
 // Changes within a step become one version. The state before a quiet time stays the same.
-func TestAStepEndsAsItDid(t *testing.T) {
+func TestChangesWithinStepAreMerged(t *testing.T) {
 	f := film(NewPast(0, time.Second, 1<<30))
 	id := curatorLock(1, 0).ID
 	f.at = f.at.Add(10 * time.Second)
@@ -123,7 +123,7 @@ func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 }
 
 // The number of states kept next to the locks is limited, and locks without versions are dropped.
-func TestOnlySoManyStatesAreKept(t *testing.T) {
+func TestKeptStatesAreLimited(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(0, time.Second, budget))
 	for i := range 2000 {
@@ -155,7 +155,7 @@ func TestOnlySoManyStatesAreKept(t *testing.T) {
 	}
 }
 
-func TestThePastEnds(t *testing.T) {
+func TestOldVersionsAreDropped(t *testing.T) {
 	f := film(NewPast(time.Minute, time.Second, 1<<30))
 	for range 120 {
 		f.at = f.at.Add(time.Second)
@@ -174,7 +174,7 @@ func TestThePastEnds(t *testing.T) {
 
 // Applying the differences between its moments restores a snapshot, so a past can be saved as a
 // recording.
-func TestTheDifferencesMakeTheSnapshotAgain(t *testing.T) {
+func TestDifferencesRestoreTheSnapshot(t *testing.T) {
 	rules := []Rule{
 		{Name: "held", Lock: func(c *Case) []Finding {
 			return []Finding{{Rule: "held", Severity: Info, Message: c.Lock.Holders[0].Name.String()}}

@@ -18,12 +18,12 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error, each func(*Snapshot)) error {
 	sub := o.Subscribe()
 	defer sub.Close()
-	if _, err := sub.Next(context.Background()); err != nil { // the first, of nothing
+	if _, err := sub.Next(context.Background()); err != nil { // the first, which is empty
 		return err
 	}
 	p := player{Observer: o, step: step}
 	p.published = func() {
-		if s, err := sub.Next(context.Background()); err == nil { // there is one: never waits
+		if s, err := sub.Next(context.Background()); err == nil { // does not wait, since there is one
 			each(s)
 		}
 	}
@@ -81,7 +81,7 @@ func (p *player) passTime() {
 		p.snap(p.last)
 		step := pace(p.last.Sub(quietFrom))
 		if p.last = p.last.Add(step); step > beat && p.last.After(now) {
-			p.last = now // what happens next is to find the beat that it is used to
+			p.last = now // a long step must not pass the next update
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (p *player) snap(at time.Time) {
 	p.published()
 }
 
-// longestQuiet limits how much of a time without events is played: its last part.
+// longestQuiet limits how much of a time without events is played. Earlier parts of it are skipped.
 const longestQuiet = time.Hour
 
 // pace returns the playback step after that long without an event.

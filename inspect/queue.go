@@ -67,7 +67,7 @@ func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 
 // queue is a directory's children as seen by the recipes.
 type queue struct {
-	writer  recipe.Queue // of most entries
+	writer  recipe.Queue // the recipe of most entries
 	entries []recipe.Entry
 	nodes   []Znode // by name
 	place   string  // of a part
@@ -135,7 +135,7 @@ func (q *queue) named(name string) *Znode {
 	return nil
 }
 
-// leaveOut removes nodes that are neither contenders nor unexpected.
+// leaveOut removes expected nodes that are not contenders.
 func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
@@ -414,7 +414,7 @@ func (q *queue) contender(e recipe.Entry) Contender {
 	}
 	c.Revocable = writer.Name == "curator" && (e.Role == recipe.Plain || e.Role == recipe.ReadWrite) &&
 		n.Known && n.Data != nil && recipe.CuratorListens(n.Data)
-	host, label := writer.Owner(e, n.Data[:min(len(n.Data), maxValue)]) // what its data says of it
+	host, label := writer.Owner(e, n.Data[:min(len(n.Data), maxValue)]) // as its data says
 	c.Owner = Owner{Session: n.EphemeralOwner, Process: Process{Host: Untrusted(host)}, Label: Untrusted(label)}
 	return c
 }

@@ -27,7 +27,8 @@ func blindBecause(words string) func(*inspect.Backend) bool {
 	}
 }
 
-// An endless SCAN with ever new keys uses a bounded amount of memory, and the backend reports it.
+// An endless SCAN that keeps returning new keys uses a bounded amount of memory, and the backend
+// reports it.
 func TestEndlessScanIsCutShort(t *testing.T) {
 	t.Parallel()
 	good := startHonest(t)

@@ -24,8 +24,8 @@ import (
 )
 
 var (
-	fuzzFor  = flag.Duration("lies.for", 0, "how `LONG` TestMutatedConversations runs; 0: a second, or two minutes in make test-all")
-	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: any")
+	fuzzFor  = flag.Duration("lies.for", 0, "the `DURATION` of TestMutatedConversations; 0: a second, or two minutes in make test-all")
+	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: a random one")
 )
 
 // mutator changes the servers' replies.
@@ -38,7 +38,7 @@ type mutator struct {
 
 var numbers = []int64{0, -1, 1, -2, 4, 20, 1000, 1 << 16, 1 << 20, 1<<20 + 1, 1 << 26, 1<<31 - 1, -1 << 31, 1 << 40, 1<<63 - 1}
 
-// mutate changes a chunk of a reply, or not.
+// mutate sometimes changes a chunk of a reply.
 func (m *mutator) mutate(p []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -34,7 +34,7 @@ var (
 	findings     = describe("gauge", "findings", "Findings of locks and of the backend. While the backend is down, only its own.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. Some may be missed on a polled or busy lock.", "backend")
-	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds: released, expired, forced, or ended (how is unknown).", "backend", "how")
+	endsTotal     = describe("counter", "holds_ended_total", "Ends of holds: released, expired, forced, or ended (in an unknown way).", "backend", "how")
 	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; they are missing from the grants and ends.")
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")

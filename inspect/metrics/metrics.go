@@ -28,10 +28,11 @@ type Collector struct {
 	grants  map[string]float64
 	ends    map[[2]string]float64
 	dropped float64
-	reached map[string]bool // backends that were looked at, down or not by now
+	reached map[string]bool // backends that were read once, even if they are down now
 }
 
-// New makes a Collector. At most lockSeries locks, the worst first, get their own series; 0 means none.
+// New makes a Collector. At most eachLock locks, the worst first, get their own series; 0 means
+// none.
 func New(now func() time.Time, eachLock int) *Collector {
 	return &Collector{
 		now: now, each: eachLock, grants: make(map[string]float64), ends: make(map[[2]string]float64),
@@ -92,7 +93,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	out.count(eventsDropped, dropped)
 	for _, b := range s.Backends {
 		out.backend(b)
-		if reached[b.Name] { // before, no event is reported
+		if reached[b.Name] { // before that, no event is reported
 			out.count(grantsTotal, grants[b.Name], b.Name)
 		}
 	}
@@ -138,7 +139,7 @@ func (o samples) backend(b *inspect.Backend) {
 	for aspect, n := range refused {
 		o.gauge(unseen, float64(n), b.Name, aspect)
 	}
-	if b.State == inspect.Down { // of its locks nothing is known
+	if b.State == inspect.Down { // nothing is known of its locks
 		own := &tally{findings: map[[3]string]int{}}
 		own.addFindings(b.Findings)
 		o.findings(b.Name, own)

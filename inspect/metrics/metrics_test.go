@@ -18,7 +18,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func ago(seconds int) time.Time { return noon.Add(-time.Duration(seconds) * time.Second) }
 
-// collected has observed snapshots, the newest last.
+// collected returns a collector that has observed these snapshots, the newest last.
 func collected(eachLock int, snapshots ...*inspect.Snapshot) *Collector {
 	c := New(func() time.Time { return noon }, eachLock)
 	for _, s := range snapshots {
@@ -27,7 +27,8 @@ func collected(eachLock int, snapshots ...*inspect.Snapshot) *Collector {
 	return c
 }
 
-// exposed are the samples of a collector as Prometheus shows them, without lockscope_ before each.
+// exposed returns the samples of a collector as Prometheus shows them, without lockscope_ before
+// each.
 func exposed(t *testing.T, c *Collector) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -225,7 +226,7 @@ func TestTheWorstLocksHaveSeries(t *testing.T) {
 		must.Contain(t, got, fmt.Sprintf("lock_series_omitted{} %d\n", max(0, 5-n)), n)
 		for i := 1; i <= 6; i++ {
 			if has := strings.Contains(got, fmt.Sprintf("lock_waiters{lock=zk:/%d}", i)); has != (i <= min(n, 5)) {
-				t.Errorf("of %d locks with series /%d is one: %v", n, i, has)
+				t.Errorf("with %d series, /%d has one: %v", n, i, has)
 			}
 		}
 	}

@@ -162,7 +162,7 @@ func (c *Custom) WakeChannels(key string) (channels []string, message string) {
 	if !strings.Contains(channel, "{prefix}") {
 		return []string{channel}, message
 	}
-	for i := range len(key) { // where the prefix ends is not known, and who does not wait ignores the message
+	for i := range len(key) { // the prefix may end at any colon; other clients ignore the message
 		if key[i] == ':' && len(channels) < 8 {
 			channels = append(channels, strings.ReplaceAll(channel, "{prefix}", key[:i]))
 		}

@@ -24,12 +24,11 @@ func ElectsByPath(path string) bool {
 }
 
 // LeadsOn reports whether a library's leader keeps leading after its entry is deleted, since its
-// client does not check the entry while its session lives. Curator's LeaderLatch and
-// LeaderSelector were seen to (5.4.0), and Spring's LeaderInitiator uses the latter. kazoo's
-// Election ends with its function (election.py, run), and go-zookeeper's Lock does not watch its
-// own node. LeaderElectionSupport only watches the node before its own
-// (LeaderElectionSupport.java, process). Accumulo's ServiceLock and Hadoop's ActiveStandbyElector
-// watch their own.
+// client does not check the entry while its session lives. Curator's LeaderLatch and LeaderSelector
+// do so (seen with 5.4.0), and Spring's LeaderInitiator uses the latter. kazoo's Election ends with
+// its function (election.py, run), and go-zookeeper's Lock does not watch its own node.
+// LeaderElectionSupport only watches the node before its own (LeaderElectionSupport.java, process).
+// Accumulo's ServiceLock and Hadoop's ActiveStandbyElector watch their own.
 func LeadsOn(library string) bool {
 	return slices.Contains([]string{"curator", "kazoo", "go-zookeeper", "zookeeper-recipes"}, library)
 }

@@ -28,7 +28,7 @@ func TestHelperKeysOfEachLibrary(t *testing.T) {
 		{locked("a", plain(ann)), "lockscope:queue:{a} lockscope:wait:{a}"},
 		{locked("a", plain(ann), "lockscope:queue:{a}", zset(1, bob)), "lockscope:queue:{a} lockscope:wait:{a} lockscope:alive:{a}"},
 	} {
-		tt.keys.Named = tt.keys.Main.Type == TypeNone && tt.keys.Key == "a" // else every empty key is tried as all
+		tt.keys.Named = tt.keys.Main.Type == TypeNone && tt.keys.Key == "a" // only this empty key is tried with every recipe
 		var names []string
 		for _, q := range Queries(tt.keys) {
 			names = append(names, strings.ReplaceAll(q.Key, uuid, "A"))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__") behind 32 hex digits, and its
-// Semaphore, whose permits are 32 hex digits without more (kazoo/recipe/lock.py). A reader watches the nearest write
-// before it.
+// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__") behind 32
+// hex digits, and its Semaphore, whose permits are just 32 hex digits (kazoo/recipe/lock.py). A
+// reader watches the nearest write before it.
 func kazoo() Queue {
 	return Queue{
 		Name:        "kazoo",

@@ -6,8 +6,9 @@ import (
 )
 
 // NamesLock reports whether one of a key's words means a lock: "lock:orders", "orderLock:42",
-// "SINGLETONLOCK_x", "job-mutex". It is false for "block:7", "clock", "unlock:orders", "locked:users".
-// A word ends at a change of case and at any other character than a letter or a digit.
+// "SINGLETONLOCK_x", "job-mutex". It is false for "block:7", "clock", "unlock:orders",
+// "locked:users". A word ends at a change of case and at any character other than a letter or a
+// digit.
 func NamesLock(key string) bool {
 	lower := strings.ToLower(key)
 	if !slices.ContainsFunc(lockWords, func(w string) bool { return strings.Contains(lower, w) }) {
@@ -66,7 +67,7 @@ var (
 		"flock", "padlock", "deadlock", "livelock", "gridlock", "headlock", "warlock", "wedlock", "hemlock",
 		"airlock", "interlock", "numlock", "capslock", "bullock", "pollock", "hillock",
 	}
-	// shortLocks end like block and clock, and mean a lock.
+	// shortLocks end like block and clock, but mean a lock.
 	shortLocks = []string{"joblock", "dblock", "synclock"}
 	// notBehindLock are suffixes that turn lock into another word: locked, locker, locking,
 	// lockout.

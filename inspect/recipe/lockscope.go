@@ -94,7 +94,7 @@ func slot(s string) uint16 {
 	return crc % 16384
 }
 
-// tagOf is the smallest number whose digits have a slot.
+// tagOf is the smallest number whose digits fall into a slot.
 func tagOf(want uint16) string {
 	for n := 0; ; n++ {
 		if tag := strconv.Itoa(n); slot(tag) == want {

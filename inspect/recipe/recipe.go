@@ -145,7 +145,7 @@ func Read(children []string) (Queue, []Entry) {
 	for i, c := range children {
 		if e, ok := Parse(c); ok {
 			if entries == nil {
-				entries = make([]Entry, 0, len(children)-i) // mostly the others are, too
+				entries = make([]Entry, 0, len(children)-i) // usually the others are entries, too
 			}
 			e.Index = i
 			entries = append(entries, e)
@@ -213,10 +213,11 @@ func (q Queue) Blocker(entries []Entry, i int) int {
 	return found
 }
 
-// reenters reports whether a reader behind a write holds all the same, since its own client holds that write:
-// Curator lets the thread that writes read at once. Since 5.5 such a reader has the write's own number, as
-// that of package lockops has with any recipe; before, it queued up, and looks like a reader of another
-// thread that waits (InterProcessReadWriteLock.getSortingSequence, CURATOR-621).
+// reenters reports whether a reader behind a write holds anyway, since its own client holds that
+// write. Curator lets the thread that writes read at once. Since 5.5 such a reader has the write's
+// own number, as a reader of package lockops has with any recipe. Before 5.5 it queued, and looks
+// like a waiting reader of another thread (InterProcessReadWriteLock.getSortingSequence,
+// CURATOR-621).
 func (q Queue) reenters(entries []Entry, i int) bool {
 	first, e := &entries[0], &entries[i]
 	switch {
@@ -228,11 +229,12 @@ func (q Queue) reenters(entries []Entry, i int) bool {
 	return e.Sequence == first.Sequence
 }
 
-// Blocks counts for every entry the entries that cannot be granted before it leaves, directly or through others.
-// An exclusive entry blocks all behind it that do not hold; a shared one the next exclusive entry and all behind that.
+// Blocks counts, for every entry, the entries that cannot be granted before it leaves, directly or
+// through others. An exclusive entry blocks all entries behind it that do not hold. A shared entry
+// blocks the next exclusive entry and all behind that.
 func (q Queue) Blocks(entries []Entry) []int {
 	blocked := make([]int, len(entries))
-	behind, fromWrite := 0, 0 // who waits behind, and of these at or behind the next exclusive entry
+	behind, fromWrite := 0, 0 // the waiters behind, and those from the next exclusive entry on
 	for i := len(entries) - 1; i >= 0; i-- {
 		waits := q.Blocker(entries, i) >= 0
 		switch {

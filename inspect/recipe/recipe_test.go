@@ -194,7 +194,7 @@ func FuzzSplitSequence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		prefix, seq, ok := SplitSequence(name)
 		if ok && prefix+fmt.Sprintf("%010d", seq) != name {
-			t.Errorf("%q split into %q and %d, which do not join to the name again", name, prefix, seq)
+			t.Errorf("%q split into %q and %d, which do not join to the name", name, prefix, seq)
 		}
 	})
 }

@@ -42,7 +42,7 @@ type Value struct {
 	// ExpiresAt by our clock; zero if it is absent, never expires (NoExpiry) or that could not be read.
 	ExpiresAt time.Time
 	NoExpiry  bool
-	// Subscribers of a channel. Elsewhere: there may be others on replicas of the server.
+	// Subscribers of a channel. Elsewhere means that there may be others on replicas of the server.
 	Subscribers int
 	Elsewhere   bool
 }
@@ -122,8 +122,7 @@ type Record struct {
 	Claims []Claim
 	// Partial are values that hold too few of the lock's several keys on this master.
 	Partial []string
-	// Opaque means that without a claim it is unknown whether the lock is held. Otherwise it is
-	// then free.
+	// Opaque means that a lock without claims may still be held. Otherwise it is free.
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int

@@ -79,7 +79,7 @@ func madelsonDecode(k Keys) (Record, bool) {
 	return Record{}, false
 }
 
-// madelsonMembers reads the set of readers. It has one time to live for all, so that dead readers linger.
+// madelsonMembers reads the set of readers. It has one TTL for all readers, so dead ones linger.
 func madelsonMembers(v Value) ([]Claim, bool) {
 	var claims []Claim
 	for _, m := range v.Items {

@@ -10,7 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// locked is a key with its helper keys, as a user who named it has them read. It expires in a minute.
+// locked is a key with its helper keys, as they are read when a user names the key. It expires in a
+// minute.
 func locked(key string, main Value, auxiliary ...any) Keys {
 	k := Keys{Key: key, Main: main, Named: true, Now: sourcesNow, Auxiliary: map[string]Value{}}
 	if k.Main.ExpiresAt.IsZero() && !k.Main.NoExpiry {

@@ -50,7 +50,7 @@ func redisSemaphoreDecode(k Keys) (Record, bool) {
 		if id := takenBy(m.Name, scores); isIdentifier(id) {
 			c.LibraryID, c.Label = id, strings.TrimPrefix(id[36:], "-")
 		} else {
-			c.Label, r.Confidence = id, Possible // the program's own word for itself
+			c.Label, r.Confidence = id, Possible // the program's own name for itself
 		}
 		if !v.ExpiresAt.IsZero() {
 			c.ExpiresAt = v.ExpiresAt.Add(-time.Duration(newest-m.Score) * time.Millisecond)
@@ -77,13 +77,13 @@ func takenBy(entry string, scores map[string]float64) string {
 		}
 	}
 	if n == 0 && !isIdentifier(id) && scores[id+"_1"] != scores[entry] {
-		return entry // a name that happens to end so
+		return entry // a name that happens to end that way
 	}
 	return id
 }
 
-// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID, and behind it
-// a dash and the program's own suffix, where it gives one (lib/Lock.js).
+// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID,
+// followed by a dash and the program's own suffix if it sets one (lib/Lock.js).
 func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
 }

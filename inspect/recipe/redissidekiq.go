@@ -16,9 +16,10 @@ const (
 	sidekiqRun    = ":RUN"
 )
 
-// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id, with the time of taking it,
-// as seconds since 1970 (versions 7 and 8) or in a JSON object (9). The lock is shown under that key; the limit is in
-// DIGEST:INFO where the application has it written (locksmith.rb, lua/lock.lua).
+// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id, with
+// the time at which it was taken, as seconds since 1970 (versions 7 and 8) or in a JSON object (9).
+// The lock is shown under that key; the limit is in DIGEST:INFO if the application enables that
+// (locksmith.rb, lua/lock.lua).
 func sidekiqUniqueJobs() Shape {
 	return Shape{
 		Name: sidekiqName, Clients: []string{"redis-rb", "redis-client"}, Patterns: []string{"*" + sidekiqPrefix + "*"},
@@ -67,15 +68,15 @@ func sidekiqLockOf(key string) ([]string, bool) {
 		if ok {
 			return []string{digest + sidekiqLocked}, true
 		}
-		// The registers of all digests, and of who works.
+		// Keys of no single lock, such as the registers of all digests.
 		return nil, strings.HasPrefix(key, sidekiqPrefix)
 	}
 	return nil, false
 }
 
-// SidekiqKeys are the keys of the lock with this key, which is the first of them, as its own unlock takes
-// them (unlock.lua of versions 7 and 8): the digest, the lists of who queues, the metadata, and the registers
-// of all digests. False for a key of another library.
+// SidekiqKeys returns this key of a lock and the lock's other keys, in the order of the library's
+// own unlock (unlock.lua of versions 7 and 8): the digest, the lists of queued jobs, the metadata,
+// and the registers of all digests. It returns false for a key of another library.
 func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	digest, suffix, ok := sidekiqDigest(key)
 	if !ok || suffix != sidekiqLocked {

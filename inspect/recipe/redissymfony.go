@@ -2,9 +2,9 @@ package recipe
 
 import "encoding/base64"
 
-// redisSymfony is Symfony Lock's RedisStore since 5.2: a sorted set of tokens with their expiries in milliseconds by
-// the server's clock, and the member __write__ while one of them is exclusive. Members that ran out stay until the
-// next call and count for nothing.
+// redisSymfony is Symfony Lock's RedisStore since 5.2: a sorted set of tokens with their expiries
+// in milliseconds by the server's clock, and the member __write__ while one of them is exclusive.
+// Expired members stay until the next call and do not count.
 func redisSymfony() Shape {
 	return Shape{Name: "symfony", Decode: redisSymfonyDecode}
 }
@@ -39,9 +39,10 @@ func redisSymfonyDecode(k Keys) (Record, bool) {
 	return r, tokens > 0
 }
 
-// symfonySure grades a sorted set of tokens with their ends, as registers of sessions and of e-mails to be
-// confirmed are too: only the member __write__ is Symfony's own. The key ends with its last member
-// (PEXPIREAT), which is what makes others likely where the name says that it is a lock.
+// symfonySure grades a sorted set of tokens with their expiries. Registers of sessions and of
+// unconfirmed e-mails have the same form, and only the member __write__ is Symfony's own. Without
+// it, the lock is likely if the key expires with its last member (PEXPIREAT) and its name says that
+// it is a lock.
 func symfonySure(k Keys) Confidence {
 	last := k.Main.Items[0].Score
 	for _, m := range k.Main.Items {

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// sequenceDigits is the width of the number that ZooKeeper appends to a sequential node: %010d of an int32,
-// the sign counted in (PrepRequestProcessor.pRequest2TxnCreate).
+// sequenceDigits is the width of the number that ZooKeeper appends to a sequential node: %010d of
+// an int32, including the sign (PrepRequestProcessor.pRequest2TxnCreate).
 const sequenceDigits = 10
 
-// parseSequence reads s as the whole suffix of a sequential node. It takes exactly what the server writes:
-// ten digits, or after the counter wrapped a minus sign and nine or ten digits. Every name of a queue comes by here.
+// parseSequence reads s as the whole suffix of a sequential node. It accepts exactly what the
+// server writes: ten digits or, after the counter has wrapped, a minus sign and nine or ten digits.
+// It is called for every name in a queue.
 func parseSequence(s string) (int32, bool) {
 	digits, most := s, int64(math.MaxInt32)
 	negative := s != "" && s[0] == '-'
@@ -36,10 +37,11 @@ func parseSequence(s string) (int32, bool) {
 	return int32(-n), n > 0 && (len(s) == sequenceDigits || len(s) == sequenceDigits+1 && digits[0] != '0')
 }
 
-// SplitSequence cuts the sequence number off a name whose prefix is unknown. Only the last ten characters count,
-// never all trailing digits: a prefix may end in digits itself (HBase puts a port there). A number is negative, as
-// it is after the server's counter wrapped at 2147483647, when its sign is among those ten, when a minus sign ends
-// the prefix twice ("lock--2147483648"), or when the number would not fit an int32 without its sign.
+// SplitSequence cuts the sequence number off a name whose prefix is unknown. Only the last ten
+// characters count, never all trailing digits: a prefix may end in digits itself (HBase puts a port
+// there). Numbers are negative after the server's counter has wrapped at 2147483647. A number is
+// read as negative if its sign is among those ten, if two minus signs precede it
+// ("lock--2147483648"), or if it would not fit an int32 without its sign.
 func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 	cut := len(name) - sequenceDigits
 	if cut < 0 {
@@ -54,14 +56,14 @@ func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 	return name[:cut], n, ok
 }
 
-// Sort brings entries into queue order: by sequence number, allowing for the counter's wrap from 2147483647 to
-// -2147483648, then by czxid, since a server repeats a counter's last number; where that is unknown
-// writes before reads (a
-// writer that reads may have its write's number again), then by name. The queue starts after the
-// widest gap on the circle of 2^32 numbers, so that the order is total whatever a directory holds.
+// Sort brings entries into queue order. It compares sequence numbers, allowing for the counter's
+// wrap from 2147483647 to -2147483648. Equal numbers go by czxid, since a server repeats a
+// counter's last number. Where that is unknown, writes go before reads, since a writer that reads
+// may have its write's number again. Finally, names decide. The queue starts after the widest gap
+// on the circle of 2^32 numbers, so the order is total whatever a directory holds.
 func Sort(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int {
-		if a.Sequence != b.Sequence { // nearly always: names of one queue are compared for nothing
+		if a.Sequence != b.Sequence { // nearly always, so names are rarely compared
 			return cmp.Compare(uint32(a.Sequence), uint32(b.Sequence))
 		}
 		return cmp.Or(cmp.Compare(uint64(a.Czxid-1), uint64(b.Czxid-1)), // the unknown last

@@ -2,10 +2,10 @@ package recipe
 
 import "strings"
 
-// sequential is any other queue of ephemeral sequential nodes, such as the plain tutorials' /locker/foo0000000001:
-// the lowest number holds, each waits for the one before it, whatever the prefixes say, unless they are the usual
-// words for reading and writing. The name alone does not prove a lock: a reader must also see that the nodes are
-// ephemeral.
+// sequential is any other queue of ephemeral sequential nodes, such as the plain tutorials'
+// /locker/foo0000000001. The lowest number holds, and each other waits for the one before it.
+// Prefixes count only if they are the usual words for reading and writing. The name alone does not
+// prove a lock: a reader must also see that the nodes are ephemeral.
 func sequential() Queue {
 	return Queue{
 		Name:        "sequential",
@@ -21,8 +21,8 @@ func sequential() Queue {
 func readPrefix(string) string  { return "read-" }
 func writePrefix(string) string { return "write-" }
 
-// ReadOrWrite reads the mode out of a name whose number comes after "read-" or "write-", as the ZooKeeper
-// recipes page has it ("guid-/read-"), whatever is before that; false for any other name.
+// ReadOrWrite reads the mode from a name with "read-" or "write-" right before its number, as on
+// the ZooKeeper recipes page ("guid-/read-"). It returns false for any other name.
 func ReadOrWrite(child string) (Mode, bool) {
 	prefix, _, ok := SplitSequence(child)
 	switch {

@@ -23,8 +23,9 @@ type Single struct {
 	Label, Host string
 }
 
-// Singles returns which children that no recipe takes for contenders have to be read. ephemeralNodes: each
-// ephemeral one may be a lock, not only one that is alone. persistent: persistent ones are locks.
+// Singles returns which children of a directory must be read although no recipe takes them for
+// contenders. ephemeralNodes means that each ephemeral one may be a lock, not only one that is
+// alone. persistent means that persistent ones are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
 	node := path.Join(dir, "x")
 	persistent = isHelix(dir) ||
@@ -63,15 +64,15 @@ func ReadSingle(node string, data []byte, ephemeral, alone bool) (Single, bool) 
 func Vacated(library string, data []byte) ([]byte, bool) {
 	switch library {
 	case "shedlock":
-		return []byte(time.Unix(0, 0).UTC().Format("2006-01-02T15:04:05.000Z")), true // over by every client's clock
+		return []byte(time.Unix(0, 0).UTC().Format("2006-01-02T15:04:05.000Z")), true // expired by every client's clock
 	case "helix":
 		return vacatedHelix(data)
 	}
 	return nil, false
 }
 
-// vacatedHelix takes the owner out, as Helix does when one makes room for a requestor (CleanupUpdater), and
-// leaves the rest of the record as it is.
+// vacatedHelix removes the owner, as Helix does when an owner makes room for a requestor
+// (CleanupUpdater), and leaves the rest of the record as it is.
 func vacatedHelix(data []byte) ([]byte, bool) {
 	var record map[string]json.RawMessage
 	var fields map[string]string
@@ -87,7 +88,8 @@ func vacatedHelix(data []byte) ([]byte, bool) {
 	return free, err == nil
 }
 
-// isHelix: Helix keeps its locks in CLUSTER/LOCK, in a directory for each scope (HelixLockScope.java).
+// isHelix reports whether Helix keeps locks in a directory: CLUSTER/LOCK has one for each scope
+// (HelixLockScope.java).
 func isHelix(dir string) bool {
 	in, scope := path.Split(dir)
 	return path.Base(in) == "LOCK" && path.Dir(path.Clean(in)) != "/" &&

@@ -249,7 +249,7 @@ func isCertain(n ast.Node) bool {
 	return ok && id.Name == "Certain"
 }
 
-func TestThePageOfRecipes(t *testing.T) {
+func TestRecipesPageIsUpToDate(t *testing.T) {
 	const page = "../../docs/recipes.md"
 	var b strings.Builder
 	b.WriteString(`# How locks are attributed to libraries
@@ -282,7 +282,7 @@ Each format is listed under the highest certainty that it can reach. ` +
 		got = []byte(want)
 	}
 	if string(got) != want {
-		t.Error("docs/recipes.md is not up to date: go test ./inspect/recipe -run PageOfRecipes -update")
+		t.Error("docs/recipes.md is not up to date: go test ./inspect/recipe -run RecipesPage -update")
 	}
 }
 

@@ -35,15 +35,16 @@ type Token struct {
 	HasMode bool
 	// Count is the number of unnamed holders that share the lock; 0 if the value is one holder.
 	Count int
-	// Since is the time of asking for the lock, and Until the end of its hold, by the owner's clock. They are zero
-	// when the value does not have them.
+	// Since is the time of the request for the lock, and Until the end of its hold, by the owner's
+	// clock. They are zero when the value does not have them.
 	Since, Until time.Time
 }
 
-// CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader, s or
-// shared, whatever their case, and exclusive for anything else. since and until are instants: RFC 3339, or seconds,
-// milliseconds, microseconds or nanoseconds since 1970, by their digits. uuid1 is a UUID of version 1, in hex digits
-// or base64: its time, and its host's MAC address. count is a number of holders.
+// CustomGroups are the names of groups that patterns may have. mode is shared for r, read, reader,
+// s or shared, whatever their case, and exclusive for anything else. since and until are instants:
+// RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970, depending on the
+// number of digits. uuid1 is a UUID of version 1, in hex digits or base64: its time, and its host's
+// MAC address. count is a number of holders.
 func CustomGroups() []string {
 	return []string{"host", "pid", "thread", "label", "library_id", "mode", "since", "until", "uuid1", "count"}
 }
@@ -96,8 +97,8 @@ func instant(text string) (time.Time, bool) {
 	return at, at.Year() >= 2009 && at.Year() < 2100
 }
 
-// setUUID1 reads a UUID of version 1 (RFC 9562 section 5.1): the time of its making and the host's MAC address.
-// Random bytes that look like one are not: their time is before the first Redis.
+// setUUID1 reads a UUID of version 1 (RFC 9562 section 5.1): its creation time and the host's MAC
+// address. Random bytes that look like one are not: their time is before the first Redis.
 func (t *Token) setUUID1(text string) bool {
 	var raw []byte
 	var err error

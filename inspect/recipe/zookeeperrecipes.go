@@ -50,8 +50,8 @@ func sessionOf(s string) (id int64, ok bool) {
 	return n, err == nil && strconv.FormatInt(n, 10) == s
 }
 
-// bySession grades an entry whose name begins with its session: nothing but such a recipe writes there the
-// very id of the session that made the node, and none makes a node that lasts.
+// bySession grades an entry whose name begins with its session. Only these recipes write the id of
+// the node's own session there, and none of them creates persistent nodes.
 func bySession(e Entry, session string) Confidence {
 	if id, _ := sessionOf(session); e.Session == 0 || id != e.Session {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// chunk is about how many contenders a line holds at most.
+// chunk is the approximate maximum of contenders in a line.
 const chunk = 4096
 
 // lines are the lines of an update, without their ends: one, or several when it is large.
@@ -73,7 +73,7 @@ func encode(e entry) ([]byte, error) {
 	return line, nil
 }
 
-// decoding reads the format, with every instant moved by so much.
+// decoding reads the format, with every instant moved by this much.
 func decoding(by time.Duration) json.Options {
 	return json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(func(d *jsontext.Decoder, s *string) (err error) {

@@ -16,14 +16,15 @@ const (
 	zstdMagic = "\x28\xb5\x2f\xfd"
 )
 
-// mostWindow in bytes is four times that of Pack: a file of others may ask for more memory to unpack it.
+// mostWindow limits the memory for unpacking a file of another program, in bytes. It is four times
+// the window of Pack.
 const mostWindow = 32 << 20
 
 // Pack returns a writer that packs a recording with zstd into w. Each written line can be read
 // from w at once, so a crash loses no more than in an unpacked file. Close ends the file and
 // leaves w open.
 func Pack(w io.Writer) (io.WriteCloser, error) {
-	// Packed where it is written: no other goroutine has a part of a line, or an error of w.
+	// Without concurrency, no other goroutine has a part of a line, or an error of w.
 	e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -37,7 +38,7 @@ type packing struct {
 }
 
 func (p *packing) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, []byte(wholeBegin)) { // it is read from here on: the frame ends
+	if bytes.HasPrefix(line, []byte(wholeBegin)) { // playback may start here, in a new frame
 		if err := p.Close(); err != nil {
 			return 0, err
 		}

@@ -27,8 +27,8 @@ type Replay struct {
 
 	now     func() time.Time
 	clock                 // without pause; else it stays at the first line's instant
-	offset  time.Duration // from an instant of the recording to the one that is emitted
-	started time.Time     // by now
+	offset  time.Duration // from a recorded instant to the emitted one
+	started time.Time     // by the clock now
 	cut     bool
 }
 
@@ -197,7 +197,7 @@ func (r *Replay) begin(recorded time.Time) {
 	}
 }
 
-// await lets an instant come.
+// await waits for an instant.
 func (r *Replay) await(ctx context.Context, at time.Time) error {
 	if r.speed == 0 {
 		r.setClock(at)
@@ -240,14 +240,14 @@ func newReader(name string, in io.Reader) (*reader, error) {
 		return nil, fmt.Errorf("recording: %s is %w (make one with lockscope record)", name, ErrFormat)
 	}
 	if h.Recording != Version {
-		const is = "recording: %s is %w: it is of version %d, and this program reads version %d (record again)"
+		const is = "recording: %s is %w: it has version %d, and this program reads version %d (record again)"
 		return nil, fmt.Errorf(is, name, ErrFormat, h.Recording, Version)
 	}
 	r.began = h.At
 	return r, nil
 }
 
-// newLines reads from any line on.
+// newLines reads lines without a header.
 func newLines(name string, in io.Reader) *reader {
 	r := &reader{name: name, lines: bufio.NewScanner(in)}
 	r.lines.Buffer(nil, MaxLine+2) // with its end

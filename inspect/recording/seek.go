@@ -16,11 +16,11 @@ import (
 )
 
 // Finder finds any moment of a recording: it plays from the whole snapshot before it, which it
-// finds by a binary search. A file that was packed in one piece by others is unpacked from its
-// beginning. For concurrent use.
+// finds by a binary search. A file that another program packed in one piece is unpacked from its
+// beginning. It is safe for concurrent use.
 type Finder struct {
 	name string
-	file *os.File // also when another takes its name
+	file *os.File // even if another file takes its name
 	pack bool
 }
 
@@ -31,7 +31,7 @@ type part struct {
 	at     time.Time
 }
 
-// ErrNotSeekable is returned for what can be read only once.
+// ErrNotSeekable is returned for a file that can be read only once.
 var ErrNotSeekable = errors.New("recording: not a regular file, so moments cannot be found")
 
 // NewFinder opens the recording in a file. It fails when the file can be read only once.
@@ -132,7 +132,8 @@ func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
 	return text, end, err
 }
 
-// bisectTo is the length, in bytes, from which on a file is searched part by part.
+// bisectTo is the length, in bytes, of a range that is searched from its beginning instead of
+// halved.
 const bisectTo = 64 << 10
 
 // partBefore returns the last part that begins at or before an instant, or the first part.

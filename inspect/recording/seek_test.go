@@ -52,8 +52,8 @@ var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // after is the time of the n-th change.
 func after(n int) time.Time { return began.Add(time.Duration(n) * 100 * time.Millisecond) }
 
-// handovers are changes of 40 locks on two backends, ten a second.
-func handovers(changes int) func(func(time.Time, inspect.Update) bool) {
+// handoffs are changes of 40 locks on two backends, ten a second.
+func handoffs(changes int) func(func(time.Time, inspect.Update) bool) {
 	return func(yield func(time.Time, inspect.Update) bool) {
 		for _, name := range []string{"zk", "redis"} {
 			b := &inspect.Backend{Name: name, Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
@@ -133,7 +133,7 @@ func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 func TestMomentMatchesFullReplay(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{asText, asZstd, asGzip} {
-		f := finderOf(t, keep(t, form, handovers(3000))) // five minutes
+		f := finderOf(t, keep(t, form, handoffs(3000))) // five minutes
 		for _, n := range []int{0, 1, 39, 100, 649, 651, 700, 1900, 2999} {
 			if m := sameMoment(t, f, after(n)); n > 1000 && len(m.lines) > 2000 {
 				t.Errorf("%s: the moment after %d changes is built from the beginning", form, n)
@@ -148,7 +148,7 @@ func TestMomentMatchesFullReplay(t *testing.T) {
 // A replay skips the whole snapshots in a recording.
 func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	t.Parallel()
-	path := keep(t, asText, handovers(1500))
+	path := keep(t, asText, handoffs(1500))
 	text := must.Have(os.ReadFile(path))(t)
 	must.Equal(t, bytes.Count(text, []byte(wholeBegin)), 2, "whole snapshots in 150 s")
 	played, updates := Read(time.Now, bytes.NewReader(text), Kept()), 0
@@ -160,7 +160,7 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 // A cut recording ends at the cut. A damaged line ends all moments until the next whole snapshot.
 func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 	t.Parallel()
-	text := must.Have(os.ReadFile(keep(t, asText, handovers(1500))))(t)
+	text := must.Have(os.ReadFile(keep(t, asText, handoffs(1500))))(t)
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	before := bytes.Join(lines[:1300], nil)
 	for name, tt := range map[string]struct {
@@ -185,7 +185,7 @@ func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 // A Finder keeps the file that it opened, even if the path is replaced.
 func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	t.Parallel()
-	path := keep(t, asZstd, handovers(1500))
+	path := keep(t, asZstd, handoffs(1500))
 	f := finderOf(t, path)
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, os.WriteFile(path, []byte("another\n"), 0o600))
@@ -205,7 +205,7 @@ func TestVersionOneIsRefused(t *testing.T) {
 
 func TestAMomentIsGivenUp(t *testing.T) {
 	t.Parallel()
-	f := finderOf(t, keep(t, asText, handovers(1500)))
+	f := finderOf(t, keep(t, asText, handoffs(1500)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Moment(ctx, after(1400)); !errors.Is(err, context.Canceled) {

@@ -202,7 +202,7 @@ func (b *keyTable) blind() (list []inspect.Unseen) {
 	}
 	if b.full {
 		u := unseen
-		u.Reason = fmt.Sprintf("more than %d keys match, the others are not read", b.most)
+		u.Reason = fmt.Sprintf("more than %d keys match; the others are not read", b.most)
 		u.Advice = "use match=PREFIX* in the target"
 		list = append(list, u)
 	}

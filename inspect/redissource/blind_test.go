@@ -50,7 +50,8 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// Denies every command, every pair, and three that show whether a key exists, for every recipe.
+// The test denies every command, every pair, and three that show whether a key exists, for every
+// recipe.
 func TestDeniedReadsAreUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

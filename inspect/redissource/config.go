@@ -54,12 +54,13 @@ type Budget struct {
 	// KeysPerTick is the number of keys in one pipeline; default 250.
 	KeysPerTick int
 	// Reads limits the pipelines a second to a master for the keys that changed, after a burst of
-	// ten seconds' worth; default 50. Halved while the master answers much more slowly than at the
-	// start.
+	// ten seconds' worth; default 50. It is halved while the master answers much more slowly than
+	// at the start.
 	Reads int
 	// Polls limits the commands a second to a master that does not push, for known keys; default
 	// 35. With 10 SCANs a second for new keys after the first pass, and requests for its status,
-	// that makes at most 50. Halved while the master answers much more slowly than at the start.
+	// that makes at most 50. It is halved while the master answers much more slowly than at the
+	// start.
 	Polls int
 	// ReadsPerKey limits the reads a second of one key, after a burst of as many; default 20. More
 	// frequent changes are not all seen.

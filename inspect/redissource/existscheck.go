@@ -89,7 +89,7 @@ func (r *run) audit(p *masterState, sample []string, now time.Time) {
 	})
 }
 
-// present returns the keys that should exist on a master and do not expire in a moment.
+// present returns the keys that should exist on a master and are not about to expire.
 func (r *run) present(p *masterState, now time.Time) []string {
 	soon := now.Add(sweepEvery)
 	var keys []string

@@ -80,7 +80,7 @@ func readOfNode(ctx context.Context, keys redis.UniversalClient, addr, key strin
 }
 
 // While a slot moves, or a node loads its data, it may refuse one command of a read, or all from
-// there on. Only the facts that depend on refused commands become unknown.
+// then on. Only the facts that depend on refused commands become unknown.
 func TestTemporaryClusterRefusalsAreUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

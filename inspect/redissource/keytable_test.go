@@ -152,7 +152,7 @@ func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 	if l := found("lock:second", 9*time.Second); l == nil || !l.UnseenSince.Equal(noon.Add(4*time.Second)) {
 		t.Errorf("after a pass of each master: %+v", l)
 	}
-	w.add([]string{"lock:third"}) // as by a push
+	w.add([]string{"lock:third"}) // as a push would
 	for i := range w.masters {
 		w.table.vote(i, "lock:third", held(i, "a", time.Hour, w.clock), w.clock)
 	}

@@ -42,7 +42,7 @@ func (w *wants) room(d *Dir, names []string) []string {
 func (g *ground) leftOut() inspect.Unseen {
 	return inspect.Unseen{
 		Aspect: inspect.AspectLocks, Where: g.server.Addr, Read: "getChildren",
-		Reason: fmt.Sprintf("the tree has more than %d directories or %d names, the others are not read",
+		Reason: fmt.Sprintf("the tree has more than %d directories or %d names; the others are not read",
 			g.cfg.Dirs, namesPerDir*g.cfg.Dirs),
 		Advice: "name a directory in the target",
 	}
