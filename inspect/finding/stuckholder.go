@@ -83,8 +83,6 @@ func stuckHolder() rule {
 		case how == unchecked:
 			e["held_at_least_ms"] = c.Backend.AgeAtLeast(cmp.Or(h.HeldSince, h.Since), h.Czxid, c.Now).Milliseconds()
 			f.Steps = do(configure(uncheckedAdvice(c)))
-		case mayNotKnow(c, h): // as lost-wakeup advises
-			f.Steps = do(restart(restartWaiting))
 		case mayElect:
 			e["kind"] = string(l.Kind)
 			f.Steps = append(do(configure("if it is an election, its leader is meant to hold: "+
@@ -205,6 +203,9 @@ func uncheckedAdvice(c *inspect.Case) string {
 
 // stuckSteps begin with a condition, if any.
 func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
+	if mayNotKnow(c, h) { // as lost-wakeup advises
+		return do(restart(condition + restartWaiting))
+	}
 	look := "see what its client does"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
 		look = "see what its process does (jstack, py-spy)"
