@@ -25,9 +25,9 @@ const (
 	oneRenewal = 6
 )
 
-// track holds the history of a lock that has changed. It takes about 1 KB after few changes, and
-// at most 12 KB: 7 for the last holds (which share the lock's texts) and 2 for durations of holds
-// and waits.
+// track holds the history of a lock that has changed. It takes about 1 KB after few changes, and at
+// most 12 KB. The last holds take 7 KB, and share the lock's texts. Durations of holds and waits
+// take 2 KB.
 type track struct {
 	view         History // without the fields that are computed when it is published
 	holds, waits durations

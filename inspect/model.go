@@ -98,8 +98,8 @@ type Observed struct {
 	Unwatched map[Untrusted]bool
 }
 
-// NeverSeen is the UnseenSince of a lock that was found where we had not looked before, such as on
-// a cluster node that did not answer while the others were scanned. The lock may be much older.
+// NeverSeen is the UnseenSince of a lock that was found where we had not looked before. An example
+// is a cluster node that did not answer while the others were scanned. The lock may be much older.
 var NeverSeen = time.Unix(0, 0)
 
 // Contention is the number of contenders of a lock, holders and waiters.
@@ -131,7 +131,7 @@ func (l *Lock) AsOf(b *Backend, now time.Time) time.Time {
 	return l.ReadAt
 }
 
-// agreedAt is the time, by our clock, up to which the lock's verdict is known to be true: when a
+// agreedAt is the time, by our clock, up to which the lock's verdict is known to be true. By then a
 // quorum of agreeing masters had been read. ReadAt is the time of one master; the others' answers
 // may be from before a gap.
 func (l *Lock) agreedAt() time.Time {
@@ -264,16 +264,16 @@ type Special struct {
 	// Digest is the digest of a truncated Name; else empty.
 	Digest string
 	// Place is the place of its znode relative to the lock's path, if it is not in the lock's own
-	// directory: below it ("leases"), or next to it (".." if the lock's path is the znode itself).
-	// See Lock.Node.
+	// directory. It is below that ("leases"), next to it, or ".." if the lock's path is the znode
+	// itself. See Lock.Node.
 	Place string
 	// Recipe is the library that wrote it, if that differs from the lock's; else empty.
 	Recipe string
 	// WatchesGone is a node of the lock that its session watches although it is gone, so nothing
 	// will wake it. Empty if none was seen.
 	WatchesGone Untrusted
-	// Reenters is the write entry of the same session as this reader, which the session also
-	// holds and which the reader watches if it has to wait; else empty.
+	// Reenters is the write entry of this reader's session, if the session holds that as well; else
+	// empty. The reader watches it if it has to wait.
 	Reenters Untrusted
 }
 
@@ -334,8 +334,8 @@ type Vote struct {
 	Present, Foreign bool
 	Value            Untrusted
 	Digest           string
-	// Unsure is set if the key is gone, or now has another value, and we do not know why: the master
-	// evicts keys, has deleted all of them, or did not push the change.
+	// Unsure is set if the key is gone, or now has another value, and we do not know why. The
+	// master may evict keys, have deleted all of them, or not have pushed the change.
 	Unsure bool
 	// ExpiresAt by our clock; zero if absent, down or without expiry (NoExpiry).
 	ExpiresAt time.Time

@@ -60,9 +60,9 @@ func entriesOf(s *Snapshot) map[Identity][]Entry {
 	return entries
 }
 
-// Culprit follows the chain that blocks a lock to its root: from its first holder, which waits
-// elsewhere, to the first holder there, and so on. It returns false if no holder is known. If the
-// chain closes, as in a deadlock, it returns the last entry before that.
+// Culprit follows the chain that blocks a lock to its root. If the lock's first holder waits
+// elsewhere, it continues with the first holder there, and so on. It returns false if no holder is
+// known. If the chain closes, as in a deadlock, it returns the last entry before that.
 func (s *Snapshot) Culprit(l *Lock) (Entry, bool) {
 	if len(l.Holders) == 0 {
 		return Entry{}, false

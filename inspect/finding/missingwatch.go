@@ -52,8 +52,8 @@ func missingWatch() rule {
 	})
 }
 
-// registry reports whether nodes of an unknown library are more likely a registry than a queue:
-// the servers confirmed none of their watches on each other.
+// registry reports whether nodes of an unknown library are more likely a registry than a queue.
+// They are if the servers confirmed none of their watches on each other.
 func registry(l *inspect.Lock) bool {
 	return l.Recipe == "sequential" && l.Confidence == recipe.Possible &&
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
@@ -106,9 +106,9 @@ func listRight(b *inspect.Backend) string {
 	return "cons in 4lw.commands.whitelist, or the AdminServer in the target"
 }
 
-// unheard reports whether the server may have heard nothing from a waiter's client since it
-// queued, because the request that sets its watch is still on a stalled link. If the last contact
-// is unknown, that is possible for as long as a silent session lasts.
+// unheard reports whether the server may have heard nothing from a waiter's client since it queued.
+// The request that sets its watch may still be on a stalled link. If the last contact is unknown,
+// that is possible for as long as a silent session lasts.
 func unheard(c *inspect.Case, w *inspect.Contender) bool {
 	s, connected := c.Sessions[w.Owner.Session]
 	switch {

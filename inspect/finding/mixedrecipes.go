@@ -22,8 +22,8 @@ import (
 // have written.
 //
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise
-// (kazoo 2.7.1), so kazoo together with go-zookeeper or Curator gives two holders; go-zookeeper
-// counts Curator's and kazoo's read locks as exclusive; libraries also disagree on the order once
+// (kazoo 2.7.1), so kazoo together with go-zookeeper or Curator gives two holders. go-zookeeper
+// counts Curator's and kazoo's read locks as exclusive. Libraries also disagree on the order once
 // numbers wrap (kazoo #730).
 func mixedRecipes() rule {
 	return rule{

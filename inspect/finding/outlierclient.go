@@ -14,8 +14,8 @@ import (
 //
 // Cause in the wild: locks that are not released when their work fails; a retry that takes a new
 // lock each time; one ephemeral node for each order or user, which makes the end of the session a
-// long transaction (ZOOKEEPER-2101: one that deletes too many nodes at once exceeds jute.maxbuffer,
-// and the ensemble fails).
+// long transaction. If it deletes too many nodes at once, it exceeds jute.maxbuffer, and the
+// ensemble fails (ZOOKEEPER-2101).
 func outlierClient() rule {
 	return rule{
 		name: "outlier-client", severity: inspect.Info,

@@ -12,9 +12,9 @@ import (
 // semaphoreOvercommit reports more granted leases than the semaphore has permits. Leases that are
 // dead or have expired do not count.
 //
-// Cause in the wild: clients that were started with different numbers of permits; the number is
-// each client's own opinion in Curator and kazoo (apache/curator CURATOR-595; kazoo writes the
-// creator's number into the parent).
+// Cause in the wild: clients that were started with different numbers of permits. In Curator and
+// kazoo each client sets the number itself (CURATOR-595; kazoo writes the creator's number into the
+// parent).
 func semaphoreOvercommit() rule {
 	return rule{
 		name: "semaphore-overcommit", severity: inspect.Critical,

@@ -13,8 +13,8 @@ import (
 const overtakenBy = 10
 
 // starvation reports a waiter that others overtake. Either ten contenders that came after it were
-// granted the lock, or some were and it has waited for ten times the 99th percentile of at least
-// 20 waits. A long wait alone does not count, since the holder may be stuck.
+// granted the lock, or some were and it has waited for unusually long. That is ten times the 99th
+// percentile of at least 20 waits. A long wait alone does not count, since the holder may be stuck.
 //
 // Cause in the wild: readers that keep coming before a writer; locks without a queue (SET NX and polling); semaphores;
 // a client that lost its place (Redisson #2278, #2883).

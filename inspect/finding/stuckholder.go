@@ -29,10 +29,10 @@ import (
 // (likely). One that had queued for longer than the limit may have been granted just now
 // (possible).
 //
-// Cause in the wild, by library: evidence.cause. Curator CURATOR-79 (an interrupt leaves the znode) and
-// CURATOR-678 (a release that fails on a lost connection forgets it); kazoo #732 and PR #760 (a failed
-// acquire(blocking=False) leaves its znode); samuel/go-zookeeper #229 (a lost reply to create leaves an
-// orphan); Redisson #1626 (a watchdog that never stops).
+// Cause in the wild, by library as in evidence.cause: Curator CURATOR-79 (an interrupt leaves the
+// znode) and CURATOR-678 (a release that fails on a lost connection forgets it); kazoo #732 and PR
+// #760 (a failed acquire(blocking=False) leaves its znode); samuel/go-zookeeper #229 (a lost reply
+// to create leaves an orphan); Redisson #1626 (a watchdog that never stops).
 func stuckHolder() rule {
 	return rule{
 		name: "stuck-holder", severity: inspect.Warning, sometimes: inspect.Info,

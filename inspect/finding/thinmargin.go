@@ -8,10 +8,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// thinMargin reports a lock held by exactly a quorum of three or more masters. If one more fails
-// or restarts empty, a second client can get it. The rule skips a key that was just set, since
-// other masters may be about to follow. It also skips a key if a master does not answer us: we may
-// be cut off from it while the lock's client is not (blind names it).
+// thinMargin reports a lock held by exactly a quorum of three or more masters. If one more fails or
+// restarts empty, a second client can get it. The rule skips a key that was just set, since other
+// masters may be about to follow. It also skips a key if a master does not answer us, since the
+// lock's client may still reach it. blind then names that master.
 //
 // Cause in the wild: clients that stop asking once they have a quorum, redsync #186 (open); a master that was
 // down or too slow for the client, or that restarted empty.

@@ -13,7 +13,7 @@ import (
 // writesRefused reports a Redis master that answers reads and refuses writes. All locks look
 // normal, but none can be taken. If the reason is its disk or its replicas, none can be renewed or
 // released either, and held locks expire under their holders. If its memory is full, it depends on
-// each library's commands: DEL, PEXPIRE and scripts that use only these still work, but Redisson's
+// each library's commands. DEL, PEXPIRE and scripts that use only these still work, but Redisson's
 // unlock starts with HINCRBY and is refused. A script that has already written continues, so some
 // locks are granted. Each independent master that refuses costs a vote. If no quorum is left, or
 // the key has only one master, it is critical. There is one finding per backend and reason.

@@ -77,8 +77,8 @@ func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 // watchFor is the time for late findings after everything was read.
 const watchFor = 1500 * time.Millisecond
 
-// judge checks that nothing in a program's data is reported as wrong, that only its locks are
-// listed as locks, and that all of them are.
+// judge checks that nothing in a program's data is reported as wrong, and that exactly its locks
+// are listed as locks.
 func judge(t *testing.T, p program, how string, s *inspect.Snapshot) {
 	t.Helper()
 	for _, c := range complaints(p, s) {

@@ -153,8 +153,8 @@ func Clients(name string) []string {
 	return nil
 }
 
-// NoTTLByDefault reports whether a library writes its locks of a kind, as in the JSON, to Redis
-// without an expiry unless the user sets one: redis-py (timeout=None), python-redis-lock
+// NoTTLByDefault reports whether a library's Redis locks of a kind, as in the JSON, have no expiry
+// unless the user sets one. Such libraries are redis-py (timeout=None), python-redis-lock
 // (expire=None), Laravel (0 seconds), sidekiq-unique-jobs, Redisson's semaphores.
 func NoTTLByDefault(name, kind string) bool {
 	return name == sidekiqName || name == redissonName && kind == "semaphore" ||

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// curator is Apache Curator: InterProcessMutex, LeaderSelector ("lock-"), InterProcessReadWriteLock ("__READ__",
-// "__WRIT__"), LeaderLatch ("latch-") and the permits of InterProcessSemaphoreV2 ("lease-"), each name protected by
-// "_c_" and a UUID with dashes (ProtectedUtils, LockInternals, StandardLockInternalsDriver). A waiter watches the node
-// right before it; a reader watches the first write of the queue, not the nearest.
+// curator is Apache Curator: InterProcessMutex, LeaderSelector ("lock-"), InterProcessReadWriteLock
+// ("__READ__", "__WRIT__"), LeaderLatch ("latch-") and the permits of InterProcessSemaphoreV2
+// ("lease-"). Each name is protected by "_c_" and a UUID with dashes (ProtectedUtils,
+// LockInternals, StandardLockInternalsDriver). A waiter watches the node right before it; a reader
+// watches the first write of the queue, not the nearest.
 func curator() Queue {
 	return Queue{
 		Name:          "curator",

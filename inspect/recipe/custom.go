@@ -46,8 +46,9 @@ type Patterns struct {
 	Wakes     Waking   `yaml:"wakes"`
 }
 
-// Waking says how a release wakes waiters: by a message on channels, or by an item of a list. {key} is the lock's key,
-// {rest} what follows the literal beginning of its pattern, {prefix} each part of it that ends before a colon.
+// Waking says how a release wakes waiters: by a message on channels, or by an item of a list. {key}
+// is the lock's key. {rest} is what follows the literal beginning of its pattern. {prefix} is each
+// beginning of the key that ends before a colon.
 type Waking struct {
 	Channel string `yaml:"channel"`
 	Message string `yaml:"message"`

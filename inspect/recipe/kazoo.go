@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__") behind 32
-// hex digits, and its Semaphore, whose permits are just 32 hex digits (kazoo/recipe/lock.py). A
+// kazoo is kazoo's Lock, WriteLock and Election ("__lock__") and ReadLock ("__rlock__"), all after
+// 32 hex digits. The permits of its Semaphore are just 32 hex digits (kazoo/recipe/lock.py). A
 // reader watches the nearest write before it.
 func kazoo() Queue {
 	return Queue{

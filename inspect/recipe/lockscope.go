@@ -244,8 +244,8 @@ func lockscopeWaiters(k Keys, queue string) []Claim {
 	return claims
 }
 
-// LockscopeToken builds the value of our own locks: a random part, whose first nine bytes are the
-// same for all of a session, and the owner's label.
+// LockscopeToken builds the value of our own locks: a random part and the owner's label. The first
+// nine random bytes are the same for all locks of a session.
 func LockscopeToken(random [16]byte, label string) string {
 	return lockscopePrefix + encodeRandom(random) + ":" + label
 }

@@ -1,8 +1,9 @@
 package recipe
 
-// madelson is the DistributedLock library of .NET: readers and writers ("read-", "write-") and a semaphore
-// ("semaphore-"), which marks a granted permit by the data ACQUIRED (src/DistributedLock.ZooKeeper). Its
-// mutex ("lock-") looks the same as a plain tutorial's. Readers watch the nearest write before them.
+// madelson is the DistributedLock library of .NET: readers and writers ("read-", "write-") and a
+// semaphore ("semaphore-"). The semaphore marks a granted permit by the data ACQUIRED
+// (src/DistributedLock.ZooKeeper). Its mutex ("lock-") looks the same as a plain tutorial's.
+// Readers watch the nearest write before them.
 func madelson() Queue {
 	return Queue{
 		Name:        "madelson",

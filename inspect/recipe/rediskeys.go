@@ -203,8 +203,8 @@ func DecodeKeys(k Keys) (Record, bool) {
 	return Record{}, false
 }
 
-// LockOf recognises a helper key of some lock by its name: it returns the recipe that writes it, and the keys of the
-// locks that it may belong to, none if it is noise.
+// LockOf recognises a helper key of some lock by its name. It returns the recipe that writes it,
+// and the keys of the locks that it may belong to, or none if it is noise.
 func LockOf(key string) (recipe string, locks []string, helper bool) {
 	for _, s := range shapes() {
 		if s.LockOf == nil {
@@ -217,9 +217,9 @@ func LockOf(key string) (recipe string, locks []string, helper bool) {
 	return catalogued(key)
 }
 
-// MayBelongTo returns the lock that an unreadable key may be part of, judged by its name: readers
-// of a madelson read-write lock, or permits of a Redisson semaphore. It returns false for other
-// keys.
+// MayBelongTo returns the lock that an unreadable key may be part of, judged by its name. The key
+// may hold readers of a madelson read-write lock, or permits of a Redisson semaphore. It returns
+// false for other keys.
 func MayBelongTo(key string) (lock string, ok bool) {
 	if name, ok := strings.CutSuffix(key, madelsonReaders); ok {
 		return name + madelsonWriter, true

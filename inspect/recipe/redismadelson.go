@@ -4,11 +4,11 @@ import (
 	"strings"
 )
 
-// madelsonRedis is DistributedLock.Redis (.NET). Its ids are the machine's name, the process id and a random
-// GUID, which others may write too: only with the two keys of a read-write lock is it certain. The read-write
-// lock NAME is a string NAME.writer and a set NAME.readers, shown under the key of the writer; the semaphore
-// is a sorted set of ids with their expiries by the server's clock (RedisReaderWriterLockPrimitives.cs,
-// RedisSemaphorePrimitive.cs, RedLockHelper.cs).
+// madelsonRedis is DistributedLock.Redis (.NET). Its ids are the machine's name, the process id and
+// a random GUID, which others may write too. Only the two keys of a read-write lock make it
+// certain. The read-write lock NAME is a string NAME.writer and a set NAME.readers, shown under the
+// key of the writer. The semaphore is a sorted set of ids with their expiries by the server's clock
+// (RedisReaderWriterLockPrimitives.cs, RedisSemaphorePrimitive.cs, RedLockHelper.cs).
 func madelsonRedis() Shape {
 	return Shape{Name: "madelson", Queries: madelsonQueries, Decode: madelsonDecode}
 }

@@ -23,7 +23,7 @@ func redisSemaphore() Shape {
 	return Shape{Name: redisSemaphoreName, Decode: redisSemaphoreDecode}
 }
 
-// clockSlack is how far ahead a client's clock may be for its scores to count as past: a queue of
+// clockSlack is how far ahead a client's clock may be for its scores to count as past. A queue of
 // jobs, whose scores are in the future, is not a semaphore.
 const clockSlack = time.Minute
 
@@ -82,8 +82,8 @@ func takenBy(entry string, scores map[string]float64) string {
 	return id
 }
 
-// isIdentifier reports whether an identifier is one that the library makes: crypto.randomUUID,
-// followed by a dash and the program's own suffix if it sets one (lib/Lock.js).
+// isIdentifier reports whether the library makes such identifiers: crypto.randomUUID, then a dash
+// and the program's own suffix if it sets one (lib/Lock.js).
 func isIdentifier(id string) bool {
 	return len(id) >= 36 && isRandomUUID(id[:36]) && (len(id) == 36 || id[36] == '-' && len(id) > 37)
 }

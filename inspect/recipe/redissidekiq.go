@@ -16,10 +16,10 @@ const (
 	sidekiqRun    = ":RUN"
 )
 
-// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id, with
-// the time at which it was taken, as seconds since 1970 (versions 7 and 8) or in a JSON object (9).
-// The lock is shown under that key; the limit is in DIGEST:INFO if the application enables that
-// (locksmith.rb, lua/lock.lua).
+// sidekiqUniqueJobs keeps the holders of a job's lock in the hash DIGEST:LOCKED, by job id. The
+// value is the time at which the lock was taken, as seconds since 1970 (versions 7 and 8) or in a
+// JSON object (9). The lock is shown under that key. The limit is in DIGEST:INFO if the application
+// enables that (locksmith.rb, lua/lock.lua).
 func sidekiqUniqueJobs() Shape {
 	return Shape{
 		Name: sidekiqName, Clients: []string{"redis-rb", "redis-client"}, Patterns: []string{"*" + sidekiqPrefix + "*"},
@@ -75,8 +75,8 @@ func sidekiqLockOf(key string) ([]string, bool) {
 }
 
 // SidekiqKeys returns this key of a lock and the lock's other keys, in the order of the library's
-// own unlock (unlock.lua of versions 7 and 8): the digest, the lists of queued jobs, the metadata,
-// and the registers of all digests. It returns false for a key of another library.
+// own unlock (unlock.lua of versions 7 and 8). The others are the digest, the lists of queued jobs,
+// the metadata, and the registers of all digests. It returns false for a key of another library.
 func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	digest, suffix, ok := sidekiqDigest(key)
 	if !ok || suffix != sidekiqLocked {

@@ -11,9 +11,10 @@ import (
 
 const redissonName = "redisson"
 
-// redisson is Redisson: RLock and its kin are hashes of owners (uuid of the client instance, colon, thread id) with
-// their re-entrancy; the fair lock has a list of waiters and a sorted set of when their places lapse; the read-write
-// lock a mode and a key for each read hold; semaphores are counters.
+// redisson is Redisson. RLock and its kin are hashes of owners (uuid of the client instance, colon,
+// thread id) with their re-entrancy. The fair lock has a list of waiters, and a sorted set of the
+// times at which their places lapse. The read-write lock has a mode, and a key for each read hold.
+// Semaphores are counters.
 func redisson() Shape {
 	return Shape{
 		Name: redissonName, Clients: []string{"redisson"}, LockOf: redissonLockOf, Queries: redissonAsks,

@@ -3,8 +3,8 @@ package recipe
 import "encoding/base64"
 
 // redisSymfony is Symfony Lock's RedisStore since 5.2: a sorted set of tokens with their expiries
-// in milliseconds by the server's clock, and the member __write__ while one of them is exclusive.
-// Expired members stay until the next call and do not count.
+// in milliseconds by the server's clock. It has the member __write__ while one of them is
+// exclusive. Expired members stay until the next call and do not count.
 func redisSymfony() Shape {
 	return Shape{Name: "symfony", Decode: redisSymfonyDecode}
 }

@@ -40,8 +40,8 @@ func parseSequence(s string) (int32, bool) {
 // SplitSequence cuts the sequence number off a name whose prefix is unknown. Only the last ten
 // characters count, never all trailing digits: a prefix may end in digits itself (HBase puts a port
 // there). Numbers are negative after the server's counter has wrapped at 2147483647. A number is
-// read as negative if its sign is among those ten, if two minus signs precede it
-// ("lock--2147483648"), or if it would not fit an int32 without its sign.
+// read as negative if its sign is among those ten, or if two minus signs precede it
+// ("lock--2147483648"). It is also negative if it would not fit an int32 without its sign.
 func SplitSequence(name string) (prefix string, seq int32, ok bool) {
 	cut := len(name) - sequenceDigits
 	if cut < 0 {

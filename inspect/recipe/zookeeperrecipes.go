@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// zooKeeperRecipes are the recipes that come with ZooKeeper itself: WriteLock, "x-", the session and "-" (in decimal
-// from Java, WriteLock.java and ZNodeName.java; in 16 hex digits from C, zoo_lock.c), and LeaderElectionSupport, "n_"
-// alone (LeaderElectionSupport.java).
+// zooKeeperRecipes are the recipes that come with ZooKeeper itself. WriteLock writes "x-", the
+// session and "-". The session is decimal from Java (WriteLock.java, ZNodeName.java), and 16 hex
+// digits from C (zoo_lock.c). LeaderElectionSupport writes "n_" alone (LeaderElectionSupport.java).
 func zooKeeperRecipes() Queue {
 	return Queue{
 		Name:  "zookeeper-recipes",
