@@ -17,8 +17,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Target of a profile is either a URL alone, or a mapping of its URL and the credentials for its
-// servers.
+// Target is a profile's target: either a URL alone, or a mapping of its URL and the credentials for
+// its servers.
 type Target struct {
 	URL     string `yaml:"url"`
 	Account `yaml:",inline"`
@@ -66,8 +66,7 @@ func (p Profile) Parsed() ([]connect.Target, error) {
 	return connect.ParseTargets(each.Of(p.Targets, func(t Target) string { return t.URL }))
 }
 
-// checkAccounts refuses credentials that no server would receive, and two different ones for the
-// same servers.
+// checkAccounts refuses unused credentials, and different ones for the same servers.
 func (p Profile) checkAccounts() error {
 	unused := !p.isEmpty()
 	var seen []Target
@@ -83,8 +82,8 @@ func (p Profile) checkAccounts() error {
 		}
 		for i, other := range reached {
 			if other.SameServers(at) && !seen[i].sameAccounts(t) {
-				return fmt.Errorf("target %s: another target has other credentials for the same servers (remove one of "+
-					"them)", at.URL())
+				return fmt.Errorf("target %s: another target has different credentials for the same servers "+
+					"(remove one of them)", at.URL())
 			}
 		}
 		seen, reached = append(seen, t), append(reached, at)
@@ -135,18 +134,18 @@ func (p Profile) hasPlainPassword() bool {
 	})
 }
 
-// From holds the other sources of secrets besides the configuration.
+// From holds the sources of secrets other than the configuration.
 type From struct {
 	Getenv func(string) string
-	// Stderr receives the commands' error output. Within bounds all commands together.
+	// Stderr receives the commands' error output. Within limits the total time of all commands.
 	Stderr io.Writer
 	Within time.Duration
 	// Unattended commands get no terminal to ask on.
 	Unattended bool
 }
 
-// Secrets fills in each target's secrets: from the profile's target with the same servers, then the
-// environment, then for Redis the profile.
+// Secrets fills in each target's secrets: first from the profile's target with the same servers,
+// then from the environment. For Redis, the profile itself comes last.
 func (p Profile) Secrets(ctx context.Context, from From, targets []connect.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, from.Within)
 	defer cancel()
@@ -190,7 +189,7 @@ func (p Profile) own(at connect.Target) (own Target) {
 	for _, t := range p.Targets {
 		one, err := connect.ParseTargets([]string{t.URL})
 		if err != nil || !one[0].SameServers(at) {
-			continue // it was checked before
+			continue // checkAccounts reports invalid URLs
 		}
 		for _, a := range []struct{ from, to *Account }{
 			{&t.Account, &own.Account},
@@ -211,7 +210,7 @@ type reader struct {
 	outputs map[string]connect.Secret
 }
 
-// missing adds the lacking fields to credentials.
+// missing fills in the missing fields of credentials.
 func (r *reader) missing(ctx context.Context, c connect.Credentials, a Account) (connect.Credentials, error) {
 	c.Username = cmp.Or(c.Username, a.Username)
 	if c.Password != "" {
@@ -252,7 +251,7 @@ func fromFile(what, path string) (connect.Secret, error) {
 	return firstLine(what+" "+path, text)
 }
 
-// afterCommand is the time that is left to a stopped command's own children before its pipes are closed.
+// afterCommand is how long a stopped command's children may keep its pipes open.
 const afterCommand = 200 * time.Millisecond
 
 func (r *reader) fromCommand(ctx context.Context, command []string) (connect.Secret, error) {

@@ -64,7 +64,7 @@ func TestEachTargetHasItsOwnSecrets(t *testing.T) {
 	}
 }
 
-// The password for Redis in the environment is for all servers without their own.
+// The environment's Redis password applies to all servers without their own.
 func TestEnvironmentOverridesProfileNotTarget(t *testing.T) {
 	p := must.Have(profile(t, `profiles: {p: {password: profile, targets: [redis://r1, {url: redis://r2, password: own}, zk://z1]}}`))(t)
 	env := map[string]string{"LOCKSCOPE_REDIS_PASSWORD": "environment", "LOCKSCOPE_ZK_AUTH": "digest:u:a:b"}
@@ -118,7 +118,7 @@ func TestHungPasswordCommandIsStopped(t *testing.T) {
 	must.Succeed(t, err)
 	err = p.Secrets(t.Context(), From{Getenv: none, Stderr: os.Stderr, Within: 50 * time.Millisecond}, targets)
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
-		t.Errorf("%v, want a hint at --timeout", err)
+		t.Errorf("%v, want a hint to use --timeout", err)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestUnusedOrAmbiguousCredentialsAreRefused(t *testing.T) {
 		{"{targets: [{url: zk://z1, username: u}]}", "and a password"},
 		{"{targets: [{url: redis://r1, password: s, password_file: f}]}", "only one of"},
 		{"{targets: [redis://r1], password_file: f, password_command: [c]}", "only one of"},
-		{"{targets: [{url: redis://r1, password: s}, {url: redis://r1/1, password: other}]}", "other credentials"},
+		{"{targets: [{url: redis://r1, password: s}, {url: redis://r1/1, password: other}]}", "different credentials"},
 		{"{targets: [{url: redis://r1, pasword: s}]}", "pasword"},
 		{"{targets: [{username: s}]}", "target"},
 	} {
@@ -159,7 +159,7 @@ func TestUnusedOrAmbiguousCredentialsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAConfigurationBelongsToItsOwner(t *testing.T) {
+func TestConfigurationModeIsChecked(t *testing.T) {
 	const plain, secret = "profiles: {p: {targets: [redis://r1]}}", "profiles: {p: {targets: [{url: redis://r1, password: s}]}}"
 	for _, tt := range []struct {
 		text string

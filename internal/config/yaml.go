@@ -11,7 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Bounds of a file in YAML. The library needs 100 KiB of brackets or a megabyte of aliases to exhaust a machine.
+// Bounds of a YAML file. Reading 100 KiB of brackets or a megabyte of aliases makes the library
+// exhaust a machine.
 const (
 	largestFile = 256 << 10
 	deepestYAML = 64
@@ -62,7 +63,7 @@ func tooDeep(text []byte) error {
 	return nil
 }
 
-// aliases of a text, and whether one is nested in another.
+// aliases counts a text's aliases, and notes whether one is inside an anchor.
 type aliases struct {
 	count  int
 	nested bool

@@ -9,10 +9,10 @@ import (
 )
 
 // bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until
-// a login has worked there is one at a time, and after each failure a longer pause. A refused key
-// or an unknown host ends them all.
+// one has worked, logins run one at a time, with a longer pause after each failure. A refused key
+// or an unknown host ends all attempts.
 type bastion struct {
-	turn chan struct{} // full while a login is tried that others wait for
+	turn chan struct{} // full during a login that others wait for
 
 	mu       sync.Mutex
 	reached  bool
@@ -21,7 +21,7 @@ type bastion struct {
 	refused  string
 }
 
-// login is the result of a try; loginCut means that we gave up.
+// login is the result of an attempt; loginCut means that we gave up.
 type login int
 
 const (
@@ -62,7 +62,7 @@ func (b *bastion) enter(ctx context.Context) (settle func(result login, why stri
 			leave()
 			again := pause.Round(time.Second)
 			return nil, &RefusedError{
-				fmt.Sprintf("ssh: logins failed before, so the next one must wait %v", again),
+				fmt.Sprintf("ssh: earlier logins failed, so the next one must wait %v", again),
 				ctx.Err(),
 			}
 		}

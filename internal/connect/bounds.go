@@ -14,7 +14,7 @@ const (
 // ErrNonsense is wrapped by the errors of connections that we closed because of invalid replies.
 var ErrNonsense = errors.New("the server's answer is out of bounds")
 
-// Nonsense returns the error for a connection whose server sent something that no server sends.
+// Nonsense returns the error for a connection whose server sent an invalid reply.
 func Nonsense(what string) *RefusedError {
 	return &RefusedError{Why: ErrNonsense.Error() + ": " + what, Err: ErrNonsense}
 }

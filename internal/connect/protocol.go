@@ -9,9 +9,9 @@ import (
 	"net"
 )
 
-// RefusedError says why a connection ended before the server's first reply, or cannot bring one.
+// RefusedError says why a connection ended before the server's first reply, or why none can arrive.
 type RefusedError struct {
-	// Why is a sentence with what to do about it.
+	// Why is a sentence that includes what to do about it.
 	Why string
 	Err error
 }
@@ -35,11 +35,12 @@ const (
 	unanswered = "connection lost before the server's first answer: perhaps a proxy such as twemproxy, " +
 		"a port for TLS, or another service " +
 		"(use the servers behind the proxy, rediss://, or the right port)"
-	silentTLS = "no answer in time to TLS (if the port does not use TLS, use redis:// for rediss://, zk:// for zks://)"
-	noTLS     = "the port does not speak TLS (use redis:// for rediss://, zk:// for zks://, " +
+	silentTLS = "no answer to the TLS handshake in time " +
+		"(if the port does not use TLS, use redis:// for rediss://, zk:// for zks://)"
+	noTLS = "the port does not speak TLS (use redis:// for rediss://, zk:// for zks://, " +
 		"or the server's port for TLS)"
 	closedTLS = "the server closed the connection before TLS began: " +
-		"it may be a Redis at its limit of clients (maxclients), " +
+		"it may be a Redis that has reached its limit of clients (maxclients), " +
 		"a proxy without a server behind it, or a port without TLS (close other connections, " +
 		"raise maxclients, or check the port)"
 )
@@ -73,7 +74,7 @@ func NotZooKeeper(first []byte) string {
 func handshakeError(err error) error {
 	var header tls.RecordHeaderError
 	switch {
-	case errors.As(err, new(*RefusedError)): // of what we dial through
+	case errors.As(err, new(*RefusedError)): // from a jump host or proxy
 		return err
 	case errors.As(err, &header):
 		return &RefusedError{cmp.Or(misfit(header.RecordHeader[:]), noTLS), err}

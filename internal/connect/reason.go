@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// DialError of a connection with a server.
+// DialError is the error of a connection to a server.
 type DialError struct {
 	Addr string
 	Err  error
@@ -22,8 +22,8 @@ func (e *DialError) Error() string { return "zookeeper " + e.Addr + ": " + Reaso
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// Plain returns a connection's error without its outer layers, such as a repeated address: its text
-// is Reason's.
+// Plain returns a connection's error without its outer layers, such as a repeated address. Its text
+// is what Reason returns.
 func Plain(err error) error {
 	if err == nil {
 		return nil
@@ -92,7 +92,7 @@ func TimedOut(err error) bool {
 }
 
 // Ours reports whether a connection failed for a reason that may affect only us: the server, or a
-// proxy before it, refuses us, or we cannot resolve names. It may serve every other client.
+// proxy in front of it, refuses us, or we cannot resolve names. It may serve every other client.
 func Ours(err error) bool {
 	var op *net.OpError
 	var lookup *net.DNSError
@@ -100,7 +100,7 @@ func Ours(err error) bool {
 	case errors.As(err, new(*RefusedError)), errors.As(err, new(*tls.CertificateVerificationError)),
 		errors.As(err, new(tls.RecordHeaderError)):
 		return true
-	case errors.As(err, &lookup): // a name that is gone is how some networks say that a server is
+	case errors.As(err, &lookup): // some networks remove the name of a server that is down
 		return !lookup.IsNotFound
 	}
 	return errors.As(err, &op) && op.Op == "remote error" // an alert of TLS

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Receive is a subscription's ReceiveTimeout. go-redis 9.23 panics on a malformed message; Receive
-// returns an error.
+// Receive calls a subscription's ReceiveTimeout. It returns an error for a malformed message, on
+// which go-redis 9.23 panics.
 func Receive(ctx context.Context, from *redis.PubSub, limit time.Duration) (message any, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -23,7 +23,8 @@ func (t Target) RedisOptions(config *tls.Config) []*redis.UniversalOptions {
 		one.Dialer = tlsDialer(dial, config, t.Renewal)
 	}
 	if r := t.Renewal; r != nil {
-		// A client of a master never uses CredentialsProvider next to the other: it is for querySentinel.
+		// CredentialsProvider is for querySentinel: clients of masters prefer
+		// CredentialsProviderContext.
 		one.CredentialsProviderContext, one.CredentialsProvider = r.login, r.sentinelLogin
 	}
 	switch t.Service {

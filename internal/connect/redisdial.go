@@ -57,7 +57,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// greeted is a connection that explains an end before the server's first reply.
+// greeted is a connection that explains why it ended before the server's first reply.
 type greeted struct {
 	net.Conn
 	bounds   respBounds
@@ -68,7 +68,7 @@ type greeted struct {
 }
 
 // NetConn is the connection itself, once there was a reply: go-redis checks it to see whether the
-// server has closed an idle one. Until then it is nil, so that only Read and Write meet the end.
+// server has closed an idle one. Until then it is nil, so that only Read and Write notice the end.
 func (g *greeted) NetConn() net.Conn {
 	if !g.answered.Load() {
 		return nil
@@ -110,7 +110,7 @@ func (g *greeted) explain(err error) error {
 	if errors.As(err, new(*RefusedError)) { // from a jump host or proxy
 		return err
 	}
-	const within = 100 * time.Millisecond // its last words are here already
+	const within = 100 * time.Millisecond // the server's last bytes have already arrived
 	_ = g.Conn.SetReadDeadline(time.Now().Add(within))
 	last := make([]byte, 512)
 	n, _ := g.Conn.Read(last)

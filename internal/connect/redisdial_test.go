@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ping pings the server at addr by the options of a target, as all commands connect.
+// ping pings the server at addr with the options of a target, as every command connects.
 func ping(t *testing.T, addr string) error {
 	t.Helper()
 	return pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{addr}})
@@ -46,8 +46,8 @@ func TestReportsFullServer(t *testing.T) {
 	}
 }
 
-// The error has the first sentence of a server that refuses a client. A server that expects TLS is
-// recognized.
+// The error quotes the first sentence of a server that refuses a client. A server that expects TLS
+// is recognized.
 func TestEarlyDisconnectIsExplained(t *testing.T) {
 	protected := connect.Listen(t, func(c net.Conn) {
 		_, _ = io.WriteString(c, "-DENIED Redis is running in protected mode. In this mode\x1b connections are only accepted from the loopback interface.\r\n")

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// tlsDialer dials a Redis server or Sentinel with TLS, by plain. secrets may be nil.
+// tlsDialer dials a Redis server or Sentinel with TLS, over a connection from plain. secrets may be
+// nil.
 func tlsDialer(plain dialFunc, config *tls.Config, secrets *Renewal) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := Handshake(ctx, plain, config, network, addr)

@@ -38,7 +38,8 @@ func listen(t *testing.T, f func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// A Redis without TLS may take the greeting for a partial command and stay silent, or reply an error.
+// A Redis without TLS may take the greeting for a partial command and stay silent, or reply with an
+// error.
 func TestReportsPlaintextPort(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]string{"": silentTLS, "-ERR unknown command\r\n": noTLS} {

@@ -23,7 +23,7 @@ func NewRenewal(present Secrets, refused func()) *Renewal {
 // Set replaces the secrets for later logins, and reports whether they changed.
 func (r *Renewal) Set(s Secrets) (changed bool) { return *r.current.Swap(&s) != s }
 
-// Present returns the secrets for a login now.
+// Present returns the current secrets for a login.
 func (t Target) Present() Secrets {
 	if t.Renewal == nil {
 		return t.Secrets

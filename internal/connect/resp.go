@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// respBounds checks the replies of a Redis server for excess before a client reads them, however
-// they are split. The zero value is at the beginning of a reply.
+// respBounds checks that the replies of a Redis server are within bounds before a client reads
+// them, however they are split. The zero value expects the beginning of a reply.
 type respBounds struct {
 	head   [32]byte // the beginning of the current line
 	length int      // of the current line so far
 	body   int      // bytes of a string that are still missing, with its line end
 	open   [boundNesting]int
-	depth  int // of those: items still missing
+	depth  int // levels of nesting; open counts the missing items of each
 	items  int // of the current reply
 	bytes  int // of the current reply
 	bad    error

@@ -111,7 +111,7 @@ func FuzzRespBounds(f *testing.F) {
 	})
 }
 
-// script is a connection that delivers the input in pieces of a size.
+// script is a connection that delivers the input in pieces of one size.
 type script struct {
 	net.Conn
 	input io.Reader

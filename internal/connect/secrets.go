@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Secret is a password. No way of printing or encoding shows it; string(s) is its text.
+// Secret is a password. Printing or encoding it never shows it; string(s) is its text.
 type Secret string
 
 const hidden = "[secret]"
@@ -17,7 +17,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 // MarshalText encodes a fixed word.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// Credentials are a user and a password. The zero value logs in nowhere.
+// Credentials are a user and a password. The zero value means no login.
 type Credentials struct {
 	Username string
 	Password Secret
@@ -33,7 +33,7 @@ type Secrets struct {
 	Admin Credentials
 }
 
-// The variables of the environment that hold secrets.
+// The environment variables that hold secrets.
 const (
 	redisUser, redisPassword       = "LOCKSCOPE_REDIS_USERNAME", "LOCKSCOPE_REDIS_PASSWORD"
 	sentinelUser, sentinelPassword = "LOCKSCOPE_REDIS_SENTINEL_USERNAME", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD"

@@ -18,14 +18,14 @@ import (
 // ErrNoSuchMaster is wrapped by the error of SentinelMaster when the sentinels that answer know no master of that name.
 var ErrNoSuchMaster = errors.New("no sentinel knows a master of that name")
 
-// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when the answering sentinels name
-// no master by majority, as briefly happens during a failover.
+// ErrSentinelsDisagree is wrapped by the error of SentinelMaster when no majority of the answering
+// sentinels names the same master, as briefly happens during a failover.
 var ErrSentinelsDisagree = errors.New("the sentinels disagree about who the master is")
 
 // SentinelMaster asks the sentinels of o, all at once, for the current address of the master
 // o.MasterName, as host:port. The majority decides, since a sentinel that was cut off or has just
-// restarted may name the previous master for a while. They have half of the time that ctx leaves;
-// then the majority of the answers decides. hooks see the commands sent.
+// restarted may name the previous master for a while. The sentinels get half of the time left in
+// ctx; then the majority of the answers decides. hooks see the commands sent.
 func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redis.Hook) (string, error) {
 	ctx, cancel := halfOf(ctx)
 	type answer struct {
@@ -74,7 +74,7 @@ func SentinelMaster(ctx context.Context, o redis.UniversalOptions, hooks ...redi
 	case answered > 0:
 		return "", fmt.Errorf("%w: %w", ErrSentinelsDisagree, several(said))
 	case unknown > 0:
-		return "", fmt.Errorf("%w: %w (see which it knows: SENTINEL MASTERS)", ErrNoSuchMaster, err)
+		return "", fmt.Errorf("%w: %w (SENTINEL MASTERS lists those that it knows)", ErrNoSuchMaster, err)
 	}
 	return "", err
 }
@@ -112,10 +112,10 @@ func querySentinel(ctx context.Context, o redis.UniversalOptions, addr string, h
 	o.CredentialsProviderContext = nil // the master's; CredentialsProvider is ours
 	name := o.MasterName
 	o.MasterName, o.Username, o.Password = "", o.SentinelUsername, o.SentinelPassword
-	o.MaxRetries = -1 // on top of the retries of its dials they would take all of a short time, and hide the reason
+	o.MaxRetries = -1 // on top of the dial's own retries, these would use up a short time and hide the reason
 	c := redis.NewSentinelClient(o.Simple())
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis respects a context's deadline, but not its end
+	defer context.AfterFunc(ctx, func() { c.Close() })() // go-redis ignores a context's cancellation
 	for _, h := range hooks {
 		c.AddHook(h)
 	}

@@ -54,7 +54,7 @@ type Target struct {
 	Renewal *Renewal
 }
 
-// TLS of a connection. Files are PEM.
+// TLS holds the TLS settings of a connection. All files are PEM.
 type TLS struct{ CA, Cert, Key, ServerName string }
 
 // ErrTarget is wrapped by every error about a target that cannot be used as written.
@@ -75,7 +75,7 @@ func ParseTargets(urls []string) ([]Target, error) {
 			}
 			continue
 		}
-		for _, other := range targets { // one bastion for all that go through it
+		for _, other := range targets { // targets through the same host share its bastion
 			if t.Via != nil && other.Via != nil && other.Via.String() == t.Via.String() {
 				t.Via = other.Via
 			}
@@ -118,7 +118,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// name gives every target without a name the first free one of its kind.
+// name gives every unnamed target the first free name of its kind.
 func name(targets []Target) error {
 	taken := make(map[string]bool)
 	for _, t := range targets {
@@ -142,7 +142,7 @@ func name(targets []Target) error {
 	return nil
 }
 
-// schemes are the services by URL scheme, and whether the scheme asks for TLS.
+// schemes maps a URL scheme to its service, and to whether it uses TLS.
 var schemes = map[string]struct {
 	service Service
 	tls     bool

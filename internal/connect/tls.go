@@ -61,7 +61,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 	}
 	if (cert == "") != (key == "") {
-		return nil, fmt.Errorf("%w: cert and key need each other", ErrTarget)
+		return nil, fmt.Errorf("%w: cert and key belong together (set both or neither)", ErrTarget)
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)

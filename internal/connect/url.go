@@ -53,7 +53,7 @@ func (t Target) scheme() string {
 	return string(t.Service)
 }
 
-// baseName of a backend without a name, before a number where there are several.
+// baseName is the name of an unnamed backend, without the number that tells several apart.
 func (s Service) baseName() string {
 	if s == ZooKeeper {
 		return "zk"

@@ -25,8 +25,8 @@ type Via struct {
 	bastion          *bastion
 }
 
-// Names of users and hosts that are safe to pass to ssh: neither its configuration nor a shell
-// could take one for an option.
+// Names of users and hosts that are safe to pass to ssh. Neither ssh nor a shell in its
+// configuration can take one for an option.
 var (
 	sshUser = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$`)
 	sshHost = regexp.MustCompile(`^[A-Za-z0-9_:][A-Za-z0-9_.:-]*$`)
@@ -64,7 +64,7 @@ func (v *Via) String() string {
 	return u.String()
 }
 
-// arguments of ssh to reach addr: no shell reads them, here or there.
+// arguments are those of ssh to reach addr. No shell reads them on either host.
 func (v *Via) arguments(addr string) []string {
 	args := []string{"-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-W", addr}
 	if v.Port != "" {
@@ -97,7 +97,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 	c.cmd = exec.Command("ssh", v.arguments(addr)...)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = its, its, &c.said
 	c.cmd.Env = WithoutSecrets(os.Environ())
-	c.cmd.WaitDelay = time.Second // a master that ssh leaves behind (ControlPersist) keeps its error output
+	c.cmd.WaitDelay = time.Second // a master that ssh leaves behind (ControlPersist) keeps its error output open
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
 		ours.Close()
@@ -108,7 +108,7 @@ func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error)
 		return nil, &RefusedError{"via ssh: " + err.Error(), err}
 	}
 	go func() {
-		_ = c.cmd.Wait() // why is in what it said
+		_ = c.cmd.Wait() // ssh's output says why
 		switch why := c.why(); {
 		case c.heard.Load(), strings.Contains(why, "stdio forwarding failed"): // a server behind the bastion is down
 			settle(loginWorked, why)
@@ -161,7 +161,7 @@ func (c *viaConn) explain(err error) error {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(sshEndsWithin): // it closed its end, and ends
+	case <-time.After(sshEndsWithin): // ssh closed its output, but still runs
 		return err
 	}
 	if why := c.why(); why != "" {

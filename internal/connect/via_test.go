@@ -189,7 +189,7 @@ func TestViaAcceptsOnlyPlainHosts(t *testing.T) {
 }
 
 // A host that refuses us is tried once, and a failing host at growing intervals.
-func TestABastionThatFailsIsSpared(t *testing.T) {
+func TestFailingBastionIsRetriedLessOften(t *testing.T) {
 	calls := fakeSSH(t)
 	for _, tt := range []struct {
 		host  string

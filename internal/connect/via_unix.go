@@ -31,6 +31,6 @@ func socketPair() (net.Conn, *os.File, error) {
 	return conn, its, nil
 }
 
-// ownGroup keeps a program from the terminal's interrupts: locks are still released through it
+// ownGroup shields a program from the terminal's interrupts, since locks are released through it
 // afterwards.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
