@@ -36,7 +36,7 @@ func TestBlind(t *testing.T) {
 		},
 		{
 			name: "two masters run scripts", c: present(answering("BUSY Redis is busy", "BUSY Redis is busy")), fires: true, severity: inspect.Info, confidence: recipe.Certain,
-			has: []string{"2 of 3 masters answered only BUSY"}, advice: "a person decides whether SCRIPT KILL may end it",
+			has: []string{"2 of 3 masters answered only BUSY"}, advice: "let a person decide whether SCRIPT KILL may end it",
 		},
 		{name: "most masters are silent", c: present(votes("a!!", time.Minute)), fires: true, severity: inspect.Info, confidence: recipe.Certain, has: []string{"2 of 3 masters"}},
 		{name: "every master answered", c: present(votes("aaa", time.Minute))},

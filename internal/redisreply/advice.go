@@ -6,7 +6,10 @@ import "strings"
 // text, with advice. Ending a script or admitting clients is the operator's decision.
 var answers = []struct{ text, word, do string }{
 	{"LOADING", "LOADING", "it is loading its data into memory: wait until it has finished"},
-	{"BUSY ", "BUSY", "a script has run on it for too long: wait, or a person decides whether SCRIPT KILL may end it"},
+	{
+		"BUSY ", "BUSY",
+		"a script has run on it for too long: wait, or let a person decide whether SCRIPT KILL may end it",
+	},
 	{
 		"MASTERDOWN", "MASTERDOWN",
 		"it is a replica without a link to its master: repair that link, or use the master instead",
@@ -19,7 +22,7 @@ var answers = []struct{ text, word, do string }{
 		"the user or the password is wrong: check the profile, or LOCKSCOPE_REDIS_USERNAME and LOCKSCOPE_REDIS_PASSWORD",
 	},
 	{"NOPERM", "NOPERM", "its ACL denies that to this user: see lockscope doctor --access"},
-	{"DENIED", "DENIED", "protected mode only admits clients on its own host: a person decides whether to set a " +
+	{"DENIED", "DENIED", "protected mode only admits clients on its own host: let a person decide whether to set a " +
 		"password and bind"},
 	{
 		"ERR max number of clients", "that it has too many clients",

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-func TestARefusalOfEverythingHasAdvice(t *testing.T) {
+func TestRefusalOfEveryRequestHasAdvice(t *testing.T) {
 	for text, want := range map[string]string{
 		"LOADING Redis is loading the dataset in memory":                                                         "wait until it has finished",
-		"master r1:6379: BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": "a person decides",
+		"master r1:6379: BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": "let a person decide",
 		"master r1:6379: MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":       "link to its master",
 		"NOAUTH Authentication required.":                                                                        "LOCKSCOPE_REDIS_PASSWORD",
 		"WRONGPASS invalid username-password pair":                                                               "password is wrong",

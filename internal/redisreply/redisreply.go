@@ -39,7 +39,7 @@ func Ours(err error) bool {
 }
 
 // UnknownCommand reports whether a command was renamed or removed (rename-command), or the server
-// is no Redis or too old.
+// is not Redis or too old.
 func UnknownCommand(err error) bool { return Starts(err, "ERR unknown command") }
 
 // transient matches temporary refusals: the request was not executed, but will be later (redis.io,

@@ -33,7 +33,7 @@ func TestProxyErrorsAreRecognised(t *testing.T) {
 		must.Equal(t, OfRedis(fmt.Errorf("master a: %w", reply(text))), want, text)
 	}
 	if err := errors.New("NOSCRIPT in the name of a lock"); OfRedis(err) || Is(err) || Transient(err) {
-		t.Error("an error without a server's reply is taken for one")
+		t.Error("an error of our own is taken for a server's reply")
 	}
 }
 
