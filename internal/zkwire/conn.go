@@ -24,30 +24,30 @@ type tapConn struct {
 	addr   string
 	number uint64 // among those of the tap
 
-	writing sync.Mutex // held while a request is written: those of go-zookeeper and our own alternate whole
-	packet  []byte     // memory for the next of our own; guarded by writing
+	writing sync.Mutex // held while a request is written, so that go-zookeeper's and ours do not mix
+	packet  []byte     // memory for our next request; guarded by writing
 
 	out, in frames
 	passed  bytes.Buffer  // frames of in for go-zookeeper; the reader's own
 	buffer  []byte        // for what comes in; the reader's own
 	readErr error         // the end of what comes in; the reader's own
 	asked   time.Time     // read deadline that go-zookeeper wants
-	patient time.Duration // how long it waited at most when it set that
+	patient time.Duration // the longest that it wanted to wait when it set asked
 	heard   time.Time     // when bytes last came in
 	before  time.Time     // when they came in before that; the reader's own
-	fast    int           // how often in a row they came right after those before; the reader's own
+	fast    int           // how many times in a row they came soon after the previous ones; the reader's own
 	limit   time.Duration // how long a request may go unanswered; 0 means as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
-	synced  time.Time     // when the newest Sync was
+	synced  time.Time     // when the newest Sync was sent
 	greeted bool          // the connect response is in
 	pending []sent        // oldest first
 	// what the server has answered, oldest first; the first may be one that the leader has heard of
 	marks   []mark
 	closed  bool
-	refused *connect.RefusedError // why the connection ended, where that was found out
-	authed  bool                  // what this client authenticated as before was sent
+	refused *connect.RefusedError // why the connection ended, if known
+	authed  bool                  // this client's earlier authentications were sent again
 	due     []notice              // to be delivered when the tap's mutex is free
-	spare   []notice              // the due before, for its memory
+	spare   []notice              // the previous due, to reuse its memory
 }
 
 // Write records a request and its time before it is sent.
@@ -149,7 +149,7 @@ func (c *tapConn) gather(idle bool) {
 	if !right {
 		c.fast = 0
 	} else if c.fast++; c.fast > manyFast {
-		time.Sleep(c.tap.Gather) // a rate: what comes first would come too soon
+		time.Sleep(c.tap.Gather) // limits the rate; waiting for the next event would not
 	}
 }
 
@@ -159,7 +159,7 @@ func (c *tapConn) findMisfit() {
 	c.tap.mu.Lock()
 	greeted, closed := c.greeted, c.closed
 	c.tap.mu.Unlock()
-	var refused *connect.RefusedError // also of what we dial through
+	var refused *connect.RefusedError // also from a jump host or proxy
 	if closed || !errors.As(c.readErr, &refused) || greeted && !errors.Is(c.readErr, connect.ErrNonsense) {
 		return
 	}
@@ -301,7 +301,7 @@ func (c *tapConn) recordReply(f *frames) error {
 		return nil
 	}
 	i := slices.IndexFunc(c.pending, func(s sent) bool { return s.xid == xid })
-	if i < 0 { // go-zookeeper may just make a request of that number, and would decode this as its reply
+	if i < 0 { // go-zookeeper may be about to use that number, and would take this for its reply
 		return connect.Nonsense(fmt.Sprintf("it answers a request that was not sent, number %d", xid))
 	}
 	request := c.pending[i]
@@ -311,7 +311,7 @@ func (c *tapConn) recordReply(f *frames) error {
 			return err
 		}
 	}
-	if xid != xidPing && request.op != opSync { // these have no news
+	if xid != xidPing && request.op != opSync { // pings and Syncs carry no news
 		c.cameLate(request.at)
 	}
 	// Replies come in order, except that pings are answered at once, ahead of unfinished requests.
@@ -377,7 +377,7 @@ func (c *tapConn) recordGreeting(f *frames) error {
 	c.marks = []mark{{sent: c.hello}} // the leader has made or resumed it
 	c.acknowledged(sent{at: c.hello})
 	c.ordered(sent{at: c.hello})
-	if fresh { // an old session's is resumed by the leader alone, which may be cut off
+	if fresh { // an old session is resumed by the leader alone, which may be cut off
 		c.committed(sent{at: c.hello})
 	}
 	return nil

@@ -1,12 +1,13 @@
-// Package zkwire is the one place that touches go-zookeeper's connection. It adds what that client lacks: requests
-// of other kinds and several in one flight, events in order with their answers, and the time at which a quorum of
-// the servers last answered.
+// Package zkwire is the one place that touches go-zookeeper's connection. It adds what that client
+// lacks: requests of other kinds, several requests in flight, events in order with their answers,
+// and the time at which a quorum of the servers last answered.
 //
 // # How the socket is shared
 //
-// go-zookeeper makes the session: it dials through Tap.Dial, greets the server, sends pings and the requests of its
-// own API, and connects again. Tap gives it a connection of type tapConn (conn.go) instead of the plain one. Every
-// byte that either side sends passes that connection's Write and Read, where it is cut into frames (frames.go).
+// go-zookeeper makes the session: it dials through Tap.Dial, greets the server, sends pings and the
+// requests of its own API, and reconnects. Tap gives it a connection of type tapConn (conn.go)
+// instead of the plain one. Every byte that either side sends passes that connection's Write and
+// Read, where it is cut into frames (frames.go).
 //
 // Requests of ours (Tap.Send, request.go) are written between two frames of go-zookeeper. Each
 // frame starts with an xid. go-zookeeper counts its own up from 1. Ours count down through negative
@@ -22,13 +23,13 @@
 // # Facts from passing frames
 //
 // The greeting shows the session's id and its timeout. Replies show three more things: when the
-// request was sent that was answered last (Tap.Lease), when a quorum last committed a change
+// last answered request was sent (Tap.Lease), when a quorum last committed a change
 // (Tap.Committed), and how late the server is (latency.go). Only a commit proves that the session
-// lives. Silence counts, too: a server that accepts a connection and does not answer is left after
-// Greeting. go-zookeeper alone would wait for several session timeouts.
+// lives. Silence counts, too: a server that accepts a connection and does not answer is abandoned
+// after Greeting. go-zookeeper alone would wait for several session timeouts.
 //
-// Lengths that a server announces are checked before go-zookeeper makes room for them (replies.go): one reply of a
-// few bytes could end the program otherwise.
+// Lengths that a server announces are checked before go-zookeeper makes room for them (replies.go):
+// otherwise a reply of a few bytes could end the program.
 //
 // multiread.go has the operations that go-zookeeper does not know, fields.go and package jute the records.
 package zkwire

@@ -66,7 +66,7 @@ func (f *frames) feed(p []byte, now time.Time, note func(*frames) error) error {
 }
 
 // until is the deadline of the current frame: patience, and as much again per MiB. A server whose
-// frames trickle is no better than a silent one. Zero if no frame has begun.
+// frames trickle is no better than a silent one. It is zero if no frame has begun.
 func (f *frames) until(patience time.Duration) time.Time {
 	if f.have == 0 {
 		return time.Time{}

@@ -13,13 +13,13 @@ const MaxLag = 2500 * time.Millisecond
 // interval is a time between two instants of our clock.
 type interval struct{ from, until time.Time }
 
-// Late returns, once, the bounds of a time whose news came late; zeros if there was none. A server
-// sends answers and events in order, so everything that happened before a change or a Sync was
-// executed comes before its answer. An event may therefore be as old as the newest of these that
-// was answered before it, and an answer as old as its own request. Either can exceed MaxLag while
-// the connection lasts: after a cut wire, or a pause of a server or of this process. So can those
-// of a follower without its leader, which answers pings and reads alone. Bounds have a monotonic
-// reading.
+// Late returns, once, the bounds of a period whose news came late; zeros if there was none. A
+// server sends answers and events in order, so everything that happened before a change or a Sync
+// was executed comes before its answer. An event may therefore be as old as the newest of these
+// that was answered before it, and an answer as old as its own request. Either can exceed MaxLag
+// while the connection lasts: after a cut wire, or a pause of a server or of this process. So can
+// those of a follower without its leader, which answers pings and reads alone. Bounds have a
+// monotonic reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,8 +44,8 @@ func (c *tapConn) cameLate(since time.Time) {
 	t.late.until = c.heard
 }
 
-// Sync asks the leader for an answer, unless that was done within the last every. Call it from time
-// to time: earlier events have arrived by the time of the answer. It changes nothing, needs no
+// Sync asks the leader for an answer, unless it has done so within the time every. Call it from
+// time to time: earlier events have arrived by the time of the answer. It changes nothing, needs no
 // right, and does nothing without a connection.
 func (t *Tap) Sync(every time.Duration) {
 	t.mu.Lock()

@@ -9,11 +9,12 @@ import (
 // before answered.
 type mark struct {
 	sent     time.Time
-	answered time.Time // zero: the leader has heard of it, too
+	answered time.Time // zero if the leader has heard of the session, too
 }
 
 const (
-	// marksPerTimeout bounds the marks that are kept: more would make a lease longer by a part of the timeout at most.
+	// marksPerTimeout bounds the marks that are kept. More would lengthen a lease by at most 1/32
+	// of the timeout.
 	marksPerTimeout = 32
 	// reportsPerTimeout is the minimum number of reports per timeout from a follower to the leader
 	// about its sessions.

@@ -15,7 +15,7 @@ const (
 	opGetChildren = 8
 	opMultiRead   = 22
 	opAddWatch    = 106
-	opError       = -1 // in the answer to several requests in one: the error of one of them
+	opError       = -1 // in the answer to several requests in one, the error of one of them
 
 	watchRecursive = 1 // AddWatchMode.PERSISTENT_RECURSIVE
 )
@@ -33,7 +33,8 @@ type Read struct {
 // size is the length of the whole path, in bytes.
 func (r *Read) size() int { return len(r.Path) + len(r.slash()) + len(r.Child) }
 
-// Length in bytes, within the request: a server ends the connection of one that is too long.
+// Length is the read's size in the request, in bytes. A server ends the connection if a request is
+// too long.
 func (r *Read) Length() int { return r.Items() * (9 + 4 + r.size() + 1) }
 
 func (r *Read) slash() string {
@@ -43,7 +44,7 @@ func (r *Read) slash() string {
 	return "/"
 }
 
-// Items counts the reads that a server counts for it.
+// Items returns how many reads a server counts for it.
 func (r Read) Items() int {
 	if r.Children {
 		return 2
@@ -51,7 +52,7 @@ func (r Read) Items() int {
 	return 1
 }
 
-// ReadResult of a Read.
+// ReadResult is the result of a Read.
 type ReadResult struct {
 	Data  []byte // part of the reply's body
 	Stat  zk.Stat
@@ -64,8 +65,9 @@ type ReadResult struct {
 // waits for it). A proxy may not.
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
-// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads. Its body
-// uses the memory given, where that is large enough, which Send is done with when it returns.
+// MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads.
+// Its body reuses the memory given, if that is large enough. It is free again once Send has
+// returned.
 func MultiRead(reads []Read, memory []byte) Request {
 	size := 9
 	for i := range reads {
@@ -152,13 +154,14 @@ func WatchBelow(path string) Request {
 // is too long for the client (maxOwnReply here, go-zookeeper's buffer, or a proxy's limit) is lost
 // or ends the connection. The zero value is ready. It is for one goroutine.
 type ReadSize struct {
-	most    int     // that may be asked for, as far as is known
-	limit   int     // half of the least that was too much; 0 if none was
-	perItem float64 // bytes, of the answers so far; the newest counts a quarter
+	most    int     // items that are known to fit, or may be tried
+	limit   int     // half of the smallest number that was too much; 0 if none was
+	perItem float64 // average bytes in the answers so far; the newest counts a quarter
 }
 
 const (
-	// MostItems in one multiRead: more gain nothing, and others wait behind it.
+	// MostItems is the limit of one multiRead. More gain nothing, and other requests wait behind
+	// it.
 	MostItems = 200
 	// replyGoal limits a reply, in bytes, to a request's limit as servers ship it (jute.maxbuffer).
 	replyGoal  = 1 << 20

@@ -65,7 +65,7 @@ func TestRepliesOfServersPass(t *testing.T) {
 	}
 }
 
-func TestRepliesThatLieAreFound(t *testing.T) {
+func TestMalformedRepliesAreFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		op   int32
@@ -92,7 +92,7 @@ func TestRepliesThatLieAreFound(t *testing.T) {
 	}
 }
 
-func TestGreetingsThatLieAreFound(t *testing.T) {
+func TestMalformedGreetingsAreFound(t *testing.T) {
 	t.Parallel()
 	greeting := func(timeout, id, password int32) []byte { return words(0, timeout, 0, id, password) }
 	for name, body := range map[string][]byte{

@@ -14,8 +14,8 @@ import (
 
 // Request is a request of our own to a ZooKeeper server. It uses go-zookeeper's connection together
 // with that client, with an xid that the client never uses and whose replies it never sees. This
-// reaches operations that go-zookeeper lacks, sends several in one flight, and records when each
-// was sent.
+// reaches operations that go-zookeeper lacks, keeps several in flight, and records when each was
+// sent.
 type Request struct {
 	Op   int32 // ZooDefs.OpCode
 	Body []byte
@@ -77,21 +77,21 @@ const (
 	keptReply = 4 << 10
 )
 
-// Listen calls event with the path of each watch that fires and why, also of those that go-zookeeper has set,
-// in order with the replies to Send: what that client's own callback hears comes behind replies that arrived
-// after it. It calls changed after the connection was lost, made, or refused because the session has expired.
-// Both run on a goroutine of go-zookeeper: they must not block. Send, which a write limit bounds, may be
-// called there.
+// Listen calls event with the path of each watch that fires, and why, including those that
+// go-zookeeper has set. Events come in order with the replies to Send. That client's own callback
+// may get them after later replies. Listen calls changed after the connection was lost, made, or
+// refused because the session has expired. Both run on a goroutine of go-zookeeper: they must not
+// block. Send, which a write limit bounds, may be called there.
 func (t *Tap) Listen(event func(path string, what zk.EventType), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.onEvent, t.onChanged = event, changed
 }
 
-// Send writes requests in one go, to be executed in order by the server that the session with this id is
-// connected to. reply is called once for each, with its index, on a goroutine of go-zookeeper or the
-// caller's: it must not block, but it may call Send. When there is no such connection all get zk.ErrNoServer,
-// or zk.ErrSessionExpired when the session is another: none was sent.
+// Send writes requests in one go, to be executed in order by the server that the session with this
+// id is connected to. reply is called once for each, with its index, on a goroutine of go-zookeeper
+// or the caller's: it must not block, but it may call Send. If there is no such connection, nothing
+// is sent. All get zk.ErrNoServer, or zk.ErrSessionExpired if the session is a different one.
 func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Request) {
 	t.mu.Lock()
 	c := t.current
@@ -227,8 +227,8 @@ func (n *notice) deliver() {
 	}
 }
 
-// rememberAuth keeps an authentication, to repeat it on the next connection before requests of our own:
-// go-zookeeper does so too, but these may overtake it.
+// rememberAuth keeps an authentication, to repeat it on the next connection before requests of our
+// own. go-zookeeper repeats it too, but our requests may come first.
 func (t *Tap) rememberAuth(f *frames) {
 	body := f.head[8:]
 	known := slices.ContainsFunc(t.auth, func(a []byte) bool { return bytes.Equal(a, body) })
@@ -237,11 +237,11 @@ func (t *Tap) rememberAuth(f *frames) {
 	}
 }
 
-// withZxid writes into the connect request the newest zxid that this client has seen, which go-zookeeper does
-// not know of our own requests: a server that is behind it refuses the connection, so that time never runs
-// backwards.
+// withZxid puts the newest zxid that this client has seen into the connect request. go-zookeeper
+// does not know the zxids of replies to our own requests. A server that is behind refuses the
+// connection, so the client never sees an older state.
 func (c *tapConn) withZxid(p []byte) []byte {
-	const at = 4 + 4 // behind the length and the protocol version
+	const at = 4 + 4 // after the length and the protocol version
 	if len(p) < at+8 || int64(binary.BigEndian.Uint64(p[at:])) >= c.tap.zxid {
 		return p
 	}
@@ -264,7 +264,7 @@ func replyError(code int32) error {
 // Errors that package zk does not have.
 var (
 	// ErrUnimplemented means that the server does not know the operation. It closes the connection,
-	// and the session, behind this answer.
+	// and the session, after this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
 	// ErrThrottled means that the server is overloaded and did not run the request
 	// (KeeperException.Code.THROTTLEDOP, since 3.7). go-zookeeper has no error for it: see
@@ -291,7 +291,8 @@ var replyErrors = map[int32]error{
 	errThrottled:      ErrThrottled,
 }
 
-// Throttled reports whether a request was not run because the server throttles, also of an error of go-zookeeper's.
+// Throttled reports whether a request was not run because the server throttles. It also recognizes
+// go-zookeeper's error.
 func Throttled(err error) bool {
 	return errors.Is(err, ErrThrottled) || err != nil && err.Error() == goThrottled
 }

@@ -17,7 +17,7 @@ type ServerList struct {
 	next      int
 	tried     int
 	connected time.Time
-	brief     int // connections in a row that came within a second of the one before
+	brief     int // connections in a row that came within a second of the previous one
 }
 
 // maxBrief limits such connections in a row before the next one has to wait.

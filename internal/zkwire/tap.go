@@ -14,12 +14,12 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Tap dials ZooKeeper servers for go-zookeeper and reads along. It learns from the frames what that
-// client does not expose: the negotiated timeout, acknowledgements and when their requests were
-// sent, and dial errors. It also leaves a server that accepts and then hangs, on which
-// go-zookeeper alone would wait for several session timeouts. Give each connection (zk.Connect) its
-// own Tap, with Dial as the zk.Dialer. Methods may be called by any goroutine. The fields must not
-// change after the first Dial. Each of its many fields is one thing that the frames tell.
+// Tap dials ZooKeeper servers for go-zookeeper and observes the traffic. It learns from the frames
+// what that client does not expose: the negotiated timeout, acknowledgements and when their
+// requests were sent, and dial errors. It also abandons a server that accepts and then hangs, on
+// which go-zookeeper alone would wait for several session timeouts. Give each connection
+// (zk.Connect) its own Tap, with Dial as the zk.Dialer. Methods may be called by any goroutine. The
+// fields must not change after the first Dial.
 type Tap struct {
 	// TLS, when not nil, is the configuration to speak TLS with. An empty ServerName is filled in with the
 	// host dialled: use a ServerList, since go-zookeeper's own host provider dials addresses, never names.
@@ -55,7 +55,7 @@ type Tap struct {
 	dials     uint64        // connections made so far
 	patience  time.Duration // of the next attempt to connect; see dialLimit
 	xid       int32         // of the newest request of our own
-	zxid      int64         // newest that a reply to one had
+	zxid      int64         // the newest zxid in a reply to one
 	auth      [][]byte      // bodies of the authentications of this client
 	shown     bool          // a server has asked for our certificate and got it
 	onEvent   func(path string, what zk.EventType)
@@ -88,9 +88,9 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 // mostPatience bounds the time for one attempt to connect.
 const mostPatience = 10 * time.Second
 
-// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is too short
-// for some ways (TLS, tunnels, other continents). So it may take twice as long as the one before took, or was
-// given.
+// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is
+// too short for some routes (TLS, tunnels, other continents). So each attempt may take twice as
+// long as the previous one took, or was given.
 func (t *Tap) dialLimit(given time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,24 +184,26 @@ func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	return t.session, t.timeout, t.lastAck
 }
 
-// Committed returns the session's id, its negotiated timeout, and when the newest request was sent
-// that a quorum of the servers has committed. That is a change that succeeded, the making of the
-// session, or a multi that only checks. A server may give any other answer alone: even if it is cut
-// off from its leader, or is a leader cut off from the others, while these let the session expire.
-// Zeros if there is no session.
+// Committed returns the session's id, its negotiated timeout, and the send time of the newest
+// request that a quorum of the servers has committed. That is a change that succeeded, the making
+// of the session, or a multi that only checks. A server may give any other answer on its own. It
+// may be cut off from its leader, or be a leader cut off from the others, while these let the
+// session expire. Zeros if there is no session.
 func (t *Tap) Committed() (id int64, timeout time.Duration, sent time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session, t.timeout, t.committed
 }
 
-// Kept returns the session's id, its negotiated timeout, and since when its leader has certainly heard of it:
-// the session cannot expire before since + timeout. Zeros when there is no session.
+// Kept returns the session's id, its negotiated timeout, and a time at or after which its leader
+// has certainly heard of it. The session cannot expire before since + timeout. Zeros when there is
+// no session.
 //
-// A leader does not hear of a session by what it commits for it (LearnerHandler, REQUEST), but by the
-// followers' answers to its pings, every half tick, a quarter of the timeout at most; besides, when the
-// session is made or resumed. So what a quorum has committed proves that the leader has heard of what the
-// same server had answered a quarter of the timeout before it was sent.
+// A leader does not hear of a session through the requests that it commits (LearnerHandler,
+// REQUEST). It hears of it when the session is made or resumed, and from the followers' answers to
+// its pings. These come every half tick, which is a quarter of the timeout at most. So a commit
+// proves that the leader has heard of whatever the same server had answered a quarter of the
+// timeout before the request was sent.
 func (t *Tap) Kept() (id int64, timeout time.Duration, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +225,8 @@ func (t *Tap) DialError() error {
 	return t.dialErr
 }
 
-// Latency of the newest acknowledged request, ping or connect request, from send to answer; 0 before.
+// Latency is the time from sending the newest acknowledged request, ping or connect request to its
+// answer; 0 before.
 func (t *Tap) Latency() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,12 +237,13 @@ func (t *Tap) Latency() time.Duration {
 const (
 	maxConnectReply = 4 << 10
 	maxRequest      = 1 << 10 // kept bytes of one: longer authentications are not repeated
-	// Bytes taken from a connection at once: the buffer grows while what comes fills it.
+	// Bytes taken from a connection at once: the buffer grows while the data fills it.
 	leastBuffer = 4 << 10
 	maxBuffer   = 128 << 10
 )
 
-// ZooKeeper's wire format, as far as it is read along (zookeeper.jute; ZooDefs.OpCode, Watcher and ping xids).
+// The part of ZooKeeper's wire format that is observed (zookeeper.jute; ZooDefs.OpCode, Watcher and
+// ping xids).
 const (
 	replyHeader = 16 // bytes: xid, zxid, error
 

@@ -269,7 +269,7 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 	}
 }
 
-// script is a connection that delivers the input in pieces of a size, and accepts all writes.
+// script is a connection that delivers the input in pieces of one size, and accepts all writes.
 type script struct {
 	net.Conn
 	input    io.Reader
