@@ -5,9 +5,9 @@ package failpoint
 
 // The places.
 const (
-	Created  = "created"  // the node is made, and not yet looked for in its queue
-	Granted  = "granted"  // the lock is ours, and the caller does not know yet
-	Renewing = "renewing" // the time to renew has come, and nothing was sent
-	Renewed  = "renewed"  // it is renewed, and the next time not yet set
-	Deleting = "deleting" // an action has looked again, and deletes what it saw
+	Created  = "created"  // the node exists, but has not been looked up in its queue
+	Granted  = "granted"  // the lock is ours, but the caller does not know yet
+	Renewing = "renewing" // renewal is due, but nothing has been sent
+	Renewed  = "renewed"  // the lock is renewed, but the next renewal is not scheduled
+	Deleting = "deleting" // an action has checked again, and is about to delete
 )

@@ -39,7 +39,7 @@ func AppendStrings(b []byte, all []string) []byte {
 // ErrMalformed is the error of a record that ends early or has an impossible length.
 var ErrMalformed = errors.New("malformed record")
 
-// maxItems bounds the items of a vector: each takes memory before it was read.
+// maxItems bounds the items of a vector: each takes memory before it is read.
 const maxItems = 1 << 20
 
 // Decoder reads a record's fields in order. After a missing field, all further ones are zero and

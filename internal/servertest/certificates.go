@@ -167,9 +167,9 @@ func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, 
 	return nodes, secure
 }
 
-// StartRedisSentinelTLS is StartRedisSentinel of servers that speak TLS with each other, and with clients
-// that show a certificate: the sentinel at secure, which names the master by its port for TLS. All have a
-// plain port, too.
+// StartRedisSentinelTLS is StartRedisSentinel with servers that speak TLS with each other, and with
+// clients that show a certificate. The sentinel's TLS address is secure. It names the master by its
+// TLS port. All have a plain port, too.
 func StartRedisSentinelTLS(t testing.TB, c Certificates) (sentinel *Redis, secure string, master *Redis) {
 	t.Helper()
 	port, err := freePort()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Clock is the wall clock of a real server, which a test steps.
+// Clock is the wall clock of a real server, which a test can step.
 type Clock struct {
 	file   string
 	offset time.Duration
@@ -38,7 +38,7 @@ func StartRedisWithClock(t testing.TB, args ...string) (*Redis, *Clock) {
 func (c *Clock) Step(t testing.TB, by time.Duration) {
 	t.Helper()
 	c.offset += by
-	// Written in place: the server has mapped it.
+	// The file is written in place, since the server has mapped it.
 	f, err := os.OpenFile(c.file, os.O_WRONLY|os.O_CREATE, 0o600)
 	check(t, err)
 	_, err = f.Write(binary.NativeEndian.AppendUint64(nil, uint64(c.offset)))

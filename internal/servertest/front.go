@@ -17,8 +17,8 @@ func StartBalancer(t testing.TB, pick func(n int) string) string {
 	return startLiar(t, pick, func(int, []byte, io.Writer) bool { return false }, passOn).Addr
 }
 
-// StartTwemproxy starts a proxy before a Redis server that, as twemproxy does, knows commands on keys only, and ends
-// the connection at any other.
+// StartTwemproxy starts a proxy in front of a Redis server. Like twemproxy, it knows only commands
+// on keys, and closes the connection at any other.
 func StartTwemproxy(t testing.TB, addr string) string {
 	t.Helper()
 	return StartLiar(t, addr, func(_ int, requests []byte, client io.Writer) bool {
@@ -56,7 +56,7 @@ func StartFakeSentinel(t testing.TB, master string) string {
 			if command == "sentinel" {
 				reply = fmt.Sprintf("*2\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n", len(host), host, len(port), port)
 			}
-			_, _ = io.WriteString(client, reply) // one that is gone needs none
+			_, _ = io.WriteString(client, reply) // a client that is gone needs no reply
 		}
 		return true
 	}).Addr

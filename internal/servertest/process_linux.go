@@ -30,7 +30,7 @@ var reserved sync.Map
 
 // isStopped reports whether all threads of a process are stopped or have ended (proc(5), stat).
 func isStopped(pid int) bool {
-	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat")) // the pattern is right
+	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat")) // the pattern is valid
 	for _, thread := range threads {
 		stat, err := os.ReadFile(thread)
 		if err != nil {

@@ -77,9 +77,9 @@ func StartEmbeddedMasters(t testing.TB, n int) []*Redis {
 	return masters
 }
 
-// Restart starts the server again on the same address, after killing it if it runs. It is empty then, unless
-// it was started with an append-only file: then it answers INFO and DEBUG, and refuses the rest (LOADING),
-// until that is read.
+// Restart starts the server again on the same address, after killing it if it runs. Its data is
+// then lost, unless it was started with an append-only file. Until it has read that file, it
+// answers INFO and DEBUG, and refuses the rest (LOADING).
 func (r *Redis) Restart(t testing.TB) {
 	t.Helper()
 	if r.Real {
@@ -107,7 +107,7 @@ func startRealRedis(args []string) (*Redis, error) {
 	return startRedis(args, "redis-server")
 }
 
-// startRedis starts a server by a command line that begins with before.
+// startRedis starts a server with a command line that begins with before.
 func startRedis(args []string, before ...string) (*Redis, error) {
 	if !useReal() {
 		return nil, errEmbeddedOnly

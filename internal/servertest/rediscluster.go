@@ -23,8 +23,8 @@ func StartRedisCluster(t testing.TB, n int) []*Redis {
 	return masters
 }
 
-// StartRedisClusterWithReplicas is StartRedisCluster with a replica of each master, in their order; all follow when it
-// returns.
+// StartRedisClusterWithReplicas is StartRedisCluster with a replica of each master, in the same
+// order. All replicas follow when it returns.
 func StartRedisClusterWithReplicas(t testing.TB, n int) (masters, replicas []*Redis) {
 	t.Helper()
 	return startRedisCluster(t, n, n, nil)
@@ -71,7 +71,7 @@ func startRedisCluster(t testing.TB, n, replicas int, more func() []string) (mas
 		replica.say(t, "CLUSTER", "REPLICATE", strings.TrimSpace(nodes[i].say(t, "CLUSTER", "MYID")))
 		replica.awaitLink(t)
 	}
-	for _, node := range nodes { // who does not know a replica yet does not vote for it
+	for _, node := range nodes { // a node does not vote for a replica that it does not know yet
 		node.await(t, "every node knows the replicas", func() bool {
 			return strings.Count(node.say(t, "CLUSTER", "NODES"), "slave ") == replicas
 		})

@@ -13,12 +13,12 @@ type server struct {
 	shared bool
 	dir    string                   // of a real one
 	run    func() (*process, error) // starts a real one
-	proc   *process                 // nil: it is embedded
+	proc   *process                 // nil for an embedded one
 	close  func()                   // ends an embedded one
 }
 
-// Stop ends the server in good order and waits until it is gone. Its port is free then, and the data of a real one stays
-// for Restart.
+// Stop shuts the server down cleanly and waits until it is gone. Its port is free then, and the
+// data of a real one stays for Restart.
 func (s *server) Stop(t testing.TB) {
 	t.Helper()
 	s.own(t, "Stop")
@@ -107,7 +107,7 @@ type pool[S interface {
 }] struct {
 	mu     sync.Mutex
 	all    []S
-	failed error // why one could not start: said again, not tried again
+	failed error // why one could not start; returned instead of trying again
 }
 
 // first returns n servers, and starts missing ones.

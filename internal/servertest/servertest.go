@@ -123,7 +123,7 @@ func Effort(t testing.TB, usual, thorough int) int {
 	if os.Getenv("LOCKSCOPE_LONG") != "" {
 		return thorough
 	}
-	t.Logf("%d where LOCKSCOPE_LONG=1 or `make test-all` takes %d", usual, thorough)
+	t.Logf("%d; LOCKSCOPE_LONG=1 or `make test-all` uses %d", usual, thorough)
 	return usual
 }
 

@@ -24,7 +24,7 @@ type Wire struct {
 	delay   time.Duration // of every piece that passes
 	ended   bool
 	conns   map[net.Conn]struct{}
-	halves  map[net.Conn]struct{} // ends at the server that are gone while the client's stay open
+	halves  map[net.Conn]struct{} // server ends that are closed while the client's stay open
 	servers map[net.Conn]struct{}
 }
 
@@ -222,7 +222,7 @@ func (w *Wire) connect(client net.Conn) {
 	})
 	w.copy(server, client, ToServer)
 	if w.halfOpen(server) {
-		_, _ = io.Copy(io.Discard, client) // until the client gives it up
+		_, _ = io.Copy(io.Discard, client) // until the client gives up
 	}
 	reset(server)
 	back.Wait()

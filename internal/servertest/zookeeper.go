@@ -55,8 +55,8 @@ func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 	})
 }
 
-// StartZooKeeper starts a real server for one test, which may do to it what it likes. It is stopped when the
-// test ends. lines are added to its configuration; a four-letter word "conf" has to stay allowed.
+// StartZooKeeper starts a real server for one test, which may break it. It is stopped when the test
+// ends. lines are added to its configuration; a four-letter word "conf" has to stay allowed.
 func StartZooKeeper(t testing.TB, lines ...string) *ZooKeeper {
 	t.Helper()
 	zk, err := startRealZooKeeper(lines...)
@@ -169,7 +169,7 @@ func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	return zk, nil
 }
 
-// realZooKeeper is a server that is yet to be started; options are its Java machine's.
+// realZooKeeper is a server that is yet to be started; options are for its JVM.
 func realZooKeeper(dir string, port, adminPort int, options ...string) *ZooKeeper {
 	zk := &ZooKeeper{
 		Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, server: server{dir: dir},
@@ -178,7 +178,7 @@ func realZooKeeper(dir string, port, adminPort int, options ...string) *ZooKeepe
 	return zk
 }
 
-// configure writes a server's configuration; more lines of it come last.
+// configure writes a server's configuration; the lines of more come last.
 func configure(dir string, port, adminPort int, more string) error {
 	config := fmt.Sprintf(`tickTime=%d
 maxSessionTimeout=%d
@@ -220,8 +220,8 @@ func startJVM(dir string, options ...string) (*process, error) {
 		"-cp", strings.Join(classPath, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg")...)
 }
 
-// portIsOf checks by its data directory that the server on the client port is ours and not one that was
-// faster to the port.
+// portIsOf checks by its data directory that the server on the client port is ours, and not another
+// that took the port first.
 func portIsOf(dir, addr string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

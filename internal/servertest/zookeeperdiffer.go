@@ -20,11 +20,11 @@ type Apart struct {
 	More, Fewer []string
 }
 
-// Differing finds the members that lack ephemeral nodes of their leader, or have other ones,
+// Differing finds the members that lack ephemeral nodes of their leader, or have extra ones,
 // although they have applied all of its transactions. whole is false if the ensemble is not
 // complete, so that the members cannot be compared.
 //
-// ZooKeeper 3.8.0 can get into this state with plain clients only, when connections between members
+// ZooKeeper 3.8.0 can get into this state with ordinary clients, when connections between members
 // break during an election or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways).
 // Confirmed changes are then lost on one member, or undone there. This lasts through many
 // elections, until the member happens to load a whole snapshot.
@@ -134,7 +134,7 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 }
 
 // Diverge gives a follower data that the others do not have. While it is away, the others commit
-// what ours, a session with them, creates and deletes. Meanwhile the follower runs alone, and
+// what ours, a session with them, creates and deletes. The follower runs alone meanwhile, and
 // numbers the changes of write as the others have numbered their own. It waits until the ensemble
 // is complete. See [Ensemble.Differing] for how members diverge on their own.
 func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {

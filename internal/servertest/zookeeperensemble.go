@@ -14,14 +14,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// StartZooKeeperEnsemble starts that many real servers that are one ensemble, for one test, which may do to
-// them what it likes. They are stopped when the test ends.
+// StartZooKeeperEnsemble starts one ensemble of that many real servers for one test, which may
+// break them. They are stopped when the test ends.
 func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 	t.Helper()
 	return StartEnsemble(t, EnsembleConfig{Members: members}).Members
 }
 
-// EnsembleConfig of an ensemble to start. Zero values: three members, the tick of all servers here, ten ticks.
+// EnsembleConfig configures an ensemble. The defaults are three members, the tick of all servers
+// here, and ten ticks.
 type EnsembleConfig struct {
 	Members int
 	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
@@ -36,7 +37,7 @@ type Ensemble struct {
 	Members []*ZooKeeper
 	// Clients are wires to the members' ports for clients.
 	Clients []*Wire
-	wires   map[[2]int][]*Wire // from one member to another: for the followers of a leader, for elections
+	wires   map[[2]int][]*Wire // from one member to another: one for followers, one for elections
 }
 
 // StartEnsemble starts an ensemble for one test. It is stopped when the test ends.
@@ -72,7 +73,7 @@ func StartEnsemble(t testing.TB, cfg EnsembleConfig) *Ensemble {
 		e.Members = append(e.Members, member)
 		e.Clients = append(e.Clients, StartWire(t, member.Addr))
 	}
-	for _, zk := range e.Members { // none serves before most are there
+	for _, zk := range e.Members { // none serves until most have started
 		check(t, zk.proc.awaitReady(func() error { return portIsOf(zk.dir, zk.Addr) }))
 		check(t, zk.proc.awaitReady(func() error { return adminIsOf(zk.dir, zk.Admin) }))
 	}
@@ -102,9 +103,8 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	// Votes that a cut held back are sent again after at most 60 s, and a silent member is waited
-	// for during 5 s (the defaults): elections among members that hear each other would take as
-	// long.
+	// By default, votes that a cut held back are sent again after up to 60 s, and a silent member
+	// is awaited for 5 s. Elections among members that hear each other would take as long.
 	options := []string{"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000"}
 	zk := realZooKeeper(dir, ports[0], ports[1], options...)
 	proc, err := startJVM(dir, options...)
@@ -148,7 +148,7 @@ func (e *Ensemble) Reset(member int) {
 // Heal mends all wires, and waits until one member leads, all others follow, and they commit.
 //
 // In ZooKeeper 3.8.0, a leader whose followers have left and joined again at the same time may
-// never commit anything more, although all follow. A follower acknowledges a proposal that it got
+// never commit anything again, although all follow. A follower acknowledges a proposal that it got
 // while joining before it acknowledges that it has joined. The leader confuses the two, and drops
 // the second (ZOOKEEPER-4685, the race of 4394 and 4646). Heal restarts such a leader. It also
 // restarts a leader that a member cannot follow because the member has accepted a newer epoch from
@@ -166,7 +166,7 @@ func (e *Ensemble) Heal(t testing.TB) {
 			if now, whole := e.leads(); !whole || now != leader {
 				continue // an election
 			}
-			t.Logf("servertest: the ensemble has a leader and commits nothing: %v: its leader is restarted", err)
+			t.Logf("servertest: restarting the leader of an ensemble that commits nothing: %v", err)
 		}
 		if leader >= 0 {
 			e.Members[leader].Restart(t)
@@ -235,7 +235,7 @@ func (e *Ensemble) Mend() {
 	}
 }
 
-// LeaderNow returns the index of a member that reports to lead; false if none does.
+// LeaderNow returns the index of a member that reports itself as the leader; false if none does.
 func (e *Ensemble) LeaderNow() (int, bool) {
 	for i, zk := range e.Members {
 		if mode(zk.Addr) == "leader" {

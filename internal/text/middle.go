@@ -7,7 +7,8 @@ import (
 )
 
 // Middle shortens text to at most that many cells. It keeps the start and the end, and puts tail
-// between them. Of a host with its port it keeps the start and the port: hosts often share a domain.
+// between them. For a host with its port, it keeps the start and the port, since hosts often share
+// a domain.
 func Middle(text string, cells int, tail string) string {
 	w := ansi.StringWidth(text)
 	if w <= cells {

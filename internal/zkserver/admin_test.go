@@ -79,7 +79,7 @@ func (b busy) plain(v any) any {
 				key = b.number(id)
 			}
 			value = b.plain(value)
-			if list, ok := out[key].([]any); ok { // for another number; the real server keeps empty lists for a while
+			if list, ok := out[key].([]any); ok { // two keys became one; the real server keeps empty lists for a while
 				value = sorted(append(list, value.([]any)...))
 			}
 			out[key] = value
@@ -119,7 +119,7 @@ func (b busy) number(id int64) string {
 }
 
 // The fields, sessions and paths of both servers are compared. They must be in the same state.
-func TestAdminCommandsAreAsReal(t *testing.T) {
+func TestAdminCommandsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t) // first, since its start takes longer than a session without pings lasts
 	real := makeBusy(t, server)
@@ -197,7 +197,7 @@ func (b busy) plainText(text string) []string {
 	return lines
 }
 
-func TestFourLetterWordsAreAsReal(t *testing.T) {
+func TestFourLetterWordsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	real := makeBusy(t, servertest.StartZooKeeper(t))

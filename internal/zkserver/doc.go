@@ -1,9 +1,10 @@
 // Package zkserver is a small ZooKeeper server that runs in-process, for the demo, the sandbox and
 // the tests.
 //
-// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run against it, and it
-// answers the AdminServer's HTTP commands and the four-letter words about sessions and watches. The same scenarios are
-// asserted equal against Apache ZooKeeper 3.8 in its tests.
+// It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run
+// against it, and it answers the AdminServer's HTTP commands and the four-letter words about
+// sessions and watches. Its tests run the same scenarios against Apache ZooKeeper 3.8 and require
+// equal results.
 //
 // It is only a sandbox: one server, everything in memory, no persistence, no quotas, no TLS. An
 // Ensemble has followers that can lag or be cut off, to test how clients cope, but no elections.

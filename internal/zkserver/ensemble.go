@@ -116,7 +116,7 @@ func (e *Ensemble) Heal() {
 	})
 }
 
-// hear handles a follower's reports in the leader. Callers hold e.mu.
+// hear handles a follower's reports on the leader. Callers hold e.mu.
 func (e *Ensemble) hear(m *member) {
 	leader := e.servers[0]
 	leader.mu.Lock()
@@ -169,8 +169,8 @@ func (e *Ensemble) broadcast() {
 	e.changed = make(chan struct{})
 }
 
-// await waits until ok, called with e.mu held, reports ready or asks for no more waiting; false
-// once the ensemble is closed. It returns with e.mu held.
+// await calls ok with e.mu held, after each change or the wait it asks for, until it reports ready.
+// It returns false once the ensemble is closed, and in any case with e.mu held.
 func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 	e.mu.Lock()
 	for {

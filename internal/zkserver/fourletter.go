@@ -85,7 +85,7 @@ func (s *Server) wordWchc(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// wordMntr is the part of the real server's answer that is read here.
+// wordMntr writes the lines of the real server's answer that this program reads.
 func (s *Server) wordMntr(b *strings.Builder) {
 	fmt.Fprintf(b, "zk_version\t%s\nzk_server_state\tstandalone\nzk_ephemerals_count\t%d\nzk_znode_count\t%d\nzk_uptime\t%d\n",
 		version, s.ephemeralCount(), s.tree.count(), s.uptime())

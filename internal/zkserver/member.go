@@ -19,7 +19,7 @@ type member struct {
 	touched              map[int64]struct{} // sessions heard of since it last answered a ping
 	reported             map[int64]struct{} // in answers that have not arrived
 	pinged               bool               // a ping has not arrived
-	heard                time.Time          // of the leader; the leader: of a majority
+	heard                time.Time          // when a follower last heard from the leader, or the leader from a majority
 	down                 bool               // serves no client
 }
 
@@ -48,7 +48,7 @@ func (m *member) propose(session int64, who []identity, op int32, body []byte) (
 		at: now, zxid: leader.server.zxid + 1, now: leader.server.wall().UnixMilli(), session: session,
 		who: who, op: op, body: body,
 	}
-	if op == opSync { // changes nothing, and is answered behind everything before it
+	if op == opSync { // changes nothing, and is answered after everything before it
 		next.zxid--
 	}
 	answer := leader.server.apply(next)
@@ -146,7 +146,7 @@ func (m *member) touch(id int64) {
 	}
 }
 
-// connect is a server's own connect, on a member of an ensemble.
+// connect is Server.connect on a member of an ensemble.
 func (m *member) connect(c *conn, r connectRequest) bool {
 	s := m.server
 	m.mu.Lock()
@@ -189,8 +189,8 @@ func (m *member) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// session makes a session, or asks the leader whether one lives; 0 if it does not. It returns false
-// when the leader is unreachable.
+// session creates a session, or asks the leader whether one lives; 0 if it does not. It returns
+// false when the leader is unreachable.
 func (m *member) session(r connectRequest, timeout time.Duration) (id int64, secret [16]byte, ok bool) {
 	if r.session == 0 {
 		rand.Read(secret[:])

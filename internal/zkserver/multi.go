@@ -41,8 +41,9 @@ func encodeParts(parts []part) body {
 	}
 }
 
-// multiPart is one decoded change of a multi. Its result names another request than was made, as in the real server:
-// create2 is answered as create, without a Stat, and the creation of containers as create2.
+// multiPart is one decoded change of a multi. Its result names a different request from the one
+// made, as in the real server: create2 is answered as create, without a Stat, and the creation of
+// containers as create2.
 type multiPart struct {
 	op    int32 // of the result
 	apply func(*txn) (body, errCode)
@@ -74,8 +75,9 @@ func decodeMulti(d *decoder) ([]multiPart, bool) {
 	}
 }
 
-// runMulti executes all changes under one zxid or none. When one fails, the reply's header still says OK: those before
-// it report 0, it its error, those after it RuntimeInconsistency, all as error results. That is the real server's way.
+// runMulti executes all changes under one zxid or none. When one fails, the reply's header still
+// says OK, as in the real server. All results are then errors: 0 before the failed change, its own
+// error, and RuntimeInconsistency after it.
 func runMulti(r request) (body, errCode) {
 	tx := r.srv.begin(r.c.session.id, r.c.who)
 	answer, code := applyMulti(tx, r.d)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxPacket is the longest packet taken from a client, in bytes, unless Config says otherwise: jute.maxbuffer
-// as the real server ships it.
+// maxPacket is the longest packet accepted from a client, in bytes, unless Config says otherwise:
+// jute.maxbuffer as the real server ships it.
 const maxPacket = 0xfffff
 
 // sessionlessTimeout limits a connection without a session.

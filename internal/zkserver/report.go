@@ -10,7 +10,7 @@ import (
 
 // What the admin commands and the four-letter words show, taken under Server.mu.
 
-// version that the server reports: the release whose behaviour it follows, and that it is not that.
+// version is what the server reports: the release whose behaviour it follows, marked as embedded.
 const version = "3.8.0-embedded, built on 1970-01-01 00:00 UTC"
 
 // connInfo is one connection as /commands/connections shows it.

@@ -197,7 +197,7 @@ var scenarios = []scenario{
 		c.until("pipelined", 219, nil)
 		c.bye()
 	}},
-	{"setWatches tells what was missed", func(w *world) {
+	{"setWatches reports missed changes", func(w *world) {
 		a, b := w.client("a"), w.client("b")
 		for _, path := range []string{"/sw", "/sw/same", "/sw/changed", "/sw/deleted", "/sw/kids", "/sw/kids2", "/sw/kidsgone"} {
 			a.create(path, "", 0)

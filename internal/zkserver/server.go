@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Config of a server. The zero value is a usable server on free loopback ports.
+// Config configures a server. The zero value is a usable server on free loopback ports.
 type Config struct {
 	// Addr is the TCP address for clients and four-letter words; default 127.0.0.1:0, a free port.
 	Addr string
@@ -26,10 +26,10 @@ type Config struct {
 	// Started is the claimed start time of the server; default now. If it is longer ago than a
 	// session timeout, no client can still be returning from a restart.
 	Started time.Time
-	// ReapInterval of removing empty containers, default 60 s as in the real server.
+	// ReapInterval is how often empty containers are removed, default 60 s as in the real server.
 	ReapInterval time.Duration
-	// WithoutMultiRead and WithoutAddWatch leave out operations that servers know since 3.6: Unimplemented,
-	// and the end of the session, are the answer.
+	// WithoutMultiRead and WithoutAddWatch leave out operations that servers have known since 3.6.
+	// The server answers Unimplemented and closes the connection.
 	WithoutMultiRead, WithoutAddWatch bool
 	// Words are the four-letter words in the whitelist (4lw.commands.whitelist); nil means all.
 	Words []string
@@ -37,10 +37,11 @@ type Config struct {
 	// it returns true, the server answers that the request was throttled (-127, since 3.7 with
 	// zookeeper.throttled_op_wait_time) instead of running it.
 	Throttled func(op int32) bool
-	// Numbers makes directories below the root with this many nodes created before.
+	// Numbers creates directories below the root, as if this many nodes had been created in each
+	// before.
 	Numbers map[string]int32
-	// MaxRequest is the longest request taken, in bytes (jute.maxbuffer), default 1 MiB less one: a longer
-	// one ends its connection.
+	// MaxRequest is the longest request accepted, in bytes (jute.maxbuffer), default 1 MiB less
+	// one: a longer one ends its connection.
 	MaxRequest int
 }
 
@@ -65,7 +66,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ErrNoSession is returned when a session id is not, or no longer, known to the server.
+// ErrNoSession is returned when the server does not know a session id, or no longer does.
 var ErrNoSession = errors.New("zkserver: no such session")
 
 // Server is a running server. Its methods may be called by any goroutine.
@@ -74,7 +75,7 @@ type Server struct {
 	listener net.Listener
 	adminLn  net.Listener
 	admin    *http.Server // nil in an Ensemble
-	member   *member      // nil alone
+	member   *member      // nil outside an Ensemble
 	started  time.Time
 	ahead    atomic.Int64  // see SetClock
 	done     chan struct{} // closed by Close
@@ -91,7 +92,7 @@ type Server struct {
 	zxid        int64
 }
 
-// Start listens and serves until Close. It returns an error when an address cannot be listened on.
+// Start listens and serves until Close. It returns an error when it cannot listen on an address.
 func Start(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	if cfg.MaxSessionTimeout < cfg.MinSessionTimeout {
@@ -174,8 +175,9 @@ func (s *Server) Sessions() []int64 {
 	return s.sessionIDs()
 }
 
-// ExpireSession ends a session at once, as if its client had not been heard for the whole timeout: ephemeral nodes go,
-// watches fire, the client's connection is closed. It returns ErrNoSession when the session is not known.
+// ExpireSession ends a session at once, as if its client had not been heard from for the whole
+// timeout: ephemeral nodes go, watches fire, the client's connection is closed. It returns
+// ErrNoSession when the session is not known.
 func (s *Server) ExpireSession(id int64) error {
 	return s.withSession(id, s.expire)
 }

@@ -29,12 +29,13 @@ func (s *Server) sessionIDs() []int64 { return slices.Sorted(maps.Keys(s.session
 // uptime is the server's own clock, in milliseconds.
 func (s *Server) uptime() int64 { return time.Since(s.started).Milliseconds() }
 
-// beatMillis is the raster of session deadlines.
+// beatMillis is the interval to which session deadlines are rounded up.
 func (s *Server) beatMillis() int64 {
 	return max(1, min(s.cfg.TickTime, s.cfg.MinSessionTimeout/2).Milliseconds())
 }
 
-// touch postpones a session's end: it was heard now. Deadlines are rounded up to the beat.
+// touch postpones a session's end, since its client was just heard from. Deadlines are rounded up
+// to the beat.
 func (s *Server) touch(sess *session) {
 	beat := s.beatMillis()
 	sess.deadline = ((s.uptime()+sess.timeout.Milliseconds())/beat + 1) * beat

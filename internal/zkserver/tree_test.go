@@ -8,7 +8,7 @@ import (
 )
 
 // The last sequence number is used repeatedly, since DataTree never uses a smaller one.
-func TestTheLastSequenceNumberComesAgain(t *testing.T) {
+func TestLastSequenceNumberRepeats(t *testing.T) {
 	t.Parallel()
 	tree := newTree()
 	tx := &txn{tree: tree, zxid: 1}

@@ -19,9 +19,9 @@ const (
 // watchTable lists the connections that watch a path.
 type watchTable map[string]map[*conn]struct{}
 
-// watches are all watches of all connections. They belong to a connection and end with it; clients set them
-// again with setWatches. The kinds live side by side, also on one path (in 3.8 the newest replaces the
-// others: ZOOKEEPER-4466).
+// watches are all watches of all connections. They belong to a connection and end with it; clients
+// set them again with setWatches. The kinds coexist, even on one path (in 3.8 the newest replaces
+// the others: ZOOKEEPER-4466).
 type watches [watchKinds]watchTable
 
 // watchedPaths is the inverse: the watches of one connection.
@@ -131,7 +131,7 @@ type missed struct {
 }
 
 // restore sets watches again. Those of changed nodes fire at once instead; a persistent watch stays
-// silent about it.
+// silent about the change.
 func (w *watches) restore(t *tree, c *conn, m missed) {
 	again := func(watch watchKind, paths []string, at func(*node) int64, changed eventType) {
 		for _, path := range paths {

@@ -1,6 +1,6 @@
 package zkserver
 
-// Requests about watches themselves; those that set one on the way are in handle.go.
+// Requests about watches themselves; those that set one as a side effect are in handle.go.
 
 // Watcher types of removeWatches.
 const (

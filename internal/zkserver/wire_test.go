@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// This is a client for scenarios that logs every packet, in words that are the same for two servers if
-// they behave the same: session ids become names, and times are omitted.
+// This client runs scenarios and logs every packet. The log is the same for two servers that behave
+// the same: session ids become names, and times are omitted.
 
 // world is one run of a scenario against one server.
 type world struct {
