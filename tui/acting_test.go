@@ -191,13 +191,13 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	t.Parallel()
 	seen := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "job-1"}
 	f := &fakeEnder{
-		preview: act.ClientPreview{Seen: []act.Connection{seen}, Sends: []string{"client kill id 7"}, Warnings: []string{"no lock is freed by this"}},
+		preview: act.ClientPreview{Seen: []act.Connection{seen}, Sends: []string{"client kill id 7"}, Warnings: []string{"this frees no lock"}},
 		result:  act.ClientResult{Ended: []act.Connection{seen}, Again: []act.Connection{{Addr: "10.0.0.7:50400"}}},
 	}
 	o := Options{Release: newFakeReleaser().of, End: f.of}
 	m := model(t, o, 120, 36, ofClient("10.0.0.7:50312"))
 	run(t, m, press(m, "K"))
-	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "No lock is freed by this", "client kill id 7", "Type the address 10.0.0.7:50312")
+	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "This frees no lock", "client kill id 7", "Type the address 10.0.0.7:50312")
 	run(t, m, press(m, "10.0.0.7:50312", "tab", "enter"))
 	wantText(t, m, "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
 	if f.ended != 1 || f.asked[0].Client != "10.0.0.7:50312" {

@@ -21,7 +21,7 @@ import (
 )
 
 // Every mutant compiles; otherwise it would test nothing. Each changed file is type-checked against
-// the packages compiled by go list, which takes a fiftieth of a build.
+// the packages compiled by go list, which takes a fiftieth of the time of a build.
 func TestEveryMutantBuilds(t *testing.T) {
 	servertest.Long(t)
 	all := must.Have(readTable("table"))(t)

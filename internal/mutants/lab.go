@@ -132,7 +132,7 @@ func (m *mutant) overlay(dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// build makes a package's test program, without what only a debugger needs.
+// build makes a package's test program, without debugging information.
 func build(ctx context.Context, program, overlay, pkg string) ([]byte, error) {
 	return exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "-overlay", overlay, "-vet=off",
 		"-ldflags=-s -w", pkg).CombinedOutput()

@@ -8,11 +8,12 @@
 //
 //	go run ./internal/mutants [-only REGEXP] [-p N] [-list] | tee RUN
 //
-// Several runs, each of a part, make one table:
+// The outputs of several partial runs make one table:
 //
 //	go run ./internal/mutants -summary RUN…
 //
-// Beside the table, it makes random changes in one package, and shows which of them the package's own tests notice:
+// Apart from the table, it makes random changes in one package, and shows which of them the
+// package's own tests notice:
 //
 //	go run ./internal/mutants -random N [-seed SEED] -pkg ./inspect/metrics
 package main
@@ -36,10 +37,10 @@ func main() {
 	list := flag.Bool("list", false, "show the mutants and run nothing")
 	parallel := flag.Int("p", 2, "how many mutants to build and test at a time")
 	summary := flag.Bool("summary", false,
-		"run nothing: read the outputs of earlier runs, the arguments, and print a table in Markdown")
+		"run nothing: print a Markdown table of earlier runs, whose output files are the arguments")
 	random := flag.Int("random", 0, "make this many random changes instead of those in the table")
 	pkg := flag.String("pkg", "", "the package for random changes, such as ./inspect/metrics")
-	seed := flag.Uint64("seed", 1, "seed of the random changes: the same makes the same changes")
+	seed := flag.Uint64("seed", 1, "seed of the random changes; the same seed makes the same changes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

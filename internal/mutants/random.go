@@ -33,7 +33,7 @@ const (
 	kinds
 )
 
-// swapped is the operator that takes another's place.
+// swapped maps an operator to its replacement.
 var swapped = map[token.Token]token.Token{
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ,
 	token.GEQ: token.GTR, token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL,
@@ -130,7 +130,7 @@ func (f *finder) literal(n *ast.BasicLit) {
 	}
 }
 
-// results makes each value that a function returns the zero of its type.
+// results replaces each value that a function returns with the zero value of its type.
 func (f *finder) results(t *ast.FuncType, body *ast.BlockStmt) {
 	if t.Results == nil || body == nil {
 		return
@@ -165,7 +165,7 @@ func (c change) mutant(pkg string, limit time.Duration) (*mutant, error) {
 	}, nil
 }
 
-// difference has the lines of two texts that are not the same in both, with - and + before them.
+// difference returns the lines that differ between two texts, with - and + before them.
 func difference(old, new string) string {
 	before, after := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
@@ -249,7 +249,7 @@ func runRandom(ctx context.Context, pkg string, n int, seed uint64) error {
 	return nil
 }
 
-// draw takes a random change out of those found: first the kind, then one of it.
+// draw removes a random change from those found. It picks the kind first.
 func draw(r *rand.Rand, found *[kinds][]change) (change, bool) {
 	var some []int
 	for kind := range found {

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestRandomChangesAreOfOnePlace(t *testing.T) {
+func TestRandomChangeAffectsOnePlace(t *testing.T) {
 	const before = `package p
 
 func older(a, b int) (bool, error) {

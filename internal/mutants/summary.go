@@ -15,9 +15,9 @@ const (
 	unrun = "unrun"
 )
 
-// summarize prints, as Markdown, the verdicts on the mutants of each part of the table, by the outputs of
-// earlier runs: the newest verdict on a mutant counts. Mutants that none of them ran are counted as well, and
-// those that were not killed are named.
+// summarize prints a Markdown table of the verdicts in earlier runs' outputs, for each part of the
+// table of mutants. The newest verdict on a mutant counts. Mutants that no run tested are counted
+// as well, and those that were not killed are named.
 func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 	verdicts := make(map[string]string)
 	for _, file := range outputs {

@@ -29,7 +29,7 @@ type mutant struct {
 	limit      time.Duration // on its tests
 }
 
-// allTests in the place of names are all tests of the package.
+// allTests, instead of test names, stands for all tests of the package.
 const allTests = "*"
 
 // readTable reads all files of a directory.
@@ -84,7 +84,7 @@ func parse(block string) (*mutant, error) {
 		case "equal:":
 			m.equivalent = value
 		default:
-			return nil, fmt.Errorf("%q begins with none of file:, -, +, test:, equal: (one of them)", line)
+			return nil, fmt.Errorf("%q begins with none of file:, -, +, test:, equal: (use one of them)", line)
 		}
 	}
 	m.old, m.new = strings.Join(old, "\n"), strings.Join(new, "\n")

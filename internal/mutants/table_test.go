@@ -11,7 +11,7 @@ import (
 )
 
 // Every change still applies, and the tests that should detect it exist.
-func TestTheTableIsOfThisTree(t *testing.T) {
+func TestTableMatchesThisTree(t *testing.T) {
 	all := must.Have(readTable("table"))(t)
 	known := make(map[string]map[string]bool)
 	for _, m := range all {

@@ -1,6 +1,7 @@
-// Package act holds the operator's guarded actions on other people's locks. Each goes the same way: Preview shows
-// what would happen and to whom, Execute does it only if the server still shows what the operator saw, then looks
-// again and reports the holders. A line is written to the audit file before and after; if that fails, nothing is done.
+// Package act holds the operator's guarded actions on other people's locks. Each works the same
+// way: Preview shows what would happen and to whom, Execute does it only if the server still shows
+// what the operator saw, then reads the lock again and reports the holders. A line is written to
+// the audit file before and after; without the first, nothing is done.
 package act
 
 import (
@@ -21,9 +22,9 @@ const (
 	Changed   Reason = "changed"    // an entry of that name is there, but it is not the one that was seen
 	Gone      Reason = "gone"       // the named owner is no longer in the queue
 	Declined  Reason = "declined"   // the operator did not confirm
-	NoQuorum  Reason = "no-quorum"  // too few masters deleted it to free the lock
+	NoQuorum  Reason = "no-quorum"  // not enough masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
-	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is not allowed on the screen any more
+	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is no longer allowed on the screen
 	// Ignored means that the holder was asked to let go, and had not when the wait was over.
 	Ignored Reason = "ignored"
 	// TwoLeaders means that the leader would still lead, next to the new one, since its library
@@ -166,8 +167,8 @@ func (r Result) Settled(ctx context.Context, err error) (Result, error) {
 	return r, err
 }
 
-// ErrUnreachable is wrapped by the errors of servers that could not be asked; ErrRefused is, too, where they
-// answered with a refusal: it lasts until rights or settings change.
+// ErrUnreachable is wrapped by the errors of servers that could not be asked. If a server refused,
+// its error wraps ErrRefused as well. It then refuses until rights or settings change.
 var (
 	ErrUnreachable = errors.New("server could not be asked")
 	ErrRefused     = errors.New("refused by the server")

@@ -203,16 +203,16 @@ func DefaultAuditPath(getenv func(string) string) (string, error) {
 
 const auditMode fs.FileMode = 0o600
 
-// OpenAudit opens the file for appending, mode 0600, and makes it and its directory. now dates the lines; version
-// and profile go into each. A path that is a symbolic link, or no regular file, is refused: a link would let
-// another user choose the file.
+// OpenAudit opens the file for appending, mode 0600, and makes it and its directory. now dates the
+// lines; version and profile go into each. A path that is a symbolic link, or not a regular file,
+// is refused: a link would let another user choose the file.
 func OpenAudit(now func() time.Time, path, version, profile string) (*Audit, error) {
 	f, err := openAuditFile(path)
 	if err != nil {
 		return nil, err
 	}
 	a := actor{User: UserName(), Sudo: os.Getenv("SUDO_USER"), PID: os.Getpid(), Version: version, Profile: profile}
-	a.Host, _ = os.Hostname() // empty says unknown
+	a.Host, _ = os.Hostname() // empty means unknown
 	return &Audit{now: now, path: path, file: f, actor: a}, nil
 }
 
@@ -270,7 +270,7 @@ func (a *Audit) write(l line) error {
 			copied = fmt.Errorf("audit: a copy of the line: %w", copied)
 		}
 	}
-	if copied != nil && l.Phase == phaseIntent { // no action follows, so the file has none either
+	if copied != nil && l.Phase == phaseIntent { // no action follows, so its intent is not recorded
 		return copied
 	}
 	if _, err := a.file.Write(text); err != nil {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// openNoFollow opens a file, and no symbolic link to one.
+// openNoFollow opens a file, but not a symbolic link to one.
 func openNoFollow(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed (remove it)", path)

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Every line ends with the sum of itself, and names that of the line before it: an edited line has not its
-// own sum, and a line that was taken out, put in or moved is not the one that the next names. A user who can
-// write to the file can rewrite all of it; and missing last lines leave no trace, unless the last sum was
-// noted elsewhere.
+// Every line ends with its own sum, and names the sum of the previous line. An edited line no
+// longer matches its sum. If a line was removed, inserted or moved, the next one names a different
+// sum. A user who can write to the file can rewrite all of it. Missing last lines leave no trace,
+// unless the last sum was noted elsewhere.
 
 // The end of a line, around its sum.
 const (

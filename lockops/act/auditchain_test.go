@@ -69,7 +69,7 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 
 // When a file is moved away, as logrotate does, a new one is started. No line is lost and each file
 // is a valid chain.
-func TestAMovedTrailIsBegunAgain(t *testing.T) {
+func TestMovedTrailIsStartedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := openTest(t, path, "a")
 	writeLines(t, a, 2)

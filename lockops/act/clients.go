@@ -34,7 +34,7 @@ type Connection struct {
 	Addr, Name inspect.Untrusted
 	// DB is the number of the database that it is in.
 	DB int
-	// Age since it was made, Idle since its last command.
+	// Age is the time since it was made, Idle the time since its last command.
 	Age, Idle time.Duration
 	// Command is the last one that it sent.
 	Command inspect.Untrusted
@@ -51,7 +51,7 @@ func (c *Connection) link() bool { return strings.ContainsAny(c.flags, "SM") }
 // ClientPreview shows the effects of ending a client before it is done.
 type ClientPreview struct {
 	Request ClientRequest
-	// Seen are the client's connections, at most one a server unless that is the reason for
+	// Seen are the client's connections, at most one per server, unless that is the reason for
 	// refusing.
 	Seen []Connection
 	// Refused is the reason why the action is not possible; empty if it is. Detail adds to it.
@@ -195,7 +195,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 		return p, nil
 	}
 	p.Warnings = []string{
-		"no lock is freed by this: its keys stay until their TTL is up, or are released",
+		"this frees no lock: its keys stay until they expire or are released",
 		"most libraries reconnect: only a stopped process stays away",
 		"its current command is cut off, and it cannot know whether it was executed",
 	}

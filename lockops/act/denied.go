@@ -57,7 +57,7 @@ func refusedBy(command, key, text string, err error) error {
 	return refused{fmt.Sprintf("the user may not run %s (grant +%s)", strings.ToUpper(command), command), err}
 }
 
-var errTooLate = errors.New("it reached the master too late, and was not done")
+var errTooLate = errors.New("it reached the master too late, and was not executed")
 
 // refused is a refusal with advice on what to grant or do. It wraps the server's own error.
 type refused struct {

@@ -187,7 +187,7 @@ func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 		"one of three":                     {masters: []faulty{deletes, deletes, late}, done: true},
 		"two of three":                     {masters: []faulty{deletes, late, late}, unknown: true},
 		"the one on which it depends":      {masters: []faulty{deletes, late, refuses}, unknown: true},
-		"one, where a quorum has it still": {masters: []faulty{late, refuses, refuses}},
+		"one, where a quorum still has it": {masters: []faulty{late, refuses, refuses}},
 		"a value on one of three":          {masters: []faulty{late, {}, {}}, unknown: true},
 	} {
 		for _, ttl := range []time.Duration{0, time.Minute} {

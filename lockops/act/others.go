@@ -16,7 +16,7 @@ type Deadlock string
 const (
 	NoDeadlock      Deadlock = "none"
 	DeadlockEnds    Deadlock = "ends"
-	DeadlockStays   Deadlock = "stays" // the same owners wait for each other all the same
+	DeadlockStays   Deadlock = "stays" // the same owners still wait for each other
 	DeadlockUnknown Deadlock = "unknown"
 )
 
@@ -66,9 +66,9 @@ func notGiven(s *inspect.Snapshot) []inspect.BackendKind {
 	})
 }
 
-// readWhere reports whether everything was read that may show an owner known on a backend: all
-// backends but other ensembles than its session's. A ZooKeeper session and a Redis client may be
-// one program.
+// readWhere reports whether every backend was read that may show an owner known on one of them.
+// Only other ensembles cannot show the owner of a ZooKeeper session. A ZooKeeper session and a
+// Redis client may be one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {

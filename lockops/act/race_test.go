@@ -112,7 +112,7 @@ func TestSessionsEndInRaces(t *testing.T) {
 
 // A waiter is removed while the holder releases. Once the waiter holds the lock it stays. The
 // holder's transaction checks the waiter's node, so it shows which came first.
-func TestWaitersTurnComesInRaces(t *testing.T) {
+func TestWaiterGetsLockInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)

@@ -198,7 +198,7 @@ type turn struct {
 
 // A waiter is removed from a Redis queue while it gets the lock. It either holds the lock and keeps
 // it, or was removed before.
-func TestRedisWaitersTurnComesInRaces(t *testing.T) {
+func TestRedisWaiterGetsLockInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	soon := soonText()

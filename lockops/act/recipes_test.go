@@ -24,9 +24,9 @@ import (
 // done means that the action succeeds. Any other sentence is part of a refusal.
 const done = ""
 
-// actions has what happens to each action on a lock of one recipe: done, or a sentence of the
-// refusal. write is what the library leaves on the server, as Redis commands or znodes. waiter is
-// empty if the library shows no waiters.
+// actions has the expected result of each action on a lock of one recipe: done, or a sentence of
+// the refusal. write is what the library leaves on the server, as Redis commands or znodes. waiter
+// is empty if the library shows no waiters.
 type actions struct {
 	recipe, write, lock, holder, waiter string
 	release, wait, ttl                  string

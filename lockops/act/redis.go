@@ -216,7 +216,8 @@ func (r *Redis) release(ctx context.Context, p Preview) (Result, error) {
 	}
 	if result.Reason == NoQuorum &&
 		!slices.ContainsFunc(result.Masters, func(m MasterResult) bool { return m.Deleted || m.Err != nil }) {
-		if detail := otherRole(p.Seen, after.again(p.Seen)); detail != "" { // each master refused it: its turn came right before
+		// Each master refused if the role had just changed.
+		if detail := otherRole(p.Seen, after.again(p.Seen)); detail != "" {
 			result.Reason, result.Detail = Changed, detail
 		}
 	}
@@ -277,7 +278,7 @@ func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	return 0, cmp.Or(unlessOver(ctx), fmt.Errorf("%w: %w", errNotSent, connect.Plain(err)))
 }
 
-// unlessOver returns ctx's error, so that the request is not sent any more.
+// unlessOver returns ctx's error, so that the request is no longer sent.
 func unlessOver(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

@@ -187,10 +187,10 @@ func (rd reading) lifeUnknown() string {
 	return unseen(&timed, "master ", inspect.AspectExpiry)
 }
 
-// missing distinguishes a key that others still share (Changed) from one without the owner (Gone).
+// missing distinguishes a plain string with another value (Changed) from an owner whose key or entry is gone (Gone).
 func (rd reading) missing() Reason {
 	for _, m := range rd.lock.Masters {
-		if m.Present && m.Held == nil { // a queue or a set has others in it: he is gone
+		if m.Present && m.Held == nil {
 			return Changed
 		}
 	}

@@ -138,7 +138,7 @@ func sidekiqRemoval(l *inspect.Lock, c *inspect.Contender) (removal, bool) {
 	return removal{
 		name: "sidekiq", keys: keys, args: []any{c.Name.Raw(), jobDigest},
 		says: "remove the job from " + inspect.Escape(l.ID.Path) +
-			" (go on only if it is still in it), with the last one the digest's other keys, and wake its waiters",
+			" (go on only if it is still in it), and the digest's other keys if it was the last; then wake its waiters",
 	}, ok
 }
 

@@ -64,7 +64,7 @@ type SweepPreview struct {
 
 // Sweeper deletes directories that locks have left behind.
 type Sweeper interface {
-	// PreviewSweep walks below the root. It changes nothing.
+	// PreviewSweep walks the tree below the root. It changes nothing.
 	PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error)
 	// Sweep deletes one directory that p shows, if its children have not changed since.
 	// Result.Released means that it was deleted. It returns errors as Releaser.Execute does.
@@ -139,7 +139,7 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 	defer w.mu.Unlock()
 	switch {
 	case errors.Is(err, zk.ErrNoNode) && !root:
-		return nil // it went meanwhile
+		return nil // it was deleted meanwhile
 	case errors.Is(err, zk.ErrNoAuth):
 		if len(w.p.Unread) < shownUnread {
 			w.p.Unread = append(w.p.Unread, fmt.Sprintf("%s: grant READ", inspect.Escape(node)))
@@ -183,7 +183,7 @@ func (w *sweepWalk) judge() {
 	b, now := w.p.Request.Backend, w.p.Request.Now
 	if b == nil || b.Clock == (inspect.LeaderClock{}) {
 		if w.p.Undated = len(w.empty); w.p.Undated > 0 {
-			w.p.WhyUndated = "the servers' clock could not be compared with ours, so that no age is known"
+			w.p.WhyUndated = "the servers' clock could not be compared with ours, so no age is known"
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func (w *sweepWalk) judge() {
 			func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
 		if at < len(w.dated) {
 			dir.IdleSince = time.UnixMilli(w.dated[at].ms)
-		} else if after = dir.pzxid; after < b.Clock.From { // nothing in the tree is newer, but in what else was read
+		} else if after = dir.pzxid; after < b.Clock.From { // nothing newer in the tree, but elsewhere
 			dir.IdleSince = b.Clock.Oldest
 		}
 		if !dir.IdleSince.IsZero() {
@@ -210,7 +210,7 @@ func (w *sweepWalk) judge() {
 			w.p.Found = append(w.p.Found, dir)
 		case dir.IdleSince.IsZero() || !b.Dates(dir.pzxid):
 			w.p.Undated++
-			w.p.WhyUndated = "no timestamp by the servers' current clock shows that they have been idle for so long"
+			w.p.WhyUndated = "no timestamp by the servers' current clock shows that they have been idle for that long"
 		default:
 			w.p.Recent++
 		}

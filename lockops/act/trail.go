@@ -30,8 +30,8 @@ type Record struct {
 	Profile   string `json:"profile"`
 	Confirmed string `json:"confirmed"`
 	Why       string `json:"why"`
-	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. Unknown also
-	// where the program ended between the two lines.
+	// Outcome is done, refused, failed or unknown; of an acquire: acquired, released or lost. It is
+	// also unknown if the program ended between the two lines.
 	Outcome string `json:"outcome"`
 	// Reason of a refusal; Detail and Error add to the outcome, escaped.
 	Reason Reason `json:"reason"`
@@ -86,7 +86,7 @@ func ReadTrail(path string) (Trail, error) {
 	return r.Trail, nil
 }
 
-// openTrail opens a regular file: a pipe would be waited for.
+// openTrail opens a regular file, since opening a pipe would block.
 func openTrail(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *Record) add(l line, raw json.RawMessage) {
 	}
 }
 
-// Owned is a lock that the program's user took for himself, and whose end is recorded, too.
+// Owned is a lock that the user took by hand, and whose end is recorded, too.
 type Owned struct {
 	audit *Audit
 	line  line

@@ -62,7 +62,7 @@ func TestExistingTTLProvesNothing(t *testing.T) {
 	}
 }
 
-// timeless is a master that refuses TIME some times, after answering it some times.
+// timeless is a master that answers TIME a few times, and then refuses it a few times.
 type timeless struct {
 	servertest.Hook
 	by           error

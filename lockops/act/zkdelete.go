@@ -12,11 +12,11 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// release looks at the whole lock again and deletes the node if nothing that was confirmed has changed:
-// node, session and role. What the protocol lets be one step is one: the node's version, and that a waiter
-// still has whom it waits for before it. A node of the same name that was deleted and created again, at
-// version 0, between the look and the delete is not distinguished from the old one: only the name's GUID,
-// where its recipe has one, rules that out.
+// release looks at the whole lock again and deletes the node if nothing that was confirmed has
+// changed: node, session and role. The delete itself checks the node's version and, for a waiter,
+// that the contenders ahead of it still exist. It cannot distinguish a node of the same name that
+// was deleted and created again, at version 0, right before. Only a GUID in the name rules that
+// out.
 func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result, error) {
 	result := Result{Seen: p.Seen, Next: p.Next}
 	d, err := z.look(ctx, p.Request)
@@ -43,8 +43,8 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	return z.lookAfter(ctx, p, result, err)
 }
 
-// lookAfter reads the lock again. Where the connection broke before a delete was answered and the node is
-// gone, that may have been by the delete, by its holder or by the end of its session.
+// lookAfter reads the lock again. If the connection broke before a delete was answered, and the
+// node is gone, the delete, its holder or the end of its session may have removed it.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
 	d, err := z.look(ctx, p.Request)
 	if err != nil {
@@ -62,7 +62,7 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 	return result, failed
 }
 
-// deletion removes a node; refused, it returns the reason.
+// deletion removes a node; if refused, it returns the reason.
 type deletion func() (Reason, string, error)
 
 // deletion is the request that removes the contender. The request is never repeated.
@@ -98,7 +98,7 @@ func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Conte
 	}
 }
 
-// vacation is the request that makes a znode which stays free, by its data.
+// vacation is the request that marks a permanent znode as free, by its data.
 func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
 	return func() (Reason, string, error) {
 		_, err := z.conn.Set(node, data, version)
@@ -112,8 +112,8 @@ func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
 	}
 }
 
-// remove sends the deletion unless ctx has ended. When ctx ends before the answer, the outcome is unknown until that
-// comes: it is written to the audit file then, and delivered to the result's Late.
+// remove sends the deletion unless ctx has ended. When ctx ends before the answer, the outcome is
+// unknown until it comes. It is then written to the audit file, and delivered to the result's Late.
 func (z *ZooKeeper) remove(ctx context.Context, do deletion, result Result, intent line) (Result, error) {
 	type answer struct {
 		result Result

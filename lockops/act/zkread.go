@@ -119,7 +119,7 @@ func (z *ZooKeeper) sync(ctx context.Context, node string) error {
 // rights are ZooKeeper's ACL rights by request. A delete needs the right on the directory.
 var rights = map[string]string{"delete": "DELETE", "set": "WRITE"}
 
-// failed names the request that failed and, where a right is missing, that.
+// failed names the request that failed and the missing right, if any.
 func (z *ZooKeeper) failed(what, node string, err error) error {
 	switch {
 	case err == nil:

@@ -34,7 +34,7 @@ type ZooKeeper struct {
 
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup // requests that may outlive their callers; mu: none is added after closed
+	work   sync.WaitGroup // requests that may outlive their callers; none is added once closed
 }
 
 // NewZooKeeper releases locks of the ensemble behind conn. target is named in the audit file; its

@@ -115,7 +115,7 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 }
 
 // overlap judges a grant to next while others held the lock. It excuses holders whose process did
-// not run or that the nemesis had forced out, and blames the rest's last one to stop.
+// not run or that the nemesis had forced out, and blames the last of the others to stop.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 	if h.tookEarlier(next) || h.grantedBehind(next) {
 		v.Forced++
@@ -203,7 +203,7 @@ func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict
 	}
 	switch porcupine.CheckOperationsTimeout(lockModel(permits), ops, 20*time.Second) {
 	case porcupine.Illegal:
-		v.add("history", lock, "no lock could have had it (%d grants)", len(holds))
+		v.add("history", lock, "no lock could have had this history (%d grants)", len(holds))
 	case porcupine.Unknown:
 		v.Undecided++
 	}

@@ -155,7 +155,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 }
 
 // A waiter checks the queue right after a reconnect, since its watch ended with the old connection.
-func TestAWatchGoesWithItsConnection(t *testing.T) {
+func TestWatchEndsWithItsConnection(t *testing.T) {
 	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
 		first, second := session(member1), session(member2)
 		defer first.Close()

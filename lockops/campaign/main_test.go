@@ -13,8 +13,8 @@ import (
 // The campaign's length and seed; `make soak` sets them.
 var (
 	campaignFor  = flag.Duration("campaign.for", 0, "how long to hunt at least; each target has a round in any case")
-	campaignSeed = flag.Uint64("campaign.seed", 1, "seed of the first round, one more each round")
-	campaignOn   = flag.String("campaign.targets", "", "which targets, with commas between them; empty: all")
+	campaignSeed = flag.Uint64("campaign.seed", 1, "seed of the first round, which increases by one each round")
+	campaignOn   = flag.String("campaign.targets", "", "targets, separated by commas; empty means all")
 	minOps       = flag.Int("campaign.min-ops", 2000, "run until there were this many operations in all")
 	minFaults    = flag.Int("campaign.min-faults", 20, "run until there were this many faults in all")
 	goOn         = flag.Bool("campaign.go-on", false, "go on after a round that failed")

@@ -137,7 +137,7 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 	return nil
 }
 
-// watchesOn returns the paths watched by connected sessions, and the number of gone sessions whose
+// watchesOn returns the paths watched by connected sessions, and the number of ended sessions whose
 // watches a server still keeps. Clients cannot remove those. Servers leak them if a connection ends
 // while its request for a watch is executed, as happens on a stopped server.
 func watchesOn(servers []string) (paths []string, leaked int, err error) {
