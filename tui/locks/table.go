@@ -69,10 +69,10 @@ func (t table) names() []string {
 	return names
 }
 
-// layout returns the columns of a table of some width, in cells, and the widths that they get there; 0: not
-// shown. Names come before what says less: columns are spared, one after another, until locks and holders are in
-// full, or at least the locks, if that suffices; for findings, only the first ones are. Clients get the rest. Longer names of locks get all that is left,
-// after the holders if those leave them as much.
+// layout returns the columns of a table of the given width, and their widths; 0 hides a column. All are in cells.
+// Names come first: less important columns are dropped one by one until locks and holders fit, or at least
+// the locks. At most findingSpares are dropped to show findings in full. Names that still do not fit get all
+// that is left, the holders' short ones first.
 func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	all := spared(need)
 	if t.chosen || need.name == 0 { // without locks there are no names
