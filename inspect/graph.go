@@ -47,8 +47,8 @@ type graph struct {
 	shared []bool // the owner may be several threads
 	edges  [][]edge
 
-	ties     ties      // nil: none are known
-	now      time.Time // zero: a single look
+	ties     ties      // nil if none are known
+	now      time.Time // zero for a single look
 	owner    func(Identity, *Contender) deadlockOwner
 	isShared map[deadlockOwner]bool
 }

@@ -25,7 +25,7 @@ const statesKept = 1000
 const sessionsKept = 500
 
 // Past keeps, lock by lock, the states before the newest snapshot, so that any moment can be
-// viewed. Unchanged state takes no room. Not for concurrent use.
+// viewed. Unchanged state takes no room. It is not safe for concurrent use.
 type Past struct {
 	keep, step time.Duration
 	budget     int

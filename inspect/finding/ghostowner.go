@@ -38,8 +38,8 @@ const (
 func ghostOwner() rule {
 	return rule{
 		name: "ghost-owner", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "The owner is connected to no server, or the key or node that its library renews for it is gone. Info " +
-			"until the session times out.",
+		means: "The owner is connected to no server, or the key or node that its library renews for it is gone. " +
+			"The finding is info until the session times out.",
 		sure:     "Look for the process on the host that `show` names.",
 		do:       "Wait for the session to time out. If the entry stays, and the process is gone, release it.",
 		not:      "Do not release it while its client may reconnect.",

@@ -14,11 +14,11 @@ const (
 	defaultStuckAfter = 10 * time.Minute
 	// enough is the number of complete spans that makes a percentile worth using.
 	enough = 20
-	// timesUsual is the multiple of the 99th percentile from which a time is unusual. Nothing
+	// timesUsual is the multiple of the 99th percentile above which a time is unusual. Nothing
 	// below noticeable is reported.
 	timesUsual = 10
 	noticeable = 10 * time.Second
-	// timesExpected is the multiple of the operator's expected hold from which a hold is too long.
+	// timesExpected is the multiple of the operator's expected hold above which a hold is too long.
 	timesExpected = 2
 	// watchedLong is how long a lock must be watched without a handoff before we assume that it
 	// may never have one.

@@ -20,8 +20,8 @@ import (
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A contender watches a node that is gone, or one behind it, so it may miss its turn. Info if its library " +
-			"may have checked again.",
+		means: "A contender watches a node that is gone, or one behind it, so it may miss its turn. The finding " +
+			"is info if its library may have checked again.",
 		sure:     "Does the client work under the lock, or still wait?",
 		do:       "If it hangs, restart it.",
 		not:      "Do not remove its znode while it runs.",

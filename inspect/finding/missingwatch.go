@@ -21,8 +21,8 @@ import (
 func missingWatch() rule {
 	return rule{
 		name: "missing-watch", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A waiter does not watch the contender ahead of it, so nothing will wake it or those behind it. Info if " +
-			"it may be about to set its watch, or may not be connected.",
+		means: "A waiter does not watch the contender ahead of it, so nothing will wake it or those behind it. The " +
+			"finding is info if it may be about to set its watch, or may not be connected.",
 		sure: "Look again after a second.",
 		do:   "Restart that client, so that it queues again.",
 		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",

@@ -28,8 +28,8 @@ import (
 func mixedRecipes() rule {
 	return rule{
 		name: "mixed-recipes", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "Libraries that order contenders differently share a directory, so two contenders may hold the lock at " +
-			"once. Info if no watch shows whether they queue together.",
+		means: "Libraries that order contenders differently share a directory, so two contenders may hold the " +
+			"lock at once. The finding is info if no watch shows whether they queue together.",
 		sure: "`show` lists each contender's library and watch. One that watches another library's entry queues " +
 			"with it.",
 		do:       "Stop the clients of all libraries but one, or give each library its own path.",

@@ -24,7 +24,8 @@ import (
 func noQuorum() rule {
 	return rule{
 		name: "no-quorum", severity: inspect.Critical, sometimes: inspect.Warning,
-		means:    "Too few servers can be used, so no lock can be taken. A warning if one more failure would cause that.",
+		means: "Too few servers can be used, so no lock can be taken. The finding is a warning if one more failure " +
+			"would cause that.",
 		sure:     "Try the lost servers from a host that uses the locks: the problem may be our network.",
 		do:       "Bring one of them back.",
 		not:      "Do not stop or restart another server.",

@@ -21,9 +21,10 @@ import (
 func noTTL() rule {
 	return rule{
 		name: "no-ttl", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "The key never expires, so it stays when its client dies. Info if the library sets no expiry by default.",
-		sure:  "The key's `PTTL` is -1 on these masters.",
-		do: "Give it a TTL longer than its work (`ttl`), or release it once its client is gone. Set value and expiry in " +
+		means: "The key never expires, so it stays when its client dies. The finding is info if the library sets " +
+			"no expiry by default.",
+		sure: "The key's `PTTL` is -1 on these masters.",
+		do: "Give it a TTL longer than the work (`ttl`), or release it once its client is gone. Set value and expiry in " +
 			"one command (SET NX PX).",
 		not:      "Do not set a TTL shorter than the work.",
 		evidence: "contender or value, masters, until (the end in its value)",

@@ -27,8 +27,8 @@ import (
 func selfWait() rule {
 	return rule{
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
-		means: "A client waits for itself. A warning after `--stuck-after`, or if it waits behind an entry that it has " +
-			"lost.",
+		means: "A client waits for itself. The finding is a warning after `--stuck-after`, or if it waits behind " +
+			"an entry that it has lost.",
 		sure:     "Does a thread of the client work under the lock?",
 		do:       "Wait. If it lasts, restart the client: its entries end with its session.",
 		not:      "Do not release its holder while a thread works under the lock.",

@@ -36,7 +36,7 @@ func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "A target's servers do not form one ensemble, or a member is far behind its leader or has different " +
-			"data. Info in a single look.",
+			"data. The finding is info in a single look.",
 		sure: "Look again after half a minute. `srvr` shows each server's role, zxid and number of nodes.",
 		do: "Give each ensemble its own target. Restart a member that stays behind. Let one with different data copy " +
 			"its leader's.",
@@ -97,9 +97,9 @@ func oddMember(s *inspect.Server) inspect.Finding {
 	return f
 }
 
-// lacked is the lag from which a single look reports a member. It is asked twice, a second apart,
-// and a healthy one has caught up by then (see zksource). One look cannot tell whether it hangs or
-// is catching up.
+// lacked is the lag at which a single look reports a member. It is asked twice, a second apart, and
+// a healthy one has caught up by then (see zksource). One look cannot tell whether it hangs or is
+// catching up.
 const lacked = time.Second / 2
 
 // behindAtOneLook reports whether, in a single look, a member still lacked what its leader had.

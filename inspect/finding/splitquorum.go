@@ -20,7 +20,7 @@ func splitQuorum() rule {
 		name: "split-quorum", severity: inspect.Critical,
 		means: "Redis masters hold different values, and none has a quorum. No client has the lock, and none can " +
 			"get it until some values expire.",
-		sure: "Look again: clients may be about to withdraw. Compare their lists of masters.",
+		sure: "Look again: clients may be about to withdraw their values. Compare their lists of masters.",
 		do: "Wait until the values expire; release one that never does. Make failed attempts release on all " +
 			"masters.",
 		not: "Do not release values that are about to expire.",

@@ -36,8 +36,9 @@ import (
 func stuckHolder() rule {
 	return rule{
 		name: "stuck-holder", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "Held for too long while others wait: longer than `--stuck-after`, ten times the usual hold, or twice " +
-			"the expected one. Info if it may be an election. No release is advised if the servers' clock is unchecked.",
+		means: "A holder has held the lock for too long while others wait: over `--stuck-after`, ten times the " +
+			"usual hold, or twice the expected one. The finding is info if it may be an election. No release is " +
+			"advised if the servers' clock is unchecked.",
 		sure: "Look at the holder's process: is it working, waiting, or gone?",
 		do: "Let it finish, fix what it waits for, or stop it. Release the lock only if it hangs for good. If " +
 			"long holds are normal, configure `expect`.",
@@ -108,7 +109,7 @@ func mayBeStuck(c *inspect.Case) bool {
 	return !inDeadlock && elects(c) != recipe.Certain
 }
 
-// holdLimit is the time from which a hold is too long. byHistory is true if it was learnt from the
+// holdLimit is the time after which a hold is too long. byHistory is true if it was learnt from the
 // lock's own history.
 func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	if d := c.Lock.ExpectedHold; d > 0 {
@@ -213,7 +214,8 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 	steps := do(wait(condition + look))
 	if h.Revocable {
 		steps = append(steps, act(c, inspect.Step{
-			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name, Why: "its client can be asked to release it, and may do so",
+			Verb: inspect.VerbAsk, Lock: c.Lock.ID, Owner: h.Name,
+			Why: "its client can be asked to release it, and may do so",
 		}, ""))
 	}
 	after := "its client keeps running"

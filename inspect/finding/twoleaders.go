@@ -17,8 +17,8 @@ import (
 func twoLeaders() rule {
 	return rule{
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
-		means: "An operator forced out a leader that most likely still leads. Info if the servers do not say whether it " +
-			"is alive.",
+		means: "An operator forced out a leader that most likely still leads. The finding is info if the servers " +
+			"do not say whether it is alive.",
 		sure:     "Does the former leader still act as one?",
 		do:       "Restart the former leader.",
 		not:      "Do not force out the new leader.",

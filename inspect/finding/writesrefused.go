@@ -24,8 +24,8 @@ import (
 func writesRefused() rule {
 	return rule{
 		name: "writes-refused", severity: inspect.Critical, sometimes: inspect.Warning,
-		means: "A Redis master answers reads but refuses writes, so no lock can be taken on it. A warning while the " +
-			"other masters form a quorum.",
+		means: "A Redis master answers reads but refuses writes, so no lock can be taken on it. The finding is a " +
+			"warning while the other masters form a quorum.",
 		sure:     "The master's log and INFO give the reason.",
 		do:       "Free disk space, restore a replica, or add memory.",
 		not:      "Do not delete lock keys to make room: their holders keep working.",

@@ -18,8 +18,8 @@ import (
 func zombieRenewal() rule {
 	return rule{
 		name: "zombie-renewal", severity: inspect.Warning, sometimes: inspect.Info,
-		means: "A key has been renewed for far longer than usual, or for longer than `--stuck-after` while others wait. Info if it " +
-			"may be an election.",
+		means: "A key has been renewed for far longer than usual, or for longer than `--stuck-after` while others " +
+			"wait. The finding is info if it may be an election.",
 		sure:     "Is the work done, and only the renewal still running?",
 		do:       "Restart the client or, if it cannot be found, release the lock.",
 		not:      "Do not release it while the work runs.",

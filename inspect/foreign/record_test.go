@@ -113,7 +113,8 @@ func start(t *testing.T, p program, dir, addr string) running {
 	return running{}
 }
 
-// command runs a program in its own directory, with what it needs fetched or built there.
+// command returns the command that runs a program in its own directory, after fetching or building
+// what it needs there.
 func command(ctx context.Context, t *testing.T, p program, dir, addr string) *exec.Cmd {
 	t.Helper()
 	file := must.Have(filepath.Abs(filepath.Join("programs", p.file)))(t)

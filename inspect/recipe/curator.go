@@ -91,8 +91,8 @@ const (
 
 func isHex(s string, digits int) bool { return len(s) == digits && strings.Trim(s, hexDigits) == "" }
 
-// curatorOwner: the default data is the client's address as text
-// (CuratorFrameworkFactory.getLocalAddress), but a LeaderLatch writes only its participant's id.
+// curatorOwner reads the default data, the client's address as text
+// (CuratorFrameworkFactory.getLocalAddress). A LeaderLatch writes only its participant's id.
 func curatorOwner(e Entry, data []byte) (host, label string) {
 	if _, err := netip.ParseAddr(string(data)); err == nil && e.Role != Candidate {
 		return string(data), ""

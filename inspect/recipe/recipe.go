@@ -137,9 +137,9 @@ func Parse(child string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Read parses the children that may be contenders, each by the surest recipe that knows its name.
-// Every queue client orders what it can parse. It returns them in queue order, and the recipe that
-// wrote most of them; at equal counts the surer one. There are none if no recipe knows any.
+// Read parses the children that may be contenders, each by the surest recipe that knows its name,
+// since every queue client orders what it can. It returns them in queue order, and the recipe that
+// wrote most of them. On a tie it returns the surer one.
 func Read(children []string) (Queue, []Entry) {
 	var entries []Entry
 	for i, c := range children {

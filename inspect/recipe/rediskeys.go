@@ -160,8 +160,8 @@ type Shape struct {
 	// Clients are described at [Clients]. Recipes that also write plain strings have them in the
 	// catalogue.
 	Clients []string
-	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong to; none for
-	// noise. May be nil.
+	// LockOf recognises a helper key by its name alone, and returns the locks that it may belong
+	// to; none for noise. It may be nil.
 	LockOf func(key string) (locks []string, helper bool)
 	// Queries returns further reads for a lock, given the data so far. It is called again with
 	// their results.

@@ -71,8 +71,8 @@ func guessModes(entries []Entry) {
 	}
 }
 
-// Word returns the word before a node's number in lower case: "read" of guid-read-0000000001.
-// Empty for other names.
+// Word returns the word before a node's number in lower case: "read" of guid-read-0000000001. It is
+// empty for other names.
 func Word(child string) string { return lastWord(child) }
 
 // lastWord is the last run of letters of a sequential name's prefix, in lower case: "read" of guid-read-0000000001.

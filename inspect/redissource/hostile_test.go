@@ -119,7 +119,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 const symfonyWrite = "__write__"
 
 // Helper keys come and go without a change of the lock's own key.
-func TestAStructureIsWatched(t *testing.T) {
+func TestHelperKeyChangesAreSeen(t *testing.T) {
 	m := servertest.StartRedis(t)
 	for mode, cfg := range map[string]redissource.Config{"poll": config([]*servertest.Redis{m}), "push": pushConfig(m)} {
 		t.Run(mode, func(t *testing.T) {

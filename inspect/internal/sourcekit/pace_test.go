@@ -43,7 +43,7 @@ func TestPaceIgnoresOurOwnDelay(t *testing.T) {
 }
 
 // However long an answer was, the next request waits for at most a second.
-func TestAPauseHasABound(t *testing.T) {
+func TestPauseLastsAtMostASecond(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	for _, halved := range []bool{false, true} {
