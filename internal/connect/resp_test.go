@@ -85,7 +85,7 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 }
 
 // After nonsense every read fails at once, since go-redis continues to read.
-func TestNonsenseIsTheEnd(t *testing.T) {
+func TestReadsFailAfterInvalidReply(t *testing.T) {
 	t.Parallel()
 	c := BoundReplies(&script{input: strings.NewReader("+OK\r\n$-7\r\n+OK\r\n"), piece: 5})
 	p := make([]byte, 100)

@@ -67,7 +67,7 @@ func TestSentinelMajorityPicksMaster(t *testing.T) {
 		err   error
 	}{
 		"all agree":                          {[]string{"a", "a", "a"}, "a:6379", nil},
-		"the first is behind":                {[]string{"old", "new", "new"}, "new:6379", nil},
+		"the first is outdated":              {[]string{"old", "new", "new"}, "new:6379", nil},
 		"one is dead":                        {[]string{"dead", "a", "a"}, "a:6379", nil},
 		"one is silent":                      {[]string{"silent", "a", "a"}, "a:6379", nil},
 		"one alone answers":                  {[]string{"dead", "silent", "a"}, "a:6379", nil},
@@ -75,7 +75,7 @@ func TestSentinelMajorityPicksMaster(t *testing.T) {
 		"three disagree":                     {[]string{"a", "b", "c"}, "", ErrSentinelsDisagree},
 		"one does not know the name":         {[]string{"", "a", "a"}, "a:6379", nil},
 		"none knows the name":                {[]string{"", "", "dead"}, "", ErrNoSuchMaster},
-		"one sentinel is asked for all":      {[]string{"a"}, "a:6379", nil},
+		"a single sentinel decides":          {[]string{"a"}, "a:6379", nil},
 		"two that agree, of four":            {[]string{"a", "a", "dead", "dead"}, "a:6379", nil},
 		"two against two are not a majority": {[]string{"a", "a", "b", "b"}, "", ErrSentinelsDisagree},
 	} {

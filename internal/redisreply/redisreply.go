@@ -61,8 +61,8 @@ func Transient(err error) bool {
 }
 
 // ofRedis matches the errors with which Redis itself refuses a request or a command of a script. A
-// proxy's own errors do not match, since it may have sent the request and lost the answer ("ERR
-// Connection reset by peer" of twemproxy, "upstream failure" of Envoy).
+// proxy's own errors do not match, since it may have sent the request and lost the answer. Examples
+// are twemproxy's "ERR Connection reset by peer" and Envoy's "upstream failure".
 var ofRedis = regexp.MustCompile(`^(NOSCRIPT|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM|DENIED|WRONGTYPE|MOVED|ASK|CROSSSLOT|NOREPLICAS) |` +
 	`^ERR (unknown command|max number of clients)|user_script`)
 

@@ -84,9 +84,9 @@ func (p *process) awaitReady(ready func() error) error {
 	}
 }
 
-// Signal sends a process a signal, unless it has ended. A stop (SIGSTOP) reaches each of its threads when
-// that runs next, so that on a busy machine one of them may still answer: Signal returns when none runs any
-// more, or fails two minutes later.
+// Signal sends a process a signal, unless it has ended. A stop (SIGSTOP) reaches each thread when
+// it next runs, so one of them may still answer on a busy machine. Signal returns when none runs
+// any more, or fails two minutes later.
 func Signal(p *os.Process, sig syscall.Signal) error {
 	if err := p.Signal(sig); err != nil {
 		if errors.Is(err, os.ErrProcessDone) { // killed meanwhile: neither stopped nor running

@@ -95,9 +95,9 @@ func StartRedisSentinel(t testing.TB) (sentinel string, master, replica *Redis) 
 	return sentinels[0].Addr, servers[0], servers[1]
 }
 
-// StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that know each
-// other and fail over, by majority, if the master does not answer for a second. A sentinel
-// that is restarted remembers what it knew. They are stopped when the test ends.
+// StartRedisSentinels starts a real master and a replica of it, in this order, and sentinels that
+// know each other. They fail over, by majority, if the master does not answer for a second. A
+// sentinel that is restarted remembers what it knew. They are stopped when the test ends.
 func StartRedisSentinels(t testing.TB, n int) (sentinels, servers []*Redis) {
 	t.Helper()
 	master := StartRedis(t, "--repl-diskless-sync-delay", "0")

@@ -25,7 +25,7 @@ type Apart struct {
 // complete, so that the members cannot be compared.
 //
 // ZooKeeper 3.8.0 can get into this state with ordinary clients, when connections between members
-// break during an election or just after it (ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways).
+// break during an election or just after it. ZOOKEEPER-4712 and ZOOKEEPER-4785 describe two ways.
 // Confirmed changes are then lost on one member, or undone there. This lasts through many
 // elections, until the member happens to load a whole snapshot.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {

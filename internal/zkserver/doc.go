@@ -2,7 +2,7 @@
 // the tests.
 //
 // It speaks the real client protocol, so that unmodified clients (go-zookeeper, kazoo, Curator) run
-// against it, and it answers the AdminServer's HTTP commands and the four-letter words about
+// against it. It also answers the AdminServer's HTTP commands and the four-letter words about
 // sessions and watches. Its tests run the same scenarios against Apache ZooKeeper 3.8 and require
 // equal results.
 //

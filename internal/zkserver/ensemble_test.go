@@ -93,7 +93,7 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 }
 
 // An access list applies on every member. The end of a session needs no right.
-func TestAccessListsInAnEnsemble(t *testing.T) {
+func TestAccessListsApplyOnEveryMember(t *testing.T) {
 	t.Parallel()
 	_, conns := startEnsemble(t)
 	owner, stranger := conns[1], conns[2]
@@ -140,7 +140,7 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 
 // A leader learns of sessions only from the answers to its pings. A cut delays those until it
 // heals.
-func TestPingsWaitWhileTheLinkIsCut(t *testing.T) {
+func TestCutDelaysPings(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener
 	for range 3 {

@@ -13,9 +13,9 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// TestSameAsReal runs every scenario against a new embedded and a new real server, and requires the
+// TestTranscriptsMatchRealServer runs every scenario against a new embedded and a new real server, and requires the
 // same transcript: reply order, zxids, error codes, watch events, and Stat without times.
-func TestSameAsReal(t *testing.T) {
+func TestTranscriptsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	real := servertest.StartZooKeeper(t)

@@ -15,7 +15,7 @@ type session struct {
 	timeout  time.Duration
 	deadline int64 // milliseconds since the server started, on a beat
 	conn     *conn // nil while the client is away
-	closing  bool  // found overdue in an Ensemble: nothing keeps it any more
+	closing  bool  // found overdue in an Ensemble: nothing keeps it alive
 }
 
 // firstSession starts the ids where the real standalone server does: server number 1 in the top byte, then clock bits

@@ -52,7 +52,7 @@ func TestCertificateCountsOnlyWhenRequested(t *testing.T) {
 
 // If a TLS server and client do not trust each other, the error says whose certificate is wrong, and
 // which option to use.
-func TestReasonOfTLS(t *testing.T) {
+func TestTLSErrorNamesOption(t *testing.T) {
 	t.Parallel()
 	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
 	config := certs.Server(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// frames cuts a stream into frames (four bytes of length, then as many bytes) however it is split or joined, and keeps
-// the start of each.
+// frames cuts a stream into frames, however it is split or joined, and keeps the start of each. A
+// frame is four bytes of length, then as many bytes.
 type frames struct {
 	keep  int // bytes of each frame to keep
 	limit int // longest frame allowed

@@ -126,7 +126,7 @@ var lateNews = map[string]struct {
 		time.Sleep(time.Second)
 		w.answer(xidEvent)
 	}},
-	"a sync that was put off": {func(w *wired) {
+	"a sync that was throttled": {func(w *wired) {
 		time.Sleep(4 * time.Second)
 		w.refuse(w.sync(), errThrottled)
 		w.answer(xidEvent)
@@ -137,7 +137,7 @@ var lateNews = map[string]struct {
 		time.Sleep(4 * time.Second)
 		w.answer(xid)
 	}},
-	"an event behind that answer": {func(w *wired) {
+	"an event after a sync that was answered late": {func(w *wired) {
 		time.Sleep(time.Second)
 		xid := w.sync()
 		time.Sleep(4 * time.Second)
@@ -154,13 +154,13 @@ var lateNews = map[string]struct {
 		}
 		w.answer(xidEvent)
 	}, 0, 4 * time.Second},
-	"a late answer to a question": {func(w *wired) {
+	"a late answer to a request": {func(w *wired) {
 		time.Sleep(2 * time.Second)
 		xid := w.request()
 		time.Sleep(3 * time.Second)
 		w.answer(xid)
 	}, 0, 5 * time.Second},
-	"an answer in time to a question after a long rest": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
+	"a prompt answer after a long silence": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
 }
 
 func TestLatenessCountsFromLastAnswer(t *testing.T) {

@@ -117,7 +117,7 @@ func TestMalformedGreetingsAreFound(t *testing.T) {
 }
 
 // A trickling frame has a deadline by its size, counted from its first byte.
-func TestTricklingFrameHasItsTime(t *testing.T) {
+func TestTricklingFrameHasDeadline(t *testing.T) {
 	t.Parallel()
 	_, c := tapped(nil, 100)
 	s := c.Conn.(*script)

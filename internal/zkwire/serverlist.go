@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// ServerList is a zk.HostProvider that keeps names (go-zookeeper's own resolves them once and dials addresses
-// forever), reconnects at once after a healthy connection broke, and waits only when every server has been tried.
+// ServerList is a zk.HostProvider that keeps names. go-zookeeper's own resolves them once and dials
+// addresses forever. ServerList reconnects at once after a healthy connection broke, and waits only
+// when every server has been tried.
 type ServerList struct {
 	mu        sync.Mutex
 	servers   []string
