@@ -1,6 +1,6 @@
 // Package act holds the operator's guarded actions on other people's locks. Each works the same
-// way: Preview shows what would happen and to whom, Execute does it only if the server still shows
-// what the operator saw, then reads the lock again and reports the holders. A line is written to
+// way: Preview shows what would happen and to whom. Execute does it only if the server still shows
+// what the operator saw. It then reads the lock again and reports the holders. A line is written to
 // the audit file before and after; without the first, nothing is done.
 package act
 

@@ -290,7 +290,7 @@ func TestReleaseLeavesOtherKeyTypes(t *testing.T) {
 }
 
 // Of many concurrent releases of one holder, exactly one succeeds.
-func TestConcurrentReleasesOfOneHolder(t *testing.T) {
+func TestConcurrentReleasesSucceedOnce(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn := connectZooKeeper(t, server.Addr)

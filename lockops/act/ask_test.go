@@ -16,7 +16,7 @@ import (
 
 // A Curator holder that listens for revocation releases its lock when asked. Holders that do not
 // listen are not written to.
-func TestAHolderIsAsked(t *testing.T) {
+func TestOnlyListeningHoldersAreAsked(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		a := startAsking(t, server)

@@ -225,7 +225,7 @@ func own(f *os.File) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file", f.Name())
 	case links(info) > 1:
-		return fmt.Errorf("%s has a second hard link, so that lines would go to another file, too (remove it, "+
+		return fmt.Errorf("%s has a second hard link, so lines would go to another file, too (remove it, "+
 			"and a new one is made)", f.Name())
 	case foreign(info):
 		return fmt.Errorf("%s belongs to another user, who could change it (chown it to yourself, or set "+

@@ -18,7 +18,7 @@ import (
 )
 
 // Links are not followed, and a truncated line does not corrupt the next one.
-func TestAuditFile(t *testing.T) {
+func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	dir := t.TempDir()
 	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
 		path, victim := filepath.Join(dir, name), filepath.Join(dir, "victim of a "+name)

@@ -25,7 +25,7 @@ func TestAuditIsSynced(t *testing.T) {
 	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "no error for a line that could not be synced")
 }
 
-func TestAuditFileOfAnotherUserIsRefused(t *testing.T) {
+func TestForeignAuditFileIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	if err := os.Chown(path, 65534, -1); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // The most likely connection comes first. Replica links and connections running CLIENT LIST are
 // left out.
-func TestCandidatesForAContender(t *testing.T) {
+func TestLikeliestCandidateComesFirst(t *testing.T) {
 	var list []Connection
 	for _, line := range []string{
 		"id=1 addr=10.0.0.1:1 name= age=900 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",

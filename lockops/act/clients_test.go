@@ -99,7 +99,7 @@ func TestLinksAndSessionsAreNotEnded(t *testing.T) {
 }
 
 // When the reply to CLIENT KILL is lost, the outcome is unknown until the connection is gone.
-func TestAKillWithoutAnAnswer(t *testing.T) {
+func TestUnansweredKillIsUnknown(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	for _, sent := range []bool{false, true} {
@@ -150,7 +150,7 @@ func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // All clients of a Unix socket share one address, so an address is ambiguous there and nothing is
 // killed.
-func TestAnAddressOfSeveralClients(t *testing.T) {
+func TestSharedAddressIsFound(t *testing.T) {
 	const path = "/run/redis.sock:0"
 	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: path}
 	for _, tt := range []struct {

@@ -162,7 +162,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 }
 
 // After a lost reply the node is read again. A missing node does not show who removed it.
-func TestLostAnswerOfADelete(t *testing.T) {
+func TestUnansweredDeleteIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{true, false} {
 		eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {

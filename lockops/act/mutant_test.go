@@ -65,7 +65,7 @@ func TestReleaseRefusesRewrittenNode(t *testing.T) {
 }
 
 // A value that still has a quorum after the release was not released.
-func TestReleaseThatLeavesAQuorum(t *testing.T) {
+func TestRemainingQuorumIsNotReleased(t *testing.T) {
 	t.Parallel()
 	servers := servertest.StartEmbeddedMasters(t, 3)
 	clients, addrs := redisMastersOf(t, servers)

@@ -52,7 +52,7 @@ func (p *Preview) Consider(s *inspect.Snapshot) {
 		o.Deadlock = DeadlockStays
 	case now:
 		o.Deadlock = DeadlockEnds
-	// it blocks no client, or every lock that its owner may wait for is visible
+	// no client waits for it, or every lock that its owner may wait for is visible
 	case o.Read && (!waited || o.Known && len(o.NotGiven) == 0):
 		o.Deadlock = NoDeadlock
 	}

@@ -325,7 +325,7 @@ func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 func TestEveryRecipeHasItsActions(t *testing.T) {
 	have := map[string]bool{
 		"ephemeral": true, // TestReleaseFreesPermitsAndLoneNodes
-		"helix":     true, // TestReleaseOfALockThatStays
+		"helix":     true, // TestPersistentLockIsMarkedFree
 	}
 	for _, a := range append(redisActions(), zookeeperActions()...) {
 		have[a.recipe] = true

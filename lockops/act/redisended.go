@@ -54,7 +54,7 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 }
 
 // removedNothing reports whether an error proves that the script removed or set nothing. It must be
-// a server's reply. Either no command of the script was refused, so that it did not begin, or the
+// a server's reply. Either no command of the script was refused, so it did not begin, or the
 // refused one precedes all changes. A Cluster client repeats a request whose answer was lost, so a
 // reply may be to the second try. Only a denied client was surely denied the first time, too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {

@@ -86,7 +86,7 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 // An idle, empty directory that once had children is deleted and audited. Directories in use,
 // recently used, with data, ephemeral or never used stay, and so does one used between the preview
 // and the delete.
-func TestSweep(t *testing.T) {
+func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		audit, trail := openAudit(t)

@@ -56,8 +56,8 @@ type Trail struct {
 	sums map[string]bool
 }
 
-// Has reports whether a line with this sum is there: a reader who noted the last sum then knows that no line up to it
-// is missing.
+// Has reports whether a line with this sum is there. A reader who noted the last sum then knows
+// that no line up to it is missing.
 func (t *Trail) Has(sum string) bool { return t.sums[sum] }
 
 // Break is a line of a trail that was changed, or before which lines were taken out, put in or moved.

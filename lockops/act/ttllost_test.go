@@ -28,7 +28,7 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 	}{
 		"one, set":                          {masters: []faulty{lost}, unknown: true},
 		"one, unread":                       {masters: []faulty{silent}, unknown: true},
-		"one that never ends, as before":    {masters: []faulty{unrun}, unknown: true},
+		"one still without a TTL":           {masters: []faulty{unrun}, unknown: true},
 		"one, not sent":                     {masters: []faulty{unsent}, reason: NoQuorum},
 		"one, refused":                      {masters: []faulty{refuses}, reason: NoQuorum},
 		"one that is gone":                  {masters: []faulty{gone}, reason: Gone},

@@ -147,7 +147,7 @@ func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 
 // The lock is removed from all keys of the job, as the library's own unlock does. A client blocked
 // on BRPOPLPUSH of QUEUED is woken.
-func TestReleaseOfASidekiqJob(t *testing.T) {
+func TestReleaseFreesSidekiqJob(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	for i, tt := range []struct {
@@ -220,7 +220,7 @@ func awaitBlocked(ctx context.Context, t *testing.T, c *redis.Client) {
 
 // The znodes of ShedLock and Helix are marked free instead of deleted, so that the libraries' next
 // call succeeds. Newer data is left alone.
-func TestReleaseOfALockThatStays(t *testing.T) {
+func TestPersistentLockIsMarkedFree(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)

@@ -77,7 +77,7 @@ var encounters = map[string]func(*encounter){
 		}
 		e.remove()
 	},
-	"during its delete, with another of its name": func(e *encounter) {
+	"recreated during its delete": func(e *encounter) {
 		result, err := e.deleteCutOff(func() {
 			e.remove()
 			if _, err := e.conn.Create(e.node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {

@@ -130,7 +130,7 @@ func TestProgressIsChecked(t *testing.T) {
 }
 
 // A store refuses older tokens; one that accepts them is reported.
-func TestStore(t *testing.T) {
+func TestStoreRefusesOlderTokens(t *testing.T) {
 	s := NewStore(t.TempDir() + "/store")
 	if _, _, err := s.Read(8); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		}
 		i := slices.IndexFunc(v.Violations, func(v Violation) bool { return v.Check == want })
 		if i >= 0 {
-			fmt.Printf("control %s: found out after %v, in round %d: %v\n", t.Name(), time.Since(start).Round(time.Millisecond), round, v.Violations[i])
+			fmt.Printf("control %s: found after %v, in round %d: %v\n", t.Name(), time.Since(start).Round(time.Millisecond), round, v.Violations[i])
 			return
 		}
 	}
