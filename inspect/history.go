@@ -18,10 +18,10 @@ const (
 	recentRenewals = 8
 	// formerLocks limits the histories kept for locks that are gone, in case they come back.
 	formerLocks = 1000
-	// oneRenewal is the fraction of a TTL that a key must gain for it to count as another renewal.
-	// Several masters are renewed and read one after the other, and a reading is off by its round
-	// trip. Most clients renew at a third of the TTL. For a client that renews more often we may
-	// see fewer renewals, but never report too early that they stopped.
+	// A key must gain the TTL divided by oneRenewal for that to count as another renewal. Several
+	// masters are renewed and read one after the other, and a reading is off by its round trip.
+	// Most clients renew at a third of the TTL. For a client that renews more often we may see
+	// fewer renewals, but never report too early that they stopped.
 	oneRenewal = 6
 )
 

@@ -14,7 +14,7 @@ import (
 // HostRule maps clients' hosts to the names that people use for them. Servers see addresses, and
 // programs write whatever their platform calls them. Make it with NewHostRule.
 type HostRule struct {
-	within netip.Prefix   // not valid: host decides
+	within netip.Prefix   // if not valid, host decides
 	host   *regexp.Regexp // matches all of what a program wrote
 	name   string
 }

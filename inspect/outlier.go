@@ -26,8 +26,9 @@ type Outlier struct {
 }
 
 const (
-	// fewPeers are too few to know the usual number. fewEntries are too few to report.
-	fewPeers, fewEntries = 10, 50
+	// minPeers is how many peers show the usual number. minEntries is the least number that is
+	// reported.
+	minPeers, minEntries = 10, 50
 	// timesUsual is the multiple of the third quartile that is unusual. One client, or a few,
 	// hardly move the quartile.
 	timesUsual = 10
@@ -82,7 +83,7 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 
 func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	peers := len(there) - 1
-	if peers < fewPeers {
+	if peers < minPeers {
 		return nil
 	}
 	var entries []int
@@ -93,7 +94,7 @@ func outliersAmong(there map[Identity]*Outlier) []Outlier {
 	usual := entries[len(entries)*3/4]
 	var found []Outlier
 	for _, o := range there {
-		if o.Entries >= fewEntries && o.Entries >= timesUsual*usual {
+		if o.Entries >= minEntries && o.Entries >= timesUsual*usual {
 			o.Peers, o.Usual = peers, usual
 			found = append(found, *o)
 		}

@@ -79,7 +79,7 @@ func TestCauseNamesNoAddress(t *testing.T) {
 	must.Equal(t, briefError(b), "a:1: connection refused; b:1: EOF")
 }
 
-// A pasted value must be one word in any shell: zsh looks up a command behind a leading =.
+// A pasted value must be one word in any shell: zsh looks up a command after a leading =.
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
 		"zk:/locks/orders": "zk:/locks/orders", "Y2Nj==": "Y2Nj==", "=ls": "'=ls'", "": "''", "it's": `'it'\''s'`, "a b": "'a b'", "$(reboot)": "'$(reboot)'",

@@ -12,7 +12,8 @@ import (
 
 // noQuorum reports a backend on which no lock can be taken because too few of its servers can be
 // used. These are independent Redis masters, which may be down or refuse writes, or members of a
-// ZooKeeper ensemble. It is a warning if one has failed and exactly a quorum is left.
+// ZooKeeper ensemble. It is a warning if servers have failed and one more failure would lose the
+// quorum.
 //
 // A server counts as lost only when we know that it is. One that refuses our login or our
 // certificate, or that we cannot reach for a reason on our side, may serve every other client. When

@@ -53,7 +53,7 @@ func meansLock(word string) bool {
 		strings.HasSuffix(word, "semaphore"):
 		return true
 	case leads:
-		return !slices.ContainsFunc(notBehindLock, func(p string) bool { return strings.HasPrefix(rest, p) })
+		return !slices.ContainsFunc(notAfterLock, func(p string) bool { return strings.HasPrefix(rest, p) })
 	case strings.HasSuffix(word, "block"), strings.HasSuffix(word, "clock"), strings.HasSuffix(word, "unlock"):
 		return false
 	}
@@ -69,7 +69,7 @@ var (
 	}
 	// shortLocks end like block and clock, but mean a lock.
 	shortLocks = []string{"joblock", "dblock", "synclock"}
-	// notBehindLock are suffixes that turn lock into another word: locked, locker, locking,
+	// notAfterLock are suffixes that turn lock into another word: locked, locker, locking,
 	// lockout.
-	notBehindLock = []string{"ed", "er", "ing", "out", "down", "able", "et", "smith", "box", "step"}
+	notAfterLock = []string{"ed", "er", "ing", "out", "down", "able", "et", "smith", "box", "step"}
 )

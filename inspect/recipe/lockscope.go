@@ -65,15 +65,15 @@ func lockscopeLocks(rest string) []string {
 // hasHashTag reports whether key has a hash tag. Only the text between the first brace and the next
 // closing one decides the key's slot (Redis Cluster specification, "Hash tags").
 func hasHashTag(key string) bool {
-	_, behind, ok := strings.Cut(key, "{")
-	return ok && strings.IndexByte(behind, '}') > 0
+	_, rest, ok := strings.Cut(key, "{")
+	return ok && strings.IndexByte(rest, '}') > 0
 }
 
 // ClusterSlot is the slot of a key in a Redis Cluster.
 func ClusterSlot(key string) uint16 {
 	if hasHashTag(key) {
-		_, behind, _ := strings.Cut(key, "{")
-		key, _, _ = strings.Cut(behind, "}")
+		_, rest, _ := strings.Cut(key, "{")
+		key, _, _ = strings.Cut(rest, "}")
 	}
 	return slot(key)
 }

@@ -46,7 +46,7 @@ var keySources = []written{
 	},
 	{
 		library: "madelson/DistributedLock (.NET): read-write lock", recipe: "madelson", read: "08c6404", file: "RedisReaderWriterLockPrimitives.cs, RedLockHelper.cs", function: "TryAcquireReadScript, CreateLockId",
-		proof: "`NAME.writer` and `NAME.readers` with ids of the form MACHINE_PID_GUID, or `_WRITERWAITING` behind one", alike: "ids of that form under other keys", sure: Certain, ours: []string{"madelsonReadWrite"},
+		proof: "`NAME.writer` and `NAME.readers` with ids of the form MACHINE_PID_GUID, or `_WRITERWAITING` after one", alike: "ids of that form under other keys", sure: Certain, ours: []string{"madelsonReadWrite"},
 		is:   keyed("a.writer", plain(machine+madelsonWaiting)),
 		near: []found{keyed("a.writer", plain(machine)), text("lock:a", machine), keyed("a.writer", plain("web1_11_"+md5Hex+madelsonWaiting)), keyed("a.readers", Value{Type: TypeSet, Items: []Item{{Name: "alice_1_" + md5Hex}}})},
 	},

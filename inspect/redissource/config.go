@@ -76,7 +76,7 @@ type Budget struct {
 
 const (
 	freeFor     = time.Minute            // how long a deleted lock stays listed as free
-	foreignFor  = time.Minute            // how long a key that is not a lock is left alone
+	foreignFor  = time.Minute            // how long a key that is not a lock is left alone at first
 	statusEvery = 11 * time.Second       // between two status requests
 	sweepEvery  = 10 * time.Second       // see auditSweep
 	grace       = 100 * time.Millisecond // how long a changed key waits for a running read
