@@ -74,7 +74,7 @@ type History struct {
 	Holds, Waits Spans
 	// Overtaken counts, for each waiter, the grants to contenders that came later.
 	Overtaken map[Untrusted]int
-	// Renewal of the present holder's key.
+	// Renewal of the current holder's key.
 	Renewal Renewal
 	// LongestTTL is the longest TTL seen on a Redis lock.
 	LongestTTL time.Duration

@@ -15,7 +15,7 @@ func (s *Sandbox) ExpireSession(id int64) error { return s.zk.ExpireSession(id) 
 // Cut closes the connection of a ZooKeeper session. Its client comes back and keeps its place.
 func (s *Sandbox) Cut(id int64) error { return s.zk.DropConnection(id) }
 
-// Freeze keeps the present or next holder of a lock from releasing it, as a hung process does: its
+// Freeze keeps the current or next holder of a lock from releasing it, as a hung process does: its
 // session or key lives on. It ends with Thaw, or when the holder loses the lock.
 func (s *Sandbox) Freeze(lock string) {
 	s.mu.Lock()

@@ -63,7 +63,7 @@ func pad(text string, cells int) string {
 	return text + strings.Repeat(" ", max(0, cells-ansi.StringWidth(text)))
 }
 
-// eventDetail words the owner or the finding of an event.
+// eventDetail describes the owner or the finding of an event.
 func eventDetail(e inspect.Event, offset time.Duration) string {
 	switch {
 	case e.Finding != nil:

@@ -2,7 +2,7 @@ package describe
 
 import "cmp"
 
-// Refusal words the reason in release's JSON for releasing nothing.
+// Refusal describes the reason in release's JSON for releasing nothing.
 func Refusal(reason string) string {
 	words := map[string]string{
 		"not-holder": "it waits, or its value has no quorum: it does not hold the lock; nothing was done",

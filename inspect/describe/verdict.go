@@ -186,7 +186,7 @@ func oneSession(holders []inspect.Contender) bool {
 		func(c inspect.Contender) bool { return c.Owner.Session != first })
 }
 
-// queue words the waiters of a held lock.
+// queue describes the waiters of a held lock.
 func (v View) queue(l *inspect.Lock) string {
 	n := len(l.Waiters)
 	switch {
@@ -229,8 +229,8 @@ func live(l *inspect.Lock) int { return l.Waiting() - l.WaitersAtLeast }
 // Waiting is "2 waiting".
 func Waiting(n int) string { return fmt.Sprintf("%d waiting", n) }
 
-// UnseenWaiters words the number of clients that wait without visible entries; empty if there are
-// none.
+// UnseenWaiters describes the number of clients that wait without visible entries; empty if there
+// are none.
 func UnseenWaiters(l *inspect.Lock) string {
 	if l.WaitersAtLeast == 0 {
 		return ""

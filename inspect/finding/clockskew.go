@@ -101,7 +101,7 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 	}
 }
 
-// skew words the gap. between names its servers, only one if the other clock is ours.
+// skew describes the gap. between names its servers, only one if the other clock is ours.
 func skew(between []string, servers int, apart time.Duration, behind string, ours bool) string {
 	by := fmt.Sprintf("%gs", apart.Seconds())
 	if apart >= time.Minute {

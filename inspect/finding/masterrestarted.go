@@ -29,7 +29,7 @@ func masterRestarted() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
 		if len(l.Masters) < 2 || c.Backend == nil || len(l.Holders) == 0 || settling(c) || c.Spread.Suspect() {
-			return nil // or it is just being taken, and the other masters are about to follow
+			return nil // if just taken, the other masters may be about to follow
 		}
 		var found []inspect.Finding
 		ttl, computed := time.Duration(0), false

@@ -27,7 +27,7 @@ func missingWatch() rule {
 		do:   "Restart that client, so that it queues again.",
 		not:  "Do not remove its znode while it runs: some clients then believe that they hold the lock.",
 		evidence: "contender, expected, instead (the one it watches), watches_gone (the node it watches), " +
-			"blocked_below, right (missing to see whether it is connected)",
+			"blocked_below, right (needed to see whether it is connected)",
 		restsOn: []inspect.Aspect{inspect.AspectWatches}, asOf: watchesRead, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock
@@ -59,9 +59,9 @@ func registry(l *inspect.Lock) bool {
 		!slices.ContainsFunc(l.Waiters, func(w inspect.Contender) bool { return w.Watch == inspect.Confirmed })
 }
 
-// nextToMember reports whether a waiter of plain nodes has another entry of its session next to
-// it, behind one with another name prefix. Some programs number their members and their candidates
-// in one directory, and only the candidates wait, for each other.
+// nextToMember reports whether a waiter of plain nodes follows a node with another name prefix, and
+// its session has another entry. Some programs number their members and their candidates in one
+// directory, and only the candidates wait, for each other.
 func nextToMember(l *inspect.Lock, w *inspect.Contender) bool {
 	return libraryOf(l, w) == "sequential" && l.Kind != inspect.KindRW && elsewhereToo(l, w) &&
 		recipe.Word(w.Watches.Raw()) != recipe.Word(w.Name.Raw())

@@ -55,7 +55,7 @@ func selfWait() rule {
 				}
 			}
 			if i == listed {
-				break // a lock has several holders only if they share it
+				break // only readers or leases are that many
 			}
 		}
 		return nil

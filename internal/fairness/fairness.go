@@ -17,7 +17,7 @@ func (c Claim) Overtakes(waiter Claim) bool {
 }
 
 // Overtaken returns the indexes of the waiters that a grant overtakes. spare is the number of
-// further contenders that could hold the lock together with the present holders, as with a
+// further contenders that could hold the lock together with the current holders, as with a
 // semaphore. That many waiters at the front may be about to learn of their own grants, so they are
 // not overtaken.
 func Overtaken(granted Claim, waiters []Claim, spare int) []int {

@@ -134,7 +134,7 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 	return "", false
 }
 
-// again returns the present state of a contender seen before; nil if it is nowhere.
+// again returns the current state of a contender seen before; nil if it is nowhere.
 func (rd reading) again(was *inspect.Contender) *inspect.Contender { return rd.seen(was.Argument()) }
 
 // silentWarning warns of masters that do not answer; nil if all do.

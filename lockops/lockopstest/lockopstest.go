@@ -58,8 +58,9 @@ func (l *Locker) TryAcquire(ctx context.Context) (*lockops.Hold, error) {
 	return l.take(ctx)
 }
 
-// Lose ends the present hold with lockops.ErrLost and a reason, as if the servers had given the lock to
-// another client, and keeps it from everybody until Free. It does nothing while there is no hold.
+// Lose ends the current hold with lockops.ErrLost and a reason, as if the servers had given the
+// lock to another client, and keeps it from everybody until Free. It does nothing while there is no
+// hold.
 func (l *Locker) Lose(reason error) {
 	l.mu.Lock()
 	lose := l.lose
