@@ -28,6 +28,7 @@ func TestLinesFit(t *testing.T) {
 		{"fits", left.Cut(8, "~"), "leftover"},
 		{"cut within a span", left.Cut(6, "~"), "lefto~"},
 		{"cut between spans", left.Cut(4, "~"), "lef~"},
+		{"cut next to a cut name", words("web~net").Cut(5, "~"), "web~"},
 		{"wide characters", words("日本語").Cut(5, "~"), "日本~"},
 		{"apart", Spread(left, right, 15, "~"), "leftover  right"},
 		{"right loses", Spread(left, right, 14, "~"), "leftover"},

@@ -129,7 +129,11 @@ func (l Line) Cut(width int, tail string) Line {
 	for _, s := range l {
 		w := TextWidth(s.Text)
 		if w >= width { // more follows or this is too long itself
-			return append(out, Span{ansi.Truncate(s.Text+" ", width, tail), s.Style})
+			text := ansi.Truncate(s.Text+" ", width, tail)
+			if strings.HasSuffix(text, tail+tail) { // it was cut next to a cut name
+				text = strings.TrimSuffix(text, tail)
+			}
+			return append(out, Span{text, s.Style})
 		}
 		width -= w
 		out = append(out, s)
