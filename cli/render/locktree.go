@@ -97,7 +97,7 @@ func sequence(c *inspect.Contender) string {
 	return fmt.Sprint(c.Sequence)
 }
 
-// watches words a waiter's expected watch, with the server's confirmation or denial.
+// watches describes a waiter's expected watch, with the server's confirmation or denial.
 func watches(l *inspect.Lock, c *inspect.Contender) string {
 	if behind := describe.WatchesBehind(l, c); behind != nil {
 		return "⇢ " + sequence(behind)

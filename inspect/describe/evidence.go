@@ -26,7 +26,7 @@ func Why(f *inspect.Finding) string {
 	return cause
 }
 
-// Evidence words a finding's evidence. It leaves out the names in without, and the hold's age,
+// Evidence describes a finding's evidence. It leaves out the names in without, and the hold's age,
 // which the message shows. now is by the backend's clock. Everything is escaped.
 func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact {
 	without = append(without, "held_over", "held_at_least_ms", "known")
@@ -53,7 +53,8 @@ func Evidence(evidence map[string]any, now time.Time, without ...string) []Fact 
 	return facts
 }
 
-// factName words an evidence key. A contender's since is when it joined the queue, not its grant.
+// factName describes an evidence key. A contender's since is when it joined the queue, not its
+// grant.
 func factName(name string) string {
 	switch name {
 	case "since":
@@ -77,7 +78,7 @@ func rankOfFact(name string) int {
 	return len(first)
 }
 
-// valuesOf words a value; a list of records has a line for each.
+// valuesOf formats a value. A list of records has a line for each.
 func valuesOf(name string, value any, now time.Time) []string {
 	if at, ok := value.(time.Time); ok {
 		return []string{momentText(at, now)}

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Renewal words how often a holder's key is renewed, such as "renewed every 10s, 3s ago, 2 missed";
-// empty if none was seen.
+// Renewal describes how often a holder's key is renewed, such as "renewed every 10s, 3s ago, 2
+// missed"; empty if none was seen.
 func Renewal(h *inspect.History, now time.Time) string {
 	if h == nil || h.Renewal.Count == 0 {
 		return ""

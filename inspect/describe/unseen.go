@@ -26,7 +26,8 @@ func Aspect(a inspect.Aspect) string {
 	return cmp.Or(questions[a], Printable(string(a)))
 }
 
-// Reason words a failed read and the missing right: "GET on 10.0.0.3:6379: NOPERM … (allow +get)".
+// Reason describes a failed read and the missing right: "GET on 10.0.0.3:6379: NOPERM … (allow
+// +get)".
 func Reason(u inspect.Unseen) string {
 	text := Printable(u.Read)
 	if u.Where != "" {

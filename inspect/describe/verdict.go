@@ -92,7 +92,7 @@ func unknown(l *inspect.Lock) string {
 	return "the value under this key is not a lock"
 }
 
-// unexplained words a directory whose children are not contenders of a known library.
+// unexplained describes a directory whose children are not contenders of a known library.
 func unexplained(l *inspect.Lock) string {
 	first := l.Aliens[0]
 	if _, _, numbered := recipe.SplitSequence(first.Raw()); numbered {
@@ -106,7 +106,7 @@ func Structured(l *inspect.Lock) bool {
 	return slices.ContainsFunc(l.Masters, func(v inspect.Vote) bool { return v.Held != nil })
 }
 
-// vacant words a lock without a holder, which may still have waiters.
+// vacant describes a lock without a holder, which may still have waiters.
 func vacant(l *inspect.Lock, free string) string {
 	switch listed := inQueue(l); {
 	case len(l.Waiters) == 0:

@@ -18,7 +18,7 @@ func Printable(s string) string { return text.Printable(s) }
 // line feed would be shown escaped.
 func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
-// Count words a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
+// Count formats a number of things: "1 lock", "2 locks", "3 matches", "4 directories".
 func Count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

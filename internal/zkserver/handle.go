@@ -30,7 +30,7 @@ var operations = map[int32]func(request) (body, errCode){
 	opRemoveWatches: runRemoveWatches,
 }
 
-// handle executes one packet and queues its reply. It returns false if the connection is to end.
+// handle executes one packet and queues its reply. It returns false if the connection must end.
 func (s *Server) handle(c *conn, packet []byte) bool {
 	d := newDecoder(packet)
 	xid, op := d.Int(), d.Int()

@@ -74,7 +74,7 @@ func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	return p
 }
 
-// sweep tries to delete a directory and expects this reason to keep it; empty if it is to be
+// sweep tries to delete a directory and expects this reason to keep it; empty if it should be
 // deleted.
 func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
 	s.Helper()

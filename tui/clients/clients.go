@@ -45,8 +45,8 @@ type Screen struct {
 	// snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // that the newest list was made
-	// sorted is when the rows were last sorted; they keep that order. Zero means that the next
-	// list is to be sorted.
+	// sorted is when the rows were last sorted; they keep that order. Zero means that the next list
+	// must be sorted.
 	sorted time.Time
 	// hidden is set while another screen is in front. hides counts how often that happened.
 	hidden bool

@@ -18,7 +18,7 @@ import (
 type phase int
 
 const (
-	warning    phase = iota // something is to be confirmed before the preview
+	warning    phase = iota // something must be confirmed before the preview
 	asking                  // something is typed that the preview needs
 	previewing              // the preview is under way
 	confirming              // the word is being typed
