@@ -44,7 +44,7 @@ type Screen struct {
 	// Making is set while a list is being made, or its maker rests. stale is set if the list's
 	// snapshot is no longer the newest.
 	Making, stale bool
-	began         time.Time // that the newest list was made
+	began         time.Time // when the newest list was begun
 	// sorted is when the rows were last sorted; they keep that order. Zero means that the next list
 	// must be sorted.
 	sorted time.Time
