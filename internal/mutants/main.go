@@ -138,7 +138,7 @@ func (l *lab) judgeAll(ctx context.Context, mutants []*mutant, parallel int) err
 	return context.Cause(ctx)
 }
 
-// judge runs the tests that are to kill a mutant, and counts it.
+// judge runs the tests that should kill a mutant, and counts it.
 func (l *lab) judge(ctx context.Context, m *mutant) error {
 	began := time.Now()
 	verdict, why, tested, err := l.verdict(ctx, m)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// mutant is one change and the tests that are to notice it. In the table it is a block of lines, and blocks
-// are separated by empty ones:
+// mutant is one change and the tests that should notice it. In the table it is a block of lines,
+// and blocks are separated by empty lines:
 //
 //	NAME, in words
 //	file: lockops/zklease.go

@@ -5,8 +5,8 @@
 // UniqueName or UniquePath and do not break them. A test of a fault starts a separate server with
 // StartZooKeeper or StartRedis and may stop, kill, pause and restart it.
 //
-// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH. LOCKSCOPE_REAL
-// decides about them:
+// Real servers are ZooKeeper's jars as Debian packages them and redis-server from PATH.
+// LOCKSCOPE_REAL decides whether tests use them:
 //
 //	(unset)    embedded servers only; tests of real ones are skipped
 //	installed  tests of servers that are not installed are skipped

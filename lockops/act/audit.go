@@ -17,7 +17,7 @@ import (
 )
 
 // Audit is the append-only file that records every action before and after it is done, one JSON
-// object a line. Each line contains its own sum and that of the previous line. Make one with
+// object per line. Each line contains its own sum and that of the previous line. Make one with
 // OpenAudit.
 type Audit struct {
 	now   func() time.Time
@@ -51,7 +51,7 @@ func (t *Target) now() time.Time {
 // actor is the user and program of a run, the same in every line.
 type actor struct {
 	User string `json:"user"`
-	// Sudo is the user who became this one by sudo.
+	// Sudo is the user who became this one with sudo.
 	Sudo    string `json:"sudo_user,omitempty"`
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`

@@ -53,7 +53,7 @@ func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db in
 		}
 		one.byAge(held)
 		if one.DB != db {
-			one.speaksAgainst(2, "it is in database %d", one.DB)
+			one.arguesAgainst(2, "it is in database %d", one.DB)
 		}
 		found = append(found, one)
 	}
@@ -63,11 +63,11 @@ func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db in
 	return found
 }
 
-func (c *Candidate) speaksFor(weight int, format string, args ...any) {
+func (c *Candidate) arguesFor(weight int, format string, args ...any) {
 	c.For, c.weight = append(c.For, fmt.Sprintf(format, args...)), c.weight+weight
 }
 
-func (c *Candidate) speaksAgainst(weight int, format string, args ...any) {
+func (c *Candidate) arguesAgainst(weight int, format string, args ...any) {
 	c.Against, c.weight = append(c.Against, fmt.Sprintf(format, args...)), c.weight-weight
 }
 
@@ -78,12 +78,12 @@ func (c *Candidate) byOwner(o *inspect.Owner) {
 		text inspect.Untrusted
 	}{{"label", o.Label}, {"host", o.Host}, {"library's id", o.LibraryID}} {
 		if len(part.text) >= shortest && strings.Contains(c.Name.Raw(), part.text.Raw()) {
-			c.speaksFor(8, "its name contains the owner's %s %s", part.what, part.text)
+			c.arguesFor(8, "its name contains the owner's %s %s", part.what, part.text)
 		}
 	}
 	host, _, err := net.SplitHostPort(c.Addr.Raw())
 	if err == nil && host == o.Host.Raw() {
-		c.speaksFor(4, "it comes from the owner's host %s", o.Host)
+		c.arguesFor(4, "it comes from the owner's host %s", o.Host)
 	}
 }
 
@@ -100,9 +100,9 @@ func (c *Candidate) byLibrary(l *inspect.Lock, one *inspect.Contender) {
 	if slices.ContainsFunc(by, func(name string) bool {
 		return strings.HasPrefix(strings.ToLower(c.Library.Raw()), strings.ToLower(name))
 	}) {
-		c.speaksFor(3, "its library is %s, which %s uses for its locks", c.Library, writer)
+		c.arguesFor(3, "its library is %s, which %s uses for its locks", c.Library, writer)
 	} else {
-		c.speaksAgainst(4, "its library is %s, but %s uses %s for its locks", c.Library, writer,
+		c.arguesAgainst(4, "its library is %s, but %s uses %s for its locks", c.Library, writer,
 			strings.Join(by, " or "))
 	}
 }
@@ -112,9 +112,9 @@ func (c *Candidate) byCommand(state inspect.ContenderState) {
 	verb, _, _ := strings.Cut(strings.ToLower(c.Command.Raw()), "|")
 	switch {
 	case slices.Contains(taking, verb):
-		c.speaksFor(1, "last command %s, as when taking or renewing a lock", inspect.Escape(verb))
+		c.arguesFor(1, "last command %s, as when taking or renewing a lock", inspect.Escape(verb))
 	case state != inspect.Holding && slices.Contains(waiting, verb):
-		c.speaksFor(2, "last command %s, as when waiting", inspect.Escape(verb))
+		c.arguesFor(2, "last command %s, as when waiting", inspect.Escape(verb))
 	}
 }
 
@@ -124,8 +124,8 @@ func (c *Candidate) byAge(held time.Duration) {
 	switch {
 	case held <= 0:
 	case c.Age+time.Second >= held: // Redis counts whole seconds
-		c.speaksFor(1, "it was connected before the lock was taken, or waited for")
+		c.arguesFor(1, "it connected before the lock was taken or waited for")
 	default:
-		c.speaksAgainst(2, "it connected later, or reconnected")
+		c.arguesAgainst(2, "it connected later, or reconnected")
 	}
 }

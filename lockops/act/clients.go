@@ -129,7 +129,7 @@ func (p *ClientPreview) Lines() []string {
 	}{
 		{"it holds ", p.Holds},
 		{"it waits for ", p.Waits},
-		{"its host has, by this or another connection, ", p.Perhaps},
+		{"its host has, through this or another connection, ", p.Perhaps},
 	} {
 		if len(part.ids) > 0 {
 			lines = append(lines, part.text+listed(part.ids))
@@ -148,9 +148,8 @@ func (p *ClientPreview) Lines() []string {
 func (z *ZooKeeper) PreviewEnd(_ context.Context, r ClientRequest) (ClientPreview, error) {
 	return ClientPreview{
 		Request: r, Refused: Unsupported,
-		Detail: "only a client can close its ZooKeeper session: closing it needs the session's password, " +
-			"which its client " +
-			"alone has, and AdminServer has no such command; on the server's own host JMX has one " +
+		Detail: "only a client can close its ZooKeeper session: closing it needs the session's password. " +
+			"AdminServer has no such command; JMX on the server's own host has one " +
 			"(ConnectionMXBean.terminateSession). Stop the client's process, or release its lock",
 	}, nil
 }
@@ -196,7 +195,7 @@ func (r *Redis) PreviewEnd(ctx context.Context, req ClientRequest) (ClientPrevie
 	}
 	p.Warnings = []string{
 		"this frees no lock: its keys stay until they expire or are released",
-		"most libraries reconnect: only a stopped process stays away",
+		"most libraries reconnect unless their process is stopped",
 		"its current command is cut off, and it cannot know whether it was executed",
 	}
 	return p, nil

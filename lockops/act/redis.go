@@ -107,7 +107,8 @@ func redisWarnings(rd reading, seen *inspect.Contender) []string {
 	if _, queued := find(rd.lock, seen.Name); queued && seen.State == inspect.Waiting {
 		warnings = waiterWarnings(seen)
 	} else if seen.State != inspect.Holding {
-		warnings = []string{"this value has no quorum: its client does not hold the lock, if these are the masters of one lock (the other locks were not read: see lockscope doctor); deleting it clears the way for others"}
+		warnings = []string{"this value has no quorum. If these are the masters of one lock, its client does not " +
+			"hold it (the other locks were not read: see lockscope doctor). Deleting it clears the way for others"}
 	}
 	if len(rd.lock.Masters) > 1 {
 		warnings = append(warnings,

@@ -39,7 +39,7 @@ type EmptyDir struct {
 	Path            string
 	Made, IdleSince time.Time
 	// Age counts from Made. Idle is a minimum and counts from IdleSince. Both use the clock that
-	// dated them. AgeUnknown: the age is not known.
+	// dated them. AgeUnknown means that the age is not known.
 	Age, Idle  time.Duration
 	AgeUnknown bool
 

@@ -39,7 +39,7 @@ type Record struct {
 	Error  string `json:"error"`
 	// Lines as they are in the file.
 	Lines []json.RawMessage `json:"lines"`
-	// Sudo is the user who became User by sudo; empty if none did.
+	// Sudo is the user who became User with sudo; empty if none did.
 	Sudo string `json:"-"`
 }
 

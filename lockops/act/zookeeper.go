@@ -135,8 +135,8 @@ func (z *ZooKeeper) sends(r Request, d *directory, l *inspect.Lock, seen *inspec
 
 func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 	if seen.State != inspect.Holding {
-		return []string{"this contender waits: removing it frees nothing, and clients of go-zookeeper's Lock whose " +
-			"waiting node is removed believe that they hold the lock once the node ahead of it is gone"}
+		return []string{"this contender waits: removing it frees nothing. A client of go-zookeeper's Lock whose " +
+			"waiting node is removed believes that it holds the lock once the node ahead is gone"}
 	}
 	warnings := []string{keepsRunning}
 	if q, ok := recipe.QueueByName(recipeName); ok && !q.CarriesGUID {

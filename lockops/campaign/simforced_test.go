@@ -89,7 +89,7 @@ func (s *sim) toRemove(name string) *removal {
 	}
 	r := &removal{}
 	s.forced[name] = r
-	s.note(simForced, "%s is to be deleted", name)
+	s.note(simForced, "%s will be deleted", name)
 	return r
 }
 
