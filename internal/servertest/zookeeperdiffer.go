@@ -133,10 +133,10 @@ func (e *Ensemble) Rebuild(t testing.TB, member int) {
 	e.Leader(t)
 }
 
-// Diverge gives a follower data that the others do not have. While it is away, the others commit
-// what ours, a session with them, creates and deletes. The follower runs alone meanwhile, and
-// numbers the changes of write as the others have numbered their own. It waits until the ensemble
-// is complete. See [Ensemble.Differing] for how members diverge on their own.
+// Diverge gives a follower data that the others do not have. ours is a session with them. While the
+// follower is away, the others commit what ours creates and deletes. Meanwhile the follower runs
+// alone, and numbers the changes of write as the others have numbered their own. It waits until the
+// ensemble is complete. See [Ensemble.Differing] for how members diverge on their own.
 func (e *Ensemble) Diverge(t testing.TB, member int, ours *zk.Conn, write func(*zk.Conn)) {
 	t.Helper()
 	z := e.Members[member]

@@ -278,7 +278,7 @@ func (r *Redis) timeLimit(ctx context.Context, i int) (int64, error) {
 	return 0, cmp.Or(unlessOver(ctx), fmt.Errorf("%w: %w", errNotSent, connect.Plain(err)))
 }
 
-// unlessOver returns ctx's error, so that the request is no longer sent.
+// unlessOver returns ctx's error once ctx is over, so that the request is not sent.
 func unlessOver(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
