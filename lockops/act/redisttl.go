@@ -53,7 +53,7 @@ func (r *Redis) previewTTL(p Preview, rd reading) Preview {
 				text := fmt.Sprintf("%s: pexpire %s %d", r.target.Servers[i], inspect.Escape(key),
 					p.Request.TTL.Milliseconds())
 				if n == 0 {
-					text += " (go on only if it still holds the value seen, and " + expirySeen(v) + ")"
+					text += " (go on only if it still holds the value seen" + expiryCondition(v) + ")"
 				}
 				p.Sends = append(p.Sends, text)
 			}
@@ -63,19 +63,19 @@ func (r *Redis) previewTTL(p Preview, rd reading) Preview {
 	return p
 }
 
-// expirySeen describes the expiry that the guard compares.
-func expirySeen(v *inspect.Vote) string {
-	switch seenExpiry(v) {
+// expiryCondition describes the expiry that the guard compares.
+func expiryCondition(v *inspect.Vote) string {
+	switch scriptExpiry(v) {
 	case "never":
-		return "never expires"
+		return ", and never expires"
 	case "ends":
-		return "expires"
+		return ", and expires"
 	}
-	return "whatever its expiry"
+	return ", whatever its expiry"
 }
 
-// seenExpiry returns the key's expiry in the form that the script expects.
-func seenExpiry(v *inspect.Vote) string {
+// scriptExpiry returns the key's expiry in the form that the script expects.
+func scriptExpiry(v *inspect.Vote) string {
 	switch {
 	case v.NoExpiry:
 		return "never"
@@ -120,7 +120,7 @@ func (r *Redis) expire(ctx context.Context, p Preview) (Result, error) {
 		if m.Err = err; err != nil {
 			return
 		}
-		args := []any{value, seenExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), until}
+		args := []any{value, scriptExpiry(&p.Votes[i]), p.Request.TTL.Milliseconds(), until}
 		answer, err := redis.NewScript(scriptText("expire")).Run(ctx, r.masters[i], keys, args...).Int()
 		m.Set, m.Lacked, m.OtherExpiry = err == nil && answer == 1, err == nil && answer == 0,
 			err == nil && answer == -1

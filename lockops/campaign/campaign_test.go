@@ -102,7 +102,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	for _, violation := range v.Violations {
 		t.Errorf("round %d (%s, seed %d): %v", round, tg.name, seed, violation)
 	}
-	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "): no lock was granted")
+	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "no lock was granted")
 	if t.Failed() {
 		keep(t, dir, fmt.Sprintf("%s-%d", tg.name, seed))
 	} else if err := os.RemoveAll(dir); err != nil {

@@ -133,7 +133,7 @@ func (h *History) stalled(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since < to && s.At > from })
 }
 
-// stoppedOver reports whether one stall covers the time from before from until just before to.
+// stoppedOver reports whether one stall covers the time between from and to, except for its end.
 func (h *History) stoppedOver(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker],
 		func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
