@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute // on a machine that is busy with something else, elections included
+	startTimeout = 2 * time.Minute // on a busy machine, elections included
 	stopTimeout  = 5 * time.Second
 	startTries   = 5 // free ports may be taken by another process before the server has them
 	pollEvery    = 15 * time.Millisecond

@@ -83,7 +83,7 @@ func (s *Server) connect(c *conn, r connectRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.closed || r.lastZxidSeen > s.zxid {
-		return false // the client knows a later state than ours: it has the wrong server
+		return false // the client knows a later state than ours: it is on the wrong server
 	}
 	timeout := min(max(r.timeout, s.cfg.MinSessionTimeout), s.cfg.MaxSessionTimeout)
 	sess := s.sessions[r.session]
