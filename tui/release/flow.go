@@ -3,10 +3,8 @@ package release
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/text"
@@ -226,11 +224,11 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	var lines []widget.Line
 	for i, command := range commands {
 		room := width - 11
-		command = ansi.Truncate(describe.Printable(command), sendLines*room, t.Glyphs.Ellipsis)
+		command = describe.Printable(command)
 		if i < len(commands)-1 && height < roomy {
 			command = text.Middle(command, room, t.Glyphs.Ellipsis)
 		}
-		for j, part := range strings.Split(ansi.Wrap(command, room, ""), "\n") {
+		for j, part := range widget.Wrap(command, room, sendLines, t.Glyphs.Ellipsis) {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
