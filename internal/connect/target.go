@@ -174,7 +174,7 @@ func parseTarget(s string) (Target, error) {
 		t.TLS = &TLS{}
 	}
 	if holdsSecret(rest) {
-		return fail("it holds a user or password; other users can see command lines: " +
+		return fail("it contains a user or password, and other users can see command lines: " +
 			"set LOCKSCOPE_REDIS_USERNAME and " +
 			"LOCKSCOPE_REDIS_PASSWORD, or LOCKSCOPE_ZK_AUTH, instead")
 	}
@@ -197,7 +197,7 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// holdsSecret reports whether a target has an @ before its first option's value. It then holds a
+// holdsSecret reports whether a target has an @ before its first option's value. It then contains a
 // user and password of some kind, whatever slashes and question marks they contain.
 func holdsSecret(rest string) bool {
 	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')
@@ -295,7 +295,7 @@ func (t *Target) setPath(path string, given bool) error {
 }
 
 // setOptions reads the options after the question mark. It decodes only %25 and %23, so that
-// patterns may hold anything else unchanged.
+// patterns may contain anything else unchanged.
 func (t *Target) setOptions(query string) error {
 	for _, option := range strings.Split(query, "&") {
 		if option == "" {
@@ -324,7 +324,7 @@ func (t *Target) setOption(key, value string) (err error) {
 	switch key {
 	case "name":
 		if strings.ContainsAny(value, ": \t") {
-			return fmt.Errorf("name %q may not hold a colon or space", value)
+			return fmt.Errorf("name %q must not contain a colon or space", value)
 		}
 		t.Name = value
 	case "admin":
@@ -353,7 +353,7 @@ func (t *Target) addAdmins(bases []string) error {
 	for _, base := range bases {
 		u, err := url.Parse(base)
 		if err == nil && u.User != nil || strings.Contains(base, "@") {
-			return errors.New("admin= holds a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and " +
+			return errors.New("admin= contains a user or password: set LOCKSCOPE_ZK_ADMIN_USERNAME and " +
 				"LOCKSCOPE_ZK_ADMIN_PASSWORD, " +
 				"or put them into a profile")
 		}

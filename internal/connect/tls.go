@@ -57,7 +57,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: ca: %s holds no PEM certificate", ErrTarget, ca)
+			return nil, fmt.Errorf("%w: ca: %s contains no PEM certificate", ErrTarget, ca)
 		}
 	}
 	if (cert == "") != (key == "") {

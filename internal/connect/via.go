@@ -40,7 +40,7 @@ func ParseVia(s string) (*Via, error) {
 		return nil, errors.New("via= is not an ssh://[user@]host[:port]")
 	}
 	if _, given := u.User.Password(); given {
-		return nil, errors.New("via= holds a password (use an ssh key or agent)")
+		return nil, errors.New("via= contains a password (use an ssh key or agent)")
 	}
 	v := &Via{User: u.User.Username(), Host: u.Hostname(), Port: u.Port(), bastion: newBastion()}
 	if v.User != "" && !sshUser.MatchString(v.User) {

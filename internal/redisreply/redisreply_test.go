@@ -18,7 +18,7 @@ func (r reply) RedisError()   {}
 
 var _ redis.Error = reply("")
 
-func TestProxyErrorsAreRecognised(t *testing.T) {
+func TestProxyErrorsAreRecognized(t *testing.T) {
 	for text, want := range map[string]bool{
 		"NOSCRIPT No matching script. Please use EVAL.":     true,
 		"LOADING Redis is loading the dataset in memory":    true,

@@ -73,7 +73,7 @@ func (w *watches) drop(c *conn) {
 	}
 }
 
-// fire sends the events of one change, one to each connection.
+// fire sends the events of one change. Each connection gets each of them once.
 func (w *watches) fire(ch change) {
 	parent, _, _ := parentOf(ch.path)
 	watchers := map[*conn]struct{}{}
