@@ -102,7 +102,7 @@ var releases = []releasing{
 
 // A guarded delete of a structured lock leaves the same keys as the library's own release and
 // notifies the same clients.
-func TestReleaseMatchesLibrarysOwn(t *testing.T) {
+func TestReleaseMatchesTheLibrary(t *testing.T) {
 	t.Parallel()
 	for _, tt := range releases {
 		t.Run(tt.name, func(t *testing.T) {
