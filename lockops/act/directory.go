@@ -25,8 +25,8 @@ func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 	return directory{read, z.recipes, r.Lock}, err
 }
 
-// contender finds a contender by name, or a free lock. An error means that it may be in a place
-// that could not be read.
+// contender returns the lock, and the contender of that name; nil if there is none. An error means
+// that it may be in a place that could not be read.
 func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender, error) {
 	l := d.lock()
 	if c, ok := find(l, owner); ok {

@@ -102,7 +102,7 @@ func openTrail(path string) (*os.File, error) {
 type trailReader struct {
 	Trail
 	chain
-	open map[string]int // actions by what their lines have in common
+	open map[string]int // index of each action, by the key that its lines share
 }
 
 func (r *trailReader) read(from io.Reader) error {
