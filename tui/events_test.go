@@ -218,10 +218,10 @@ func TestEventsForget(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)
 	press(m, "k", "k")
 	s := eventsOf(m)
-	for range 40 {
+	for range 160 {
 		send(m, happening(handoffs(100)...))
 	}
-	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 41*200 {
+	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 161*200 {
 		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
 	}
 	wantText(t, m, " older not kept", "new · G to follow")

@@ -30,7 +30,7 @@ type Film interface {
 // it. It takes up to four times as much of the heap.
 const (
 	filmBudget = 4 * inspect.PastBudget
-	filmEvents = 40 * screen.EventsKept
+	filmEvents = 10 * screen.EventsKept
 )
 
 // filmedMsg carries the next snapshots of the film, or the reason why there are none.

@@ -115,7 +115,7 @@ func (o *overview) waitLines(host screen.Context, locks []tableLine, width, rows
 // the newest dropped event.
 func grantLines(s screen.Context, width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
-	lines := []widget.Line{widget.Section(t, width, "acquired in the last 5m")}
+	title := "acquired in the last 5m"
 	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
 	since, unknown := from, 0
 	known, _ := log.CompleteFrom(inspect.ID{})
@@ -124,6 +124,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	}
 	if known.After(from) {
 		since = known
+		title = "acquired since " + describe.Clock(since)
 		unknown = min(grantCells-1, int(since.Sub(from)/grantStep))
 	}
 	counts, perLock, total := make([]float64, grantCells), make(map[inspect.ID]int), 0
@@ -136,7 +137,11 @@ func grantLines(s screen.Context, width int) []widget.Line {
 			total++
 		}
 	}
-	if total == 0 {
+	lines := []widget.Line{widget.Section(t, width, title)}
+	switch {
+	case since.After(now):
+		return append(lines, widget.Line{{"   not kept", t.Muted}})
+	case total == 0:
 		return append(lines, widget.Line{{"   none seen", t.Muted}})
 	}
 	span := max(grantStep, now.Sub(since))

@@ -15,7 +15,7 @@ import (
 )
 
 // EventsKept limits the log.
-const EventsKept = 5000
+const EventsKept = 20_000
 
 // EventLog remembers the events since it was created, the newest last. Events are numbered from 0
 // as they arrive, and keep their numbers when others are dropped. A full log drops events of the

@@ -28,7 +28,8 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	}
 	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
 	most, _ := lanes.Summary(c.Waiting)
-	label := widget.Line{{"max waiting: ", t.Muted}, {fmt.Sprintf("%.0f", most), t.Text}}
+	known := slices.Max(c.Waiting) >= 0 // else no event of that time is kept
+	label := widget.Line{{"max waiting: ", t.Muted}, {orUnknown(known, "%.0f", most), t.Text}}
 	lines := v.Strips(label, c.Waiting, max(most, 1), stripRows(free), t.Waiting)
 	if s.height < histogramHeight {
 		return lines
@@ -36,8 +37,15 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	// without colours only the gap separates the two plots
 	mean, share := lanes.Summary(c.Holding)
 	return append(lines, nil,
-		v.Strip(widget.Line{{"held ", t.Muted}, {fmt.Sprintf("%.0f%% of the time", 100*share), t.Text}}, c.Holding,
+		v.Strip(widget.Line{{"held ", t.Muted}, {orUnknown(known, "%.0f%% of the time", 100*share), t.Text}}, c.Holding,
 			max(mean, 1), t.Holding))
+}
+
+func orUnknown(known bool, format string, n float64) string {
+	if !known {
+		return "?"
+	}
+	return fmt.Sprintf(format, n)
 }
 
 // stripRows is the height of the waiters' strip. It has few steps, so that it rarely changes as
