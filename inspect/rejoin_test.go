@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWhichTablesOfSessionsRepeat(t *testing.T) {
+func TestOnlyUnchangedSessionsRepeat(t *testing.T) {
 	before := map[int64]Session{
 		1: {ID: 1, Client: "10.0.0.1:5000", Server: "a:2181", Timeout: time.Second, LastContact: now},
 		2: {ID: 2, Client: "10.0.0.2:5000", Server: "a:2181", Timeout: time.Second},
@@ -15,7 +15,7 @@ func TestWhichTablesOfSessionsRepeat(t *testing.T) {
 		want   bool
 	}{
 		"it is the same":             {func(*Session) {}, true},
-		"it was heard from since":    {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
+		"its client sent a request":  {func(s *Session) { s.LastContact = now.Add(time.Second) }, true},
 		"its client reconnected":     {func(s *Session) { s.Client = "10.0.0.1:5001" }, false},
 		"it moved to another server": {func(s *Session) { s.Server = "b:2181" }, false},
 		"it has another timeout":     {func(s *Session) { s.Timeout = time.Minute }, false},

@@ -36,7 +36,7 @@ func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	for i, e := range leases.entries {
 		c := leases.contender(e)
 		c.State = Holding
-		if i == made && len(leases.entries) > 1 { // the only one is granted
+		if i == made && len(leases.entries) > 1 { // a single lease is granted
 			c.State = Pending
 			l.Limit = len(leases.entries) - 1
 			l.Waiters = append(l.Waiters, c)
@@ -61,14 +61,14 @@ func headsLease(leases, locks queue) int {
 	for i, e := range leases.entries {
 		n := leases.node(&e)
 		if e.Session != 0 && e.Session == head.EphemeralOwner && n.Czxid > head.Czxid {
-			newest = i // they are in order
+			newest = i // the leases are in order
 		}
 	}
 	return newest
 }
 
-// queued returns the queue's last entries, which wait: the first of all waits for a permit, each
-// other for the entry before it.
+// queued returns the waiting entries at the end of the queue. The head of the queue waits for a
+// permit, each other entry for the one before it.
 func (q *queue) queued(waiting []recipe.Entry) []Contender {
 	skipped := len(q.entries) - len(waiting)
 	var list []Contender

@@ -200,7 +200,7 @@ func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
 }
 
 // A semaphore's client queues with one entry and holds with another. It is still the same client.
-func TestASemaphoresClientsAreFollowed(t *testing.T) {
+func TestSemaphoreClientKeepsItsHistory(t *testing.T) {
 	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
 	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
 	for _, tt := range []struct {
@@ -252,7 +252,7 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 				t.Errorf("history %+v", h)
 			}
 			if p := a.holder(); !p.Since.Equal(now) || !p.HeldSince.After(now) {
-				t.Errorf("its client waited since %v and holds since %v", p.Since, p.HeldSince)
+				t.Errorf("waiting since %v, holding since %v", p.Since, p.HeldSince)
 			}
 		})
 	}
@@ -260,7 +260,7 @@ func TestASemaphoresClientsAreFollowed(t *testing.T) {
 
 // A client that gives up while another is granted has left. So has a holder that gives up waiting
 // for a second permit.
-func TestASemaphoresClientsThatGiveUp(t *testing.T) {
+func TestSemaphoreClientGivingUpHasLeft(t *testing.T) {
 	permit := func(session, czxid int64) Znode {
 		z := node(fmt.Sprintf("%032x", session), session)
 		z.Czxid, z.Created = czxid, now.Add(time.Duration(czxid)*time.Second)

@@ -24,7 +24,7 @@ type cluster struct {
 // follow records the leader, and reports whether it has changed. s may be nil.
 func (k *cluster) follow(s *Server) bool {
 	if s == nil || s.Zxid>>32 < k.elected && s.LeadsFor < deposed {
-		return false // it may have been paused while another was elected that does not answer now
+		return false // another, now silent, may have been elected while it was paused
 	}
 	before := k.leader
 	k.leader, k.elected = s.Addr, s.Zxid>>32
@@ -97,8 +97,8 @@ func newestLeader(servers []Server) (leader *Server) {
 // mostRuns limits the remembered runs, including those of servers that are gone.
 const mostRuns = 1000
 
-// moved returns the masters that were replaced, as pairs from and to. The pairs follow from their
-// places in the list, or from one master going and one coming.
+// moved returns the replaced masters, as pairs of old and new. Masters that left are paired in
+// order with those that joined.
 func (k *cluster) moved(servers []Server) (moves [][2]string) {
 	var now []string
 	for i := range servers {
@@ -107,7 +107,7 @@ func (k *cluster) moved(servers []Server) (moves [][2]string) {
 		}
 	}
 	if len(now) < len(k.masters) {
-		return nil // one does not answer: which will take its place is not known yet
+		return nil // one does not answer, and its successor is not known yet
 	}
 	was := k.masters
 	k.masters = now

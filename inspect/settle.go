@@ -9,7 +9,7 @@ import (
 
 // SettleFor is how long the state behind a finding must last before it is reported, if one look
 // may see a state halfway (see [Rule.AsOf]). Clients need less time to ask one master after the
-// other, set a watch after a node, or move to another server.
+// other, set a watch after creating a node, or move to another server.
 const SettleFor = time.Second
 
 // suspicion is a finding that may pass, and since when it has lasted, by our clock at the read.
@@ -129,9 +129,9 @@ func (o *Observer) recheck(now time.Time) {
 	}
 }
 
-// Lasting removes findings about locks that an earlier snapshot did not have, for the rules that
-// passing names. What one look sees halfway is gone at the next. Votes that have changed since are
-// another state of the lock.
+// Lasting removes the findings about locks that an earlier snapshot did not have, if passing names
+// their rule. A state that one look caught halfway is gone at the next. If the votes have changed,
+// the lock is in another state.
 func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Snapshot {
 	lasting := *s
 	lasting.locks, lasting.owners = table{}, &owners{}
@@ -159,7 +159,7 @@ func sameEvidence(was, is *Finding) bool {
 	return was.Key() == is.Key() && same("masters") && same("without")
 }
 
-// debounce delays the end of a finding, since some come and go with every change of hands.
+// debounce delays the end of a finding, since some come and go with every handoff.
 const debounce = 5 * time.Second
 
 // findingKey identifies a finding of a lock or, with an empty path, of a backend.
@@ -201,7 +201,7 @@ func (o *Observer) reportCleared(now time.Time) {
 	for len(o.clearing) > 0 && now.Sub(o.clearing[0].at) >= debounce {
 		first := o.clearing[0]
 		o.clearing = o.clearing[1:]
-		if e, ok := o.cleared[first.findingKey]; ok && e.At.Equal(first.at) { // it has not come again since
+		if e, ok := o.cleared[first.findingKey]; ok && e.At.Equal(first.at) { // it has not come back since
 			gone = append(gone, first.findingKey)
 		}
 	}

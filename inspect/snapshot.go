@@ -23,7 +23,8 @@ type Snapshot struct {
 	Events  []Event
 	Dropped int
 	locks   table
-	// Backends as their sources reported them, without what the rules found; nil of one that was made
+	// reported holds the backends as their sources reported them, without the rules' findings. It is
+	// nil in a snapshot that does not come from an Observer.
 	reported []*Backend
 	sessions map[string]map[int64]Session
 	watched  map[string]time.Time
@@ -90,8 +91,8 @@ func (s *Snapshot) Session(l *Lock, c *Contender) (Session, bool) {
 // Sessions are a backend's sessions by id, as last reported; nil if none were. Do not change it.
 func (s *Snapshot) Sessions(backend string) map[int64]Session { return s.sessions[backend] }
 
-// Watched is the time, by our clock, since which all of a backend has been watched; zero if it is
-// not, or unknown.
+// Watched returns when we began to watch all of a backend, by our clock; zero if we do not, or do
+// not know.
 func (s *Snapshot) Watched(backend string) time.Time { return s.watched[backend] }
 
 // Backend finds a backend by its name; nil if it does not exist.

@@ -69,7 +69,7 @@ func TestSessionAgeUsesItsServersClock(t *testing.T) {
 }
 
 // A snapshot of some locks keeps the sessions, names and deadlocks of all locks.
-func TestWhere(t *testing.T) {
+func TestWhereKeepsDataOfOtherLocks(t *testing.T) {
 	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
 	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
 	if some.Len() != 1 || some.Lock(ID{"redis", "b"}) != all.Lock(ID{"redis", "b"}) || all.Len() != 2 {

@@ -184,7 +184,7 @@ func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
 	v, _ := watch(t, cfg)
 	awaitPush(v)
 	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 })
-	// Our own pings measure the time. Only the server's counts show them.
+	// The source's own pings measure the time. Only the server's counts show them.
 	polls := 0
 	beats := func(n int) map[string]int {
 		from := commandsSeen(t, c)["ping"]
@@ -217,7 +217,7 @@ func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
 	}
 }
 
-func TestExpiryIsTimedHere(t *testing.T) {
+func TestExpiryNeedsNoPush(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		cfg := pushConfig(masters[0])

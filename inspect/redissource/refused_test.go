@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// No server reports a restored right. A key known only by name did not just appear once it is
+// No server reports a restored right. A key known only by name is not reported as new once it is
 // readable. All refused keys become readable, although only a few are tried at a time.
 func TestRestoredRightIsNoticed(t *testing.T) {
 	t.Parallel()

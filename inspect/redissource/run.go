@@ -241,7 +241,7 @@ func (r *run) limitOf(p *masterState) node.Limit {
 	}
 }
 
-// release stops holding back news for a master's answer.
+// release stops delaying news that waits for a master's answer.
 func (r *run) release(p *masterState) {
 	for _, key := range p.asking {
 		if r.asked[key]--; r.asked[key] <= 0 {

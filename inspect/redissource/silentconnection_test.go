@@ -81,7 +81,7 @@ func TestSilentlyLostTrackingConnectionIsReestablished(t *testing.T) {
 	m := servertest.StartRedis(t)
 	d := newDeaf(t, m)
 	cfg := pushConfig(d.Redis)
-	cfg.Timeout = 5 * time.Second // of silence
+	cfg.Timeout = 5 * time.Second // after which silence counts as a lost connection
 	v, _ := watch(t, cfg)
 	awaitPush(v)
 	set(t, m, "lock:a", "0", 0)

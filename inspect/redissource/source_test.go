@@ -252,7 +252,7 @@ func TestAllMastersDown(t *testing.T) {
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestLoginFailureHidesPassword(t *testing.T) {
 	m := servertest.StartRedis(t, "--requirepass", "sesame")
 	for name, password := range map[string]string{"none": "", "wrong": "open-barley"} {
 		cfg := config([]*servertest.Redis{m})

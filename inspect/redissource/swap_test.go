@@ -11,7 +11,7 @@ import (
 )
 
 // SWAPDB pushes no keys. A missing key reveals it, and all keys are read again.
-func TestDatabasesThatChangePlacesAreNoticed(t *testing.T) {
+func TestSwappedDatabasesAreNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()

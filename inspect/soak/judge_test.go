@@ -49,8 +49,8 @@ func backendOf(lock string) string {
 const membersDiffer = "members differ"
 
 // apart reports whether the members of the ensemble had different nodes during a report, or during
-// the hold, which may be nil. Then one member may have confirmed what another never had, until the
-// sessions of misled clients have ended.
+// the hold, which may be nil. Then one member may have confirmed writes that another never had,
+// until the sessions of misled clients have ended.
 func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	_, found := f.find(func(one *fault) bool {
 		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
@@ -273,8 +273,8 @@ func ttlOf(lock string) time.Duration {
 	return ttl
 }
 
-// allowed are the rules above info that each kind of fault makes true, and for how long after it. A
-// dead client's session or an undeleted key must expire first.
+// allowed lists the findings above info that each kind of fault may cause, and for how long after
+// it. A dead client's session or an undeleted key must expire first.
 var allowed = map[string]map[string]time.Duration{
 	"restart master": {"master-restarted": ttl + holdsFor + late},
 	"pause master":   {"minority-leftover": ttl + late},
@@ -303,7 +303,7 @@ func (j *judge) finding(e observed) string {
 	return fmt.Sprintf("%s %s: %s (%v)", e.Finding.Severity, e.Finding.Rule, e.Finding.Message, e.Finding.Evidence)
 }
 
-// isTrue reports whether a fault makes a finding true that was reported in that span.
+// isTrue reports whether a fault explains a finding that was reported in that span.
 func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
 	if f.apart(backend, from, to, nil) || leftBehind(notes, lock, found) {
 		return true
@@ -337,7 +337,7 @@ func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	return about && !known && notes.abandoned(lock, name)
 }
 
-// missed lists the holds that an observer never reported, although nothing disturbed it for long
+// missed lists the holds that an observer never reported, although it was undisturbed for long
 // enough while they lasted. Holds that the client lost do not count. The gaps that an observer
 // reports count as faults, because a busy machine makes servers late.
 func missed(notes *ledger, f *faults, reports []observed, by string, from, to time.Time) (all []string, looked int) {

@@ -182,7 +182,8 @@ func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 	return fault{}, false
 }
 
-// during finds a fault that touches one of these in a span, or ended less than after before it.
+// during finds a fault that touches one of these within a span. The fault may have ended before the
+// span, by less than after.
 func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
 	return f.find(func(one *fault) bool {
 		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)

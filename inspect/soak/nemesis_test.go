@@ -21,7 +21,7 @@ type nemesis struct {
 	random  *rand.Rand
 	counts  map[string]int
 	longest time.Duration // the longest pause of the watching process
-	agreed  time.Time     // when all members of the ensemble last showed the same
+	agreed  time.Time     // when all members of the ensemble last showed the same data
 }
 
 func (n *nemesis) step() {
@@ -56,7 +56,7 @@ func (n *nemesis) step() {
 	n.agree()
 }
 
-// agree makes the members of the ensemble agree again. If a bug of ZooKeeper (see
+// agree makes the members of the ensemble agree again. If a ZooKeeper bug (see
 // [servertest.Ensemble.Differing]) made them differ, the holders are unknown. It records a fault
 // since they last agreed, and reloads a differing member from the leader.
 func (n *nemesis) agree() {
@@ -208,14 +208,14 @@ func (f *faults) attend(ctx context.Context, w *world) {
 			whole = nil
 		}
 		asked := time.Now()
-		if from, changed := watched.is(w.masterAddr(), asked); changed {
+		if from, changed := watched.record(w.masterAddr(), asked); changed {
 			f.since(from, "failover", sentinelName)()
 		}
 		masters, replicas := w.roles()
 		if len(masters) != 3 || len(replicas) != 3 {
 			continue // a failover in progress
 		}
-		if from, changed := cluster.is(strings.Join(redisAddrs(masters), ","), asked); changed {
+		if from, changed := cluster.record(strings.Join(redisAddrs(masters), ","), asked); changed {
 			_, ours := f.find(func(one *fault) bool { // a requested failover loses nothing
 				return one.kind == "cluster failover" && (one.to.IsZero() || one.to.After(from))
 			})
@@ -232,8 +232,8 @@ type mastership struct {
 	at    time.Time
 }
 
-// is records the masters. If they changed, it returns the time of the previous look.
-func (m *mastership) is(addrs string, asked time.Time) (since time.Time, changed bool) {
+// record stores the masters. If they changed, it returns the time of the previous look.
+func (m *mastership) record(addrs string, asked time.Time) (since time.Time, changed bool) {
 	if addrs == "" {
 		return since, false
 	}

@@ -22,7 +22,7 @@ import (
 // (conn.go, sendSetWatches).
 
 // A source that is cancelled or reaches its deadline does not report servers as failed.
-func TestOurOwnEndIsNoFailure(t *testing.T) {
+func TestCancellationIsNoFailure(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	contended(t, zks, "/l")

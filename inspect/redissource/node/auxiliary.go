@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// readAuxiliary reads the missing helper keys in one round trip and, with main, the keys.
+// readAuxiliary reads the missing helper keys in one round trip. With main set, it also reads the
+// keys themselves.
 func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main bool) error {
 	var counted subscribers
 	var clock *redis.TimeCmd
@@ -20,7 +21,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	if scored && m.keys != nil {
 		m.rereadClock(ctx)
 	}
-	var start time.Time // of the request itself, which may wait for a slot
+	var start time.Time // when the request left; it may have waited for a slot
 	err := m.pipelinedKeys(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
 		if scored && m.keys == nil {

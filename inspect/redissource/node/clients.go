@@ -17,7 +17,7 @@ const (
 	// maxClients is the largest number of connections for which CLIENT LIST is sent: the server
 	// builds the whole reply at once.
 	maxClients = 1000
-	// A shorter name does not identify a client. A longer one cannot match a value, which is cut.
+	// A shorter name does not identify a client. A longer one cannot match, since values are cut.
 	minName, maxName = 4, 1 << 10
 )
 

@@ -27,7 +27,7 @@ var reading = []string{
 
 // ErrRefused is wrapped by the error of every command that is not a listed read command. Such a
 // command is not sent.
-var ErrRefused = errors.New("not a reading command: refused before it was sent")
+var ErrRefused = errors.New("not a read command: refused before it was sent")
 
 // check returns an error for a command that is not on the list.
 func check(args []any) error {

@@ -129,8 +129,9 @@ type questions struct {
 	value *redis.StringCmd
 }
 
-// question queues TYPE for a key that could not be read or may not exist. It also queues its memory
-// use, in case it is read again by another type, and a long value in full.
+// question queues TYPE for a key that could not be read or may not exist. If the key could not be
+// read, it also queues its memory use, since a large key is not read again. A long value is
+// requested in full.
 func (r *keyReading) question(ctx context.Context, p redis.Pipeliner) (q questions) {
 	if r.there == isAbsent || r.content == elsewhere || r.again {
 		return q

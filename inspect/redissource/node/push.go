@@ -57,7 +57,7 @@ type Pusher struct {
 	Rate     Limit // of pushed keys, wanted or not
 	News     func(keys []string)
 	Flushed  func()
-	Heard    func(asked time.Time) // a ping that was sent then was answered
+	Heard    func(asked time.Time) // a ping sent at asked was answered
 	Late     func()                // called while a ping is overdue
 
 	mu     sync.Mutex
@@ -111,7 +111,7 @@ func (p *Pusher) session(ctx context.Context, armed func()) error {
 	if err := client.RegisterPushNotificationHandler("invalidate", h, false); err != nil {
 		return fmt.Errorf("redissource: %w", err)
 	}
-	conn := client.Subscribe(ctx) // to nothing, for a connection that receives pushes
+	conn := client.Subscribe(ctx) // without a channel, only to receive pushes
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := p.ping(ctx, conn); err != nil {
@@ -244,7 +244,7 @@ func (p *Pusher) listen(ctx context.Context, conn *redis.PubSub, h *invalidation
 // invalidations handles the messages of one connection.
 type invalidations struct {
 	*Pusher
-	spent time.Time   // of the rate
+	spent time.Time   // the state of the rate limit
 	over  atomic.Bool // the rate was exceeded
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// readOnly is the go-redis hook that every command passes, including those that set up a
+// readOnly is the go-redis hook that every command passes through, including those that set up a
 // connection. It counts the permitted ones.
 type readOnly struct{ sent *traffic }
 

@@ -53,7 +53,7 @@ var writes = [][]any{
 	{7},
 }
 
-func TestOnlyReadingCommandsLeave(t *testing.T) {
+func TestOnlyReadCommandsAreSent(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.Set("lock:a", "one")
 	m := New("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, Settings{Timeout: time.Second, Now: time.Now})
@@ -84,7 +84,7 @@ func TestOnlyReadingCommandsLeave(t *testing.T) {
 	must.Be(t, dedicated.Set(ctx, "lock:a", "two", 0).Err(), ErrRefused, "on a dedicated connection")
 }
 
-func TestGlob(t *testing.T) {
+func TestGlobMatchesAsRedisDoes(t *testing.T) {
 	for _, c := range []struct {
 		pattern, key string
 		want         bool

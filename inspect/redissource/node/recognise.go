@@ -75,7 +75,7 @@ func (m *Master) skipLarge(ctx context.Context, readings []*keyReading) error {
 			r.put(query.Key, recipe.Value{Type: recipe.TypeNone, Unknown: true})
 			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
 				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: readName(size),
-				Reason: fmt.Sprintf("%s takes %d bytes: too much to be read", query.Key, size.Val()),
+				Reason: fmt.Sprintf("%s uses %d bytes, too many to read", query.Key, size.Val()),
 			})
 			r.large = append(r.large, query)
 			return true
@@ -162,7 +162,7 @@ func (m *Master) plain(r *keyReading) {
 		}
 	}
 	if len(r.wanted) == 0 || !v.Present {
-		kind = recipe.TypeString // no longer what it was
+		kind = recipe.TypeString // next time, it is read as a string
 	}
 	m.typed.remember(r.keys.Key, shape{kind: kind, hint: r.unseenHint(), queries: r.wanted})
 }
@@ -175,7 +175,7 @@ func (r *keyReading) unseenHint() string {
 	return ""
 }
 
-// hold stores what a recipe decoded from the key in its vote.
+// hold stores a decoded record in the key's vote.
 func (r *keyReading) hold(held *recipe.Record) {
 	v := &r.vote
 	v.Held = held
@@ -191,7 +191,7 @@ func (r *keyReading) hold(held *recipe.Record) {
 	if v.Present || !v.Up || len(names) == 0 {
 		return
 	}
-	v.Present, held.Auxiliary = true, true // by keys next to the main one
+	v.Present, held.Auxiliary = true, true // the keys next to the main one hold the lock
 	for _, c := range held.Claims {
 		if c.Waiting {
 			continue

@@ -18,7 +18,7 @@ type fault int8
 const (
 	noFault      fault = iota // no error, or a reply that the key or script does not exist
 	otherType                 // WRONGTYPE: the key holds another type
-	elsewhere                 // another node of the Redis Cluster has the key, or none
+	elsewhere                 // another cluster node has the key, or none has it
 	commandFault              // this command, or this key, is refused; others may be answered
 	serverFault               // the server answers nothing: it is gone, refuses our login, or loads its data
 )

@@ -22,7 +22,7 @@ const (
 	mostPause      = 5 * time.Second
 	longPause      = 200 * time.Millisecond // after it, a SCAN covers more keys, so that the pass ends
 
-	Gather           = 40 * time.Millisecond // one pass collects found keys this long before it reads them
+	Gather           = 40 * time.Millisecond // how long a pass collects found keys before it reads them
 	restingScanPause = 2500 * time.Millisecond
 )
 
@@ -46,7 +46,7 @@ type scanner struct {
 type ScanLimits struct {
 	Unlimited bool    // no pauses
 	Duty      float64 // the share of the server's time
-	Count     int     // keys of one SCAN; 0 decides by the pauses
+	Count     int     // keys of one SCAN; 0 lets the pauses decide
 	Keys      int     // limit of matching keys in one pass; 0 means no limit
 }
 

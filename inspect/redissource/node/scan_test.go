@@ -10,7 +10,7 @@ import (
 )
 
 // SCAN uses a small count while other clients may be waiting, unless one is configured.
-func TestCountOfOneScan(t *testing.T) {
+func TestScanCountDependsOnPauses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		count int
 		rests bool
@@ -32,7 +32,7 @@ func TestCountOfOneScan(t *testing.T) {
 }
 
 // A pause depends on the server's quickest recent answer, and has a maximum.
-func TestPausesBetweenScans(t *testing.T) {
+func TestScanPauseFollowsQuickestAnswer(t *testing.T) {
 	const ms = time.Millisecond
 	late := []time.Duration{700 * ms, 800 * ms, 900 * ms, 700 * ms, 1 * ms, 900 * ms, 800 * ms}
 	for name, tt := range map[string]struct {

@@ -36,7 +36,7 @@ func (m *Master) ReadStatus(ctx context.Context) (Status, error) {
 	var clock *redis.TimeCmd
 	var ping *redis.StatusCmd
 	var info *redis.StringCmd
-	var start time.Time // of the request itself, which may wait for a slot
+	var start time.Time // when the request left; it may have waited for a slot
 	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
 		start = m.now()
 		// While it loads data or has lost its master, a server refuses PING and all keys, but not
@@ -74,7 +74,7 @@ func (m *Master) readRole(ctx context.Context, st *Status) error {
 	}
 	var hello *redis.Cmd
 	err := m.pipelined(ctx, func(ctx context.Context, p redis.Pipeliner) {
-		hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // as the connection was greeted
+		hello = p.Do(ctx, "hello", cmp.Or(m.options.Protocol, 3)) // the protocol of the handshake
 	})
 	if err != nil {
 		return err

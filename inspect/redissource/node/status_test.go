@@ -40,14 +40,14 @@ func TestReadInfoIgnoresUnknownFields(t *testing.T) {
 }
 
 // Valkey 8.1 also reports the Redis version that it is compatible with.
-func TestAValkeyServerIsKnown(t *testing.T) {
+func TestValkeyReportsItsOwnVersion(t *testing.T) {
 	st := info("redis_version:7.2.4", "server_name:valkey", "valkey_version:8.1.1", "server_mode:cluster", "role:master")
 	if st.Version != "8.1.1" || !st.Cluster || st.Role != "master" {
 		t.Errorf("%+v", st)
 	}
 }
 
-func TestABrokenConnectionIsCalledThat(t *testing.T) {
+func TestBrokenConnectionIsReportedAsLost(t *testing.T) {
 	m := &Master{addr: "10.0.0.1:6379"}
 	err := m.explain(fmt.Errorf("read: %w", io.EOF))
 	if err.Error() != "master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
@@ -56,7 +56,7 @@ func TestABrokenConnectionIsCalledThat(t *testing.T) {
 }
 
 // INFO has min_slaves_good_slaves only if min-replicas-to-write is set.
-func TestReplicasOfAMaster(t *testing.T) {
+func TestReplicaCountsAreRead(t *testing.T) {
 	for _, tt := range []struct {
 		info     string
 		replicas int
@@ -91,7 +91,7 @@ func TestDatabasesWithKeysAreRead(t *testing.T) {
 }
 
 // Each letter is the server that one connection reached.
-func TestServersThatTakeTurnsAreSeveral(t *testing.T) {
+func TestAlternatingServersAreSeveral(t *testing.T) {
 	for met, several := range map[string]bool{
 		"aa": false, "ab": false, "aaabbb": false, "abc": false, // restarts and failovers
 		"aba": true, "aabba": true, "abca": true, "abcb": true,

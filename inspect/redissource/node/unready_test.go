@@ -100,15 +100,15 @@ func answeringPing(t *testing.T, server string) string {
 	return listener.Addr().String()
 }
 
-// forward copies from one connection to another through made.
-func forward(to io.Writer, from io.Reader, made func([]byte) []byte) {
+// forward copies from one connection to another, with each chunk changed.
+func forward(to io.Writer, from io.Reader, change func([]byte) []byte) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
 		}
-		if _, err := to.Write(made(buffer[:n])); err != nil {
+		if _, err := to.Write(change(buffer[:n])); err != nil {
 			return
 		}
 	}

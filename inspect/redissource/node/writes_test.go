@@ -25,20 +25,20 @@ func TestRefusedWritesAreReported(t *testing.T) {
 		// whether SET and DEL are refused
 		set, del bool
 	}{
-		"nothing is wrong":                 {does: nil},
-		"a snapshot failed":                {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
-		"failed, but writes are allowed":   {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
-		"failed, without a save schedule":  {does: []string{"bgsave"}},
-		"no replica":                       {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
-		"no replica, without a lag limit":  {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
-		"memory is full":                   {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
-		"memory is limited":                {does: []string{"config set maxmemory 100mb"}},
-		"full, but keys can be evicted":    {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
-		"a replica":                        {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
-		"a replica whose snapshot failed":  {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
-		"a full replica":                   {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
-		"the append-only file has no room": {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
-		"turned off after it had no room":  {does: []string{"set new a", "config set appendonly no"}},
+		"nothing is wrong":                               {does: nil},
+		"a snapshot failed":                              {does: []string{"config set save 3600:1", "bgsave"}, want: inspect.RefusedForSave, set: true, del: true},
+		"failed, but writes are allowed":                 {does: []string{"config set save 3600:1", "config set stop-writes-on-bgsave-error no", "bgsave"}},
+		"failed, without a save schedule":                {does: []string{"bgsave"}},
+		"no replica":                                     {does: []string{"config set min-replicas-to-write 1"}, want: inspect.RefusedForReplicas, set: true, del: true},
+		"no replica, without a lag limit":                {does: []string{"config set min-replicas-to-write 1", "config set min-replicas-max-lag 0"}},
+		"memory is full":                                 {does: []string{"config set maxmemory 1"}, want: inspect.RefusedForMemory, set: true},
+		"memory is limited":                              {does: []string{"config set maxmemory 100mb"}},
+		"full, but keys can be evicted":                  {does: []string{"config set maxmemory-policy allkeys-lru", "filled", "config set maxmemory 4mb"}},
+		"a replica":                                      {does: []string{"replicaof 127.0.0.1 1"}, set: true, del: true},
+		"a replica whose snapshot failed":                {does: []string{"config set save 3600:1", "replicaof 127.0.0.1 1", "bgsave"}, set: true, del: true},
+		"a full replica":                                 {does: []string{"config set maxmemory 1", "replicaof 127.0.0.1 1"}, set: true, del: true},
+		"no disk space for the append-only file":         {does: []string{"set new a"}, want: inspect.RefusedForAOF, set: true, del: true},
+		"append-only file turned off without disk space": {does: []string{"set new a", "config set appendonly no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	})
 }
 
-// Under full memory, a library's commands decide whether its locks can be renewed and released.
+// When memory is full, a library's commands decide whether its locks can be renewed and released.
 func TestFullMasterRefusesSomeLockCommands(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
