@@ -69,7 +69,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		again := send(m, press(m, "w")())
 		if environment != "" {
 			wantText(t, m, "Why are you doing this?")
-			again = press(m, "OPS-7", "enter", "enter")
+			again = press(m, "OPS-7", "enter")
 		}
 		answer(t, m, again)
 		run(t, m, press(m, "/locks/orders", "tab", "enter"))
@@ -113,7 +113,7 @@ func TestProductionAsksForTheReason(t *testing.T) {
 	wantText(t, m, "This is production. Why are you doing this?")
 	must.True(t, press(m, "enter", "enter") == nil, "an empty reason was accepted")
 	wantText(t, m, "enter a reason", "[ Preview ]   [ Cancel ]")
-	run(t, m, press(m, "ticket 7", "enter", "enter"))
+	run(t, m, press(m, "ticket 7", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
 	if r := f.requests[0]; r.Why != "ticket 7" {
 		t.Errorf("request %+v", r)
@@ -141,7 +141,7 @@ func TestChainSetsTTL(t *testing.T) {
 	for range len("soon") {
 		press(m, "backspace")
 	}
-	run(t, m, press(m, "10m", "enter", "enter"))
+	run(t, m, press(m, "10m", "enter"))
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Set: the key expires in 10m unless its client renews it", "r1:6379  set; expires in 10m00s")

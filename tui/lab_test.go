@@ -153,9 +153,7 @@ func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 // None of these keys acquires a lock.
 func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
-		"enter on a row":       {"enter"},
 		"esc":                  {"tab", "esc"},
-		"the button, and back": {"up", "up", "up", "enter"},
 		"Cancel":               {"up", "down", "enter"},
 	} {
 		f := newFakeLab()
@@ -358,18 +356,16 @@ func TestWaitingIsNotHolding(t *testing.T) {
 	wantNoText(t, m, "release")
 }
 
-// Enter goes from any row to the button, which acquires the lock.
-func TestEnterGoesToTheButton(t *testing.T) {
+// Enter acquires the lock from any row.
+func TestEnterPressesTheButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 	press(m, "a", "orders")
 	for range 2 {
-		wantText(t, m, "enter go to [Acquire]  tab next field")
+		wantText(t, m, "enter ACQUIRE  tab next field")
 		press(m, "tab")
 	}
-	press(m, "enter")
-	wantText(t, m, "enter ACQUIRE")
 	settle(t, m, press(m, "enter"))
 	wantText(t, m, "you hold zk:/locks/orders")
 	press(m, "a")

@@ -93,7 +93,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 		t.Errorf("asked for %+v", r)
 	}
 	press(m, "/locks/orders")
-	wantText(t, m, "Enter goes to [Release], then Enter again")
+	wantText(t, m, "press Enter twice")
 	cmd := press(m, "tab", "enter")
 	if f.executions() != 0 {
 		t.Fatal("executed inside Update")
@@ -146,8 +146,9 @@ func TestPathWithItsBackend(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	press(m, "zk:/locks/orders")
-	wantText(t, m, "Enter goes to [Release], then Enter again")
+	wantText(t, m, "press Enter twice")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
+	wantText(t, m, "press Enter again to release", "enter RELEASE")
 	must.True(t, press(m, "enter") != nil, "the second enter did not release")
 }
 

@@ -101,10 +101,12 @@ func (c *confirmation) note(t *theme.Theme) widget.Span {
 	switch {
 	case c.pasted:
 		return widget.Span{"pasting is off here: type it", t.Warning}
-	case c.focus != onField:
+	case c.focus == onButton:
+		return widget.Span{"press Enter again to " + strings.ToLower(c.does), t.Warning}
+	case c.focus == onCancel:
 		return widget.Span{}
 	case c.matches():
-		return widget.Span{"Enter goes to [" + c.does + "], then Enter again", t.Text}
+		return widget.Span{"press Enter twice", t.Text}
 	case c.tried && typed:
 		return widget.Span{c.what + " does not match", t.Warning}
 	case c.tried:

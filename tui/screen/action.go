@@ -200,18 +200,16 @@ func Cannot(key, help, why string) Action {
 func FormActions(f *widget.Form) []Action {
 	cancel := Action{Shown: "esc", Hint: "cancel"}
 	switch {
-	case f.OnButton():
-		return []Action{{Shown: "enter", Hint: strings.ToUpper(f.Button)}, cancel}
 	case f.OnCancel() && len(f.Rows) == 0:
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}, {Shown: "tab", Hint: "go to [" + f.Button + "]"}}
 	case f.OnCancel():
 		return []Action{{Shown: "enter/esc", Hint: "cancel"}}
 	}
-	list := []Action{{Shown: "enter", Hint: "go to [" + f.Button + "]"}}
+	list := []Action{{Shown: "enter", Hint: strings.ToUpper(f.Button)}}
 	if len(f.Rows) > 1 {
 		list = append(list, Action{Shown: "tab", Hint: "next field"})
 	}
-	if f.Rows[f.At].Typed == nil {
+	if !f.OnButton() && f.Rows[f.At].Typed == nil {
 		list = append(list, Action{Shown: "←→", Hint: "change"})
 	}
 	return append(list, cancel)

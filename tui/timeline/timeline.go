@@ -118,10 +118,10 @@ func (h *holder) calm(key lanes.Key, now time.Time) bool {
 	return calm
 }
 
-// Selected is the lock and the owner of the selected lane.
+// Selected is the lock, and the owner of the lane that the user chose.
 func (s *Screen) Selected() screen.Subject {
 	about := screen.Subject{Lock: s.id}
-	if _, list := s.shown(); s.list.At < len(list) {
+	if _, list := s.shown(); !s.follow && s.list.At < len(list) {
 		about.Owner, _ = list[s.list.At].Contender.Identity(s.id.Backend)
 	}
 	return about

@@ -43,14 +43,14 @@ func (r *FormRow) Offer(choices []string, wanted string) {
 	}
 }
 
-// Form is a list of rows and two buttons, its own and Cancel. Enter moves from any row to the
-// form's own button, and presses it there. Tab and the arrows move between the rows.
+// Form is a list of rows and two buttons, its own and Cancel. Enter in any row presses the form's own
+// button. Tab and the arrows move between the rows.
 type Form struct {
 	Rows   []FormRow
 	Button string
 	At     int // the row; then the button, then Cancel
 	Note   string
-	// Check explains why enter cannot go on, for Note; empty if it can. May be nil.
+	// Check explains why the button cannot be pressed, for Note; empty if it can. May be nil.
 	Check func() string
 }
 
@@ -88,10 +88,7 @@ func (f *Form) enter() (confirmed, closed, changed bool) {
 	if f.Check != nil {
 		f.Note = f.Check()
 	}
-	if f.Note == "" {
-		confirmed, f.At = f.OnButton(), len(f.Rows)
-	}
-	return confirmed, false, false
+	return f.Note == "", false, false
 }
 
 // step moves to the next row with an input, or to a button. Back from the first row is the form's
