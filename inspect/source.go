@@ -151,7 +151,7 @@ func (r recogniser) Run(ctx context.Context, emit func(Update)) error {
 }
 
 // ReadBy reads a lock by the first recipe that owns its path. It returns the lock unchanged if no
-// recipe owns it, and the lock as named if none of its contenders fits the recipe.
+// recipe owns it. If the recipe fits none of its contenders, the lock is only treated as named.
 func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	backend := ZooKeeper
 	if len(l.Masters) > 0 {

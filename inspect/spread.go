@@ -14,13 +14,13 @@ type Spread struct {
 	// Used is how many different masters have the locks of OnOne.
 	Used int
 
-	suspected bool // before: it takes fewer locks to stay so
+	suspected bool // it was suspect before, so fewer locks keep it so
 }
 
 // Suspect reports whether the masters look like independent servers with their own locks, not
 // masters of the same locks. Nine of ten locks are then on one of them only, and not all on the
-// same one, or there are many. It stays so down to three of four, so that a few locks do not flip
-// the verdict.
+// same one, or there are many. The target stays suspect down to three of four, so that a few
+// locks do not flip the verdict.
 func (s Spread) Suspect() bool {
 	least := 90
 	if s.suspected {

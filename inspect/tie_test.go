@@ -111,9 +111,9 @@ var tiedCases = map[string]struct {
 	"one name twice in a queue": {
 		zk: [2]string{"s1 L=cart", "s2 L=till"}, redis: [2]string{"L=cart", "L=cart"},
 	},
-	"an unknown waiter":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", ""}},
-	"an unknown holder":   {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"", "L=web-1:7"}},
-	"they hold in a line": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
+	"an unknown waiter": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-2:8", ""}},
+	"an unknown holder": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"", "L=web-1:7"}},
+	"a chain, no cycle": {zk: [2]string{"s1 L=web-1:7", "s2 L=web-2:8"}, redis: [2]string{"L=web-1:7", "L=web-2:8"}},
 }
 
 // A cycle over both backends needs a session and a client of the same program.
@@ -156,7 +156,7 @@ func TestTiesAddNothingWithinABackend(t *testing.T) {
 
 // The preview of a release knows what its owner likely waits for on the other backend, and that the
 // release ends the deadlock.
-func TestElsewhereOnTheOtherBackend(t *testing.T) {
+func TestReleasePreviewSpansBothBackends(t *testing.T) {
 	for label, holds := range map[string]string{"web-1:7": "[redis:r]", "cart": "[]"} {
 		locks := between([2]string{"s1 L=" + label, "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=" + label})
 		s := NewSnapshot(now, nil, locks)

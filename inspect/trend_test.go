@@ -10,7 +10,7 @@ import (
 
 // Each step has the mean over its known time: after watching began, up to now, and while the
 // backend is up.
-func TestTrend(t *testing.T) {
+func TestTrendIsMeanOverKnownTime(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at
 	id := ID{"zk", "/locks/trend"}
@@ -46,7 +46,7 @@ func TestTrend(t *testing.T) {
 
 // A backend's number is the mean over each step. It is -1 before watching, after now, and if
 // unknown.
-func TestBackendTrend(t *testing.T) {
+func TestBackendTrendIsMeanPerStep(t *testing.T) {
 	f := film(NewPast(0, 0, 1<<30))
 	start := f.at
 	for i := range 3 {

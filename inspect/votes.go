@@ -30,7 +30,7 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	}
 	t := count(votes)
 	if t.foreign == len(votes) {
-		l.Kind = KindUnknown // no lock at all, for all that can be seen
+		l.Kind = KindUnknown // no master shows a lock
 	}
 	if t.most > 0 {
 		t.token = recipe.DecodeToken(id.Path, t.value.Raw())
@@ -63,7 +63,7 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 }
 
 // Named makes a lock at least likely, since the operator named it by its path, a pattern or a
-// recipe. It does not promote what is visibly not a lock. Plain numbered nodes are left to the
+// recipe. It does not promote data that is visibly not a lock. Plain numbered nodes are left to the
 // watches, since a registry has them too.
 func (l *Lock) Named() {
 	if l.Confidence == recipe.Possible && l.Kind != KindUnknown && l.Recipe != "sequential" {
@@ -156,7 +156,7 @@ func count(votes []Vote) tally {
 		if n < t.most {
 			continue
 		}
-		if t.tie = n == t.most; !t.tie || b.value < t.value { // of equals the same one every time
+		if t.tie = n == t.most; !t.tie || b.value < t.value { // on a tie, always the same one
 			t.ballot = b
 		}
 		t.most = n
@@ -181,7 +181,7 @@ func (t tally) verdict(quorum int) State {
 	case t.most >= quorum:
 		return StateHeld
 	case t.most+t.silent+t.opaque >= quorum:
-		return StateUnknown // those that hide it could give it its quorum
+		return StateUnknown // masters that hide it could complete its quorum
 	case t.values > 1 && !t.shared:
 		return StateSplit
 	case t.values > 0:
@@ -210,7 +210,7 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	return nthEnd(ends, forever, l.Quorum)
 }
 
-// nthEnd returns the n-th longest of these ends, with forever others that never come.
+// nthEnd returns the n-th latest of the ends, if forever more of them never come.
 func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	if forever >= n {
 		return time.Time{}, true

@@ -25,7 +25,7 @@ func ballots(words string) []Vote {
 	return votes
 }
 
-func TestVerdict(t *testing.T) {
+func TestVotesDecideTheState(t *testing.T) {
 	for _, tt := range []struct {
 		votes  string
 		state  State

@@ -142,7 +142,7 @@ func TestRefusalsAndAspectsInWords(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, lines), "")
 }
 
-func TestVerdict(t *testing.T) {
+func TestVotesDecideTheState(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	holder := inspect.Contender{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "worker-1", Client: "10.0.0.1:5"}, HeldSince: now.Add(-time.Minute)}
 	waiter := inspect.Contender{Name: "b", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-2"}, Since: now.Add(-30 * time.Second)}

@@ -26,7 +26,7 @@ func newWatchedRun(t *testing.T) *watchedRun {
 	})
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	s.stall.Start(ended)() // stops at once, so that only the run's own heartbeats count
+	s.stall.Start(ended)() // stops at once, so that only attend marks the time
 	w.run = s.newRun(t.Context(), func(u inspect.Update) { w.emitted = append(w.emitted, u) }, s.masters())
 	w.table.add("lock:a", noon)
 	for i := range w.masters {

@@ -45,7 +45,7 @@ func orders() (*inspect.Snapshot, *inspect.Lock) {
 		ID: inspect.ID{Backend: "zk", Path: "/locks/orders"}, Kind: inspect.KindMutex, Recipe: "curator", Confidence: recipe.Certain,
 		State: inspect.StateContended, Holders: []inspect.Contender{a}, Waiters: []inspect.Contender{b, c}, ReadAt: noon,
 		Findings: []inspect.Finding{{
-			Rule: "stuck-holder", Severity: inspect.Warning, Message: "worker-3 holds it for over 10m, 40 times its usual p99, while 2 wait",
+			Rule: "stuck-holder", Severity: inspect.Warning, Message: "worker-3 has held it for over 10m, 40 times its usual p99, while 2 wait",
 			Evidence: map[string]any{"contender": a.Name, "held_since": time.Date(2026, 5, 4, 9, 46, 2, 0, time.UTC), "hold_p99_ms": int64(21_000), "cause": "a client that hangs"},
 			Steps: []inspect.Step{
 				{Verb: inspect.VerbWait, Why: "see what worker-3 does"},
@@ -107,7 +107,7 @@ func written(t *testing.T, ticket Ticket, form string) string {
 	return must.Have(ticket.In(form))(t)
 }
 
-func TestGolden(t *testing.T) {
+func TestTicketsMatchGoldenFiles(t *testing.T) {
 	for name, ticket := range map[string]Ticket{"orders": of(orders), "cart": of(cart)} {
 		for _, form := range Forms() {
 			got := written(t, ticket, form)
@@ -171,7 +171,7 @@ func TestNothingSteersMarkdown(t *testing.T) {
 }
 
 // A long queue is listed in part, and says so.
-func TestALongQueue(t *testing.T) {
+func TestLongQueueIsListedInPart(t *testing.T) {
 	s, l := orders()
 	for i := range int32(200) {
 		l.Waiters = append(l.Waiters, node("w", "", 700+i, time.Second))
@@ -195,13 +195,13 @@ func TestTheFindingComesFirst(t *testing.T) {
 	}
 }
 
-func TestABackendsFinding(t *testing.T) {
+func TestBackendFindingHasItsTicket(t *testing.T) {
 	s, _ := orders()
 	b := s.Backends[0]
 	f := inspect.Finding{Rule: "blind", Severity: inspect.Info, Message: "the AdminServer refuses"}
 	ticket := OfBackend(describe.View{Snapshot: s, Now: noon}, b, &f)
 	if _, err := ticket.In("picture"); err == nil {
-		t.Error("there is a form that it does not have")
+		t.Error("an unknown form is accepted")
 	}
 	if text := written(t, ticket, "markdown"); !strings.Contains(text, "# blind: `zk`") || !strings.Contains(text, "the AdminServer refuses") {
 		t.Error(text)

@@ -118,7 +118,7 @@ func New(cfg Config) *Server {
 	}
 	return &Server{cfg: cfg, http: &http.Client{
 		Transport: transport,
-		// An AdminServer never redirects, so whatever redirects is not one.
+		// An AdminServer never redirects, so a server that redirects is not one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -195,7 +195,7 @@ func query[T any](
 			return answer, nil
 		}
 		if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return none, ctx.Err() // we were ended, it did not fail
+			return none, ctx.Err() // our own context ended; the server did not fail
 		}
 		failed = append(failed, &Failure{s.cfg.Admin, command, err})
 		s.admin.Store(failed[0])
@@ -264,7 +264,7 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 		}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if s.cfg.Username != "" {
-			return nil, fmt.Errorf("HTTP %d: other %w than those of user %s",
+			return nil, fmt.Errorf("HTTP %d: %w, and not those of user %s",
 				resp.StatusCode, ErrUnauthorized, s.cfg.Username)
 		}
 		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrUnauthorized)

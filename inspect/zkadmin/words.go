@@ -45,7 +45,7 @@ func parseCons(text string) ([]Connection, error) {
 }
 
 // errCut means that the connection ended in the middle of the answer.
-var errCut = fmt.Errorf("%w: it is cut", ErrSyntax)
+var errCut = fmt.Errorf("%w: it is cut off", ErrSyntax)
 
 func (c *Connection) set(field string) error {
 	key, value, _ := strings.Cut(field, "=")

@@ -85,7 +85,7 @@ func speak(t *testing.T, text string) string {
 	return l.Addr().String()
 }
 
-func TestWordsThatAreNotAllowed(t *testing.T) {
+func TestDisallowedWordsReturnTheirErrors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	s := New(Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")})
@@ -108,7 +108,7 @@ func TestWordsThatAreNotAllowed(t *testing.T) {
 
 // A truncated answer must not pass for a shorter one, which would make the sessions after the cut
 // look gone.
-func TestWordsThatAreCut(t *testing.T) {
+func TestTruncatedAnswerIsAnError(t *testing.T) {
 	const (
 		conns   = " /127.0.0.1:1[1](queued=0,recved=9,sent=9,sid=0x1,lop=PING,est=1,to=40000)\n /127.0.0.1:2[0](queued=0,recved=1,sent=0)\n\n"
 		watches = "/a\n\t0x1\n\t0x2\n/b\n\t0x1\n\n"
@@ -205,7 +205,7 @@ func TestAFailureIsOneLine(t *testing.T) {
 	}
 }
 
-func TestHostileAdminServers(t *testing.T) {
+func TestHostileAdminServerReturnsAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	for name, c := range map[string]struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// generations of servers. One of multiRead and addWatch alone counts as an old server.
+// generations are servers of different ages. A server with only one of multiRead and addWatch counts
+// as old.
 var generations = map[string]zkserver.Config{
 	"3.5":             {WithoutMultiRead: true, WithoutAddWatch: true},
 	"multiRead alone": {WithoutAddWatch: true},

@@ -52,8 +52,9 @@ func (r *run) connect(now time.Time) {
 }
 
 // patience returns the time for one connection attempt, including its session. go-zookeeper's
-// fixed second would never reach a slow or distant server. So it doubles while no server accepts
-// us, until trying all servers takes the whole Timeout. A single pass has no time to start lower.
+// fixed second is too short for a slow or distant server. So the time doubles while no server
+// accepts us, until trying all servers takes the whole Timeout. A single pass has no time to start
+// lower.
 func (r *run) patience() time.Duration {
 	most := r.cfg.Timeout / time.Duration(max(1, len(r.cfg.Servers)))
 	if r.cfg.Once {

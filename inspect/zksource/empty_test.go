@@ -11,7 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Counted are directories that had children and have lost them all, and the parent with most of them.
+// The count includes only directories that had children and lost them all, and names the parent with
+// most of them.
 func TestEmptyDirectoriesAreCounted(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-func TestAnEnsemble(t *testing.T) {
+func TestEnsembleReportIsComplete(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	servers := servertest.StartZooKeeperEnsemble(t, 3)

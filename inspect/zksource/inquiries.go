@@ -87,7 +87,7 @@ func (r *run) startInquiry(now time.Time) {
 	}
 	r.tasks.Go(func() {
 		report := inquiry.Run(r.ctx)
-		if r.ctx.Err() == nil { // otherwise our own end failed the questions
+		if r.ctx.Err() == nil { // otherwise the questions failed because we ended
 			q.reports <- report // does not block, since only one inquiry runs
 		}
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// nothingEndedFor fails on an event of a contender at that path that is certain, or is anything but
-// an acquisition or a wait.
+// nothingEndedFor fails on any event at that path except an uncertain acquisition or wait.
 func (o *following) nothingEndedFor(path string) {
 	o.t.Helper()
 	for _, e := range o.all {

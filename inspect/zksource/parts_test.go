@@ -127,7 +127,7 @@ func TestSemaphoreQueueIsNoSeparateLock(t *testing.T) {
 	})
 }
 
-func TestLocksOfOneNode(t *testing.T) {
+func TestSingleNodesAreLocks(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -189,7 +189,7 @@ func TestLocksOfOneNode(t *testing.T) {
 	})
 }
 
-func TestPermitsThatAreGrantedLater(t *testing.T) {
+func TestChangedDataGrantsPermit(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)
@@ -205,7 +205,7 @@ func TestPermitsThatAreGrantedLater(t *testing.T) {
 	})
 }
 
-func TestSymfonyLocksAtTheRoot(t *testing.T) {
+func TestSymfonyLocksAtRootAreFound(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	c := client(t, zks)

@@ -51,7 +51,7 @@ func TestRegistriesAreNotQueues(t *testing.T) {
 	})
 }
 
-// A sequence number assigned by the server is below the parent's count of creations, and in their
+// A sequence number assigned by the server is below the parent's count of creations, and follows their
 // order. Other numbers in names do not queue a node, not even next to a queue.
 func TestForeignSequenceNumbersAreIgnored(t *testing.T) {
 	t.Parallel()

@@ -204,8 +204,8 @@ func (r *run) receive(res result) {
 	r.result(res)
 }
 
-// deliver hands a result to the run's goroutine, unless that has ended. It may block, since
-// logins exceed the capacity of results.
+// deliver hands a result to the run's goroutine, unless that has ended. It may block, since results
+// has room for all reads in flight, but not for logins too.
 func (r *run) deliver(res result) {
 	select {
 	case r.results <- res:

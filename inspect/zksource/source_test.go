@@ -340,7 +340,7 @@ func TestUnreadableDirectoryIsSkipped(t *testing.T) {
 	}
 }
 
-func TestDirectoriesOverABudget(t *testing.T) {
+func TestOverfullDirectoryIsNotListed(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
 	c := client(t, zks)

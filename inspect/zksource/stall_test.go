@@ -32,7 +32,7 @@ func watchedRun(t *testing.T) *watched {
 	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	w.stall.Start(ended)() // only the run beats
+	w.stall.Start(ended)() // stops at once, so that only beat marks the time
 	l := must.Have(open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox))(t)
 	t.Cleanup(func() {
 		w.dropLink()

@@ -133,7 +133,7 @@ func ensembleLock(t *testing.T, cfg servertest.EnsembleConfig) (*servertest.Ense
 }
 
 // An ensemble loses one member after another.
-func TestAnEnsembleThatFails(t *testing.T) {
+func TestFailingMembersAreReported(t *testing.T) {
 	t.Parallel()
 	e, c, cfg := ensembleLock(t, servertest.EnsembleConfig{SyncLimit: 60})
 	leader := e.Leader(t)

@@ -83,7 +83,7 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 			var table *inspect.WatchTable
 			timeout := time.After(60 * time.Second)
 			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
-			// A watch may report the leaver before the table arrives. Then no waiter needs a watch.
+			// A watch may report the deletion before the table arrives. Then no waiter needs a watch.
 			for after["/same"] == nil || !left(after["/l"]) && (once || !left(before["/l"])) {
 				select {
 				case u, ok := <-updates:

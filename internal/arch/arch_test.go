@@ -116,7 +116,7 @@ var rules = []struct {
 	{of: "internal", may: []string{"inspect/recipe"}},
 }
 
-func TestArrows(t *testing.T) {
+func TestPackagesImportOnlyWhatIsAllowed(t *testing.T) {
 	all := imports(t)
 	for _, r := range rules {
 		for dir, list := range all {
@@ -141,7 +141,7 @@ func TestTheTreeIsPure(t *testing.T) {
 }
 
 // A screen may import another only as a part of itself.
-func TestArrowsBetweenScreens(t *testing.T) {
+func TestScreensImportOnlyTheirParts(t *testing.T) {
 	all := imports(t)
 	for dir, list := range all {
 		if path.Dir(dir) != "tui" || slices.Contains([]string{"tui/widget", "tui/screen", "tui/internal"}, dir) {
@@ -161,7 +161,7 @@ func TestArrowsBetweenScreens(t *testing.T) {
 }
 
 // Commands do not import each other.
-func TestArrowsBetweenCommands(t *testing.T) {
+func TestCommandsDoNotImportEachOther(t *testing.T) {
 	for dir, list := range imports(t) {
 		if path.Dir(dir) != "cli" {
 			continue

@@ -51,7 +51,7 @@ var clocks = map[string]struct {
 	"lockops/redlockelection.go":           {"After AfterFunc", "bound requests and waits"},
 	"lockops/redlockvote.go":               {"After", "pauses between attempts"},
 	"lockops/zkcontender.go":               {"NewTimer", "bounds a wait"},
-	"lockops/zkgrant.go":                   {"AfterFunc", "saves short holds a watch"},
+	"lockops/zkgrant.go":                   {"AfterFunc", "sets a watch only on longer holds"},
 	"lockops/zklease.go":                   {"NewTimer", "wakes when something is due by the clock"},
 	"lockops/zknode.go":                    {"After", "pauses between attempts"},
 	"lockops/zksession.go":                 {"After", "bounds a wait"},
@@ -85,7 +85,7 @@ func uses(t *testing.T, name string) string {
 	return strings.Join(slices.Compact(found), " ")
 }
 
-func TestTheTimeIsPassedIn(t *testing.T) {
+func TestTimeComesFromTheCaller(t *testing.T) {
 	root := must.Have(filepath.Abs("../.."))(t)
 	seen := map[string]bool{}
 	for _, dir := range clocked {

@@ -67,7 +67,7 @@ func TestErrorsNameNoPackage(t *testing.T) {
 	})
 }
 
-// The maximum lines of a file and of a function. A table of cases is a variable, which has no bound.
+// The maximum lines of a file and of a function. A table of cases is a variable, which has no limit.
 const (
 	fileLines, functionLines = 450, 70
 	// The bounds for tests match the longest ones.
@@ -98,7 +98,7 @@ func TestFilesAndFunctionsStayShort(t *testing.T) {
 // A test that sleeps states its reason: it tests or measures time itself, or no event reports what
 // it waits for. In a loop, a sleep is the pause of a poll. On testing/synctest's clock it takes no
 // time.
-func TestSleepsOfTestsHaveTheirReason(t *testing.T) {
+func TestSleepsInTestsHaveReasons(t *testing.T) {
 	looked := 0
 	sources(t, func(name string, fset *token.FileSet, f *ast.File) {
 		if !strings.HasSuffix(name, "_test.go") {

@@ -1,4 +1,4 @@
-// Package config reads the profiles: named sets of targets with what goes with them.
+// Package config reads the profiles: named sets of targets and their settings.
 package config
 
 import (
@@ -33,7 +33,7 @@ type Config struct {
 	Bell string `yaml:"bell"`
 	// OwnerCommand is shown next to a lock's holder.
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
-	// Recipes are users' own, by name.
+	// Recipes are the user's own recipes, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
 	// Audit is syslog to copy each line of the audit file there, or empty.
 	Audit string `yaml:"audit"`
@@ -59,7 +59,8 @@ type Host struct {
 	Name string `yaml:"name"`
 }
 
-// Expectation says kind and usual hold of the locks whose id, BACKEND:PATH, matches a pattern as SCAN's.
+// Expectation gives the kind, the usual hold or both of the locks whose id, BACKEND:PATH, matches a
+// pattern in the syntax of SCAN.
 type Expectation struct {
 	Match string `yaml:"match"`
 	// Hold is the usual upper limit of a hold; 0 means not given.

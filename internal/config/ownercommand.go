@@ -23,7 +23,7 @@ var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 func (c OwnerCommand) check() error {
 	for _, p := range placeholder.FindAllString(string(c), -1) {
 		if !slices.Contains(OwnerFields(), strings.Trim(p, "{}")) {
-			return fmt.Errorf("owner_command: there is no field %s (there are: {%s})", p, strings.Join(OwnerFields(), "}, {"))
+			return fmt.Errorf("owner_command: unknown field %s (use one of {%s})", p, strings.Join(OwnerFields(), "}, {"))
 		}
 	}
 	if strings.ContainsFunc(string(c), unicode.IsControl) {
@@ -32,8 +32,9 @@ func (c OwnerCommand) check() error {
 	return nil
 }
 
-// Fill puts the fields' values into the template. It is false if a field is unknown, or contains anything that a shell,
-// here or behind an ssh, might act on: values come from servers, and people copy the command.
+// Fill puts the fields' values into the template. It returns false if a field is unknown, or contains
+// anything that a shell, here or behind ssh, might act on. Values come from servers, and people copy
+// the command.
 func (c OwnerCommand) Fill(fields map[string]string) (string, bool) {
 	if c == "" {
 		return "", false

@@ -19,8 +19,8 @@ func readBetween(shown time.Time, unit time.Duration, from, to time.Time) bounds
 	return bounds{low: shown.Sub(to.Round(0)), high: shown.Add(unit).Sub(from.Round(0)), at: to, known: true}
 }
 
-// middle is 0 if the two clocks may be the same. Within a round trip they mostly are, and results
-// do not jitter then.
+// middle is 0 if the two clocks may be the same. Within a round trip they mostly are, and zero keeps
+// results from jittering.
 func (b bounds) middle() time.Duration {
 	switch {
 	case b.low <= 0 && b.high >= 0:

@@ -9,7 +9,8 @@ import (
 )
 
 // clock relates the ensemble's clock to ours. The leader dates every transaction
-// (PrepRequestProcessor), so it starts again with each election, and whenever that clock is set.
+// (PrepRequestProcessor). So the relation starts again with each election, and whenever the leader's
+// clock is set.
 type clock struct {
 	election       int64         // the newest one read
 	from           int64         // the first transaction after the clock was set; 0 if it was not
@@ -33,7 +34,7 @@ const (
 	// window is the time after which live is renewed, since clocks drift, but far less than drift
 	// in this time.
 	window, drift = 10 * time.Minute, 7 * time.Second
-	// promptNews is the usual delay of news about a creation; later news are known to be late.
+	// promptNews is the usual delay of news about a creation; later news is known to be late.
 	promptNews = zkwire.MaxLag + time.Second/2
 	// agreed is the gap up to which two servers' clocks count as equal.
 	agreed = 2 * time.Second

@@ -217,7 +217,7 @@ func TestAClockThatJumpsStartsAgain(t *testing.T) {
 }
 
 // An ensemble that was wiped or restored counts its elections from a lower number.
-func TestElectionsThatAreCountedAgain(t *testing.T) {
+func TestWipedEnsembleRestartsElectionCount(t *testing.T) {
 	t.Parallel()
 	var c clock
 	c.dated(written(9, noon), noon)

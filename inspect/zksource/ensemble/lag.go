@@ -10,10 +10,10 @@ import (
 )
 
 // lagGrace is how long a server may take to catch up with the leader before it counts as lagging.
-// It is also how long nothing may be written for znode counts to be comparable.
+// Znode counts are comparable only if nothing was written for as long.
 const lagGrace = time.Second
 
-// compareMembers asks servers again that were behind the leader or had another number of znodes,
+// compareMembers asks a server again if it was behind the leader or had another number of znodes,
 // since two servers are never read at the same time.
 func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestTheLagOfAMember(t *testing.T) {
+func TestLagIsMeasuredPerMember(t *testing.T) {
 	t.Parallel()
 	const epoch1, epoch2 = 1 << 32, 2 << 32
 	type look struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestClientReconnectTimes(t *testing.T) {
+func TestServerChangesDateReconnects(t *testing.T) {
 	t.Parallel()
 	up := func(role string, uptime time.Duration, election uint64) answer {
 		return answer{asked: true, at: noon, status: zkadmin.Status{Role: role, Uptime: uptime, Zxid: election<<32 | 5}}
@@ -41,7 +41,7 @@ func TestClientReconnectTimes(t *testing.T) {
 
 // A known instant always counts. A computed one counts only if it cannot be the previous one. Neither
 // replaces a later one.
-func TestReasonsToReconnect(t *testing.T) {
+func TestLatestReconnectTimeIsKept(t *testing.T) {
 	t.Parallel()
 	e := &Ensemble{}
 	for _, step := range []struct {

@@ -28,7 +28,7 @@ type Report struct {
 	Asked   time.Time
 
 	servers []answer
-	// voters is inspect.Backend's, and known when membersKnown.
+	// voters is as in inspect.Backend; it is known if membersKnown is set.
 	voters       int
 	membersKnown bool
 	allWatches   bool                // every server of the ensemble answered

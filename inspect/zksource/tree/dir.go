@@ -108,10 +108,10 @@ func (d *Dir) WasListed() bool { return !d.readAt.IsZero() }
 // Count returns the number of children by the newest Stat; negative if unknown.
 func (d *Dir) Count() int { return int(d.count) }
 
-// adopt takes a new list of children and returns the changes. another: the directory was deleted
-// and created again.
+// adopt takes a new list of children and returns the changes. another is set if the directory was
+// deleted and created again.
 func (d *Dir) adopt(names []string, stat *Stat, at time.Time) (added, removed []string, another bool) {
-	if another = d.czxid != stat.Czxid; another { // same names mean nothing
+	if another = d.czxid != stat.Czxid; another { // its children are others, even with the same names
 		d.forget()
 		d.judged, d.queue = false, 0
 		if d.fold == folded {
@@ -170,7 +170,7 @@ func (d *Dir) wanted(together, full bool) []string {
 	return names
 }
 
-// fullQueue limits the contenders that are read of an off-screen lock.
+// fullQueue limits the contenders that are read for an off-screen lock.
 const fullQueue = 64
 
 // unreadContenders returns the contenders to read, sorted by name.

@@ -73,7 +73,7 @@ func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	}
 }
 
-// rereadLive reads the children again whose data holds their state.
+// rereadLive reads again the children whose data holds their state.
 func (d *Dir) rereadLive() {
 	for _, name := range d.names {
 		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// namesPerDir is the average number of names per directory to which all names are limited.
+// namesPerDir limits the names in all directories, as an average per directory.
 const namesPerDir = 16
 
 // full reports whether no more directories are read.

@@ -29,7 +29,7 @@ func TestAdoptReportsChanges(t *testing.T) {
 	must.True(t, !d.has("b"), "a recreated directory keeps its old children")
 }
 
-func TestAListAsBeforeChangesNothing(t *testing.T) {
+func TestUnchangedListChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := grown(Config{Roots: []string{"/l"}})
 	r.server.Watched = []string{"/l"}
@@ -54,7 +54,7 @@ func TestAListAsBeforeChangesNothing(t *testing.T) {
 	}
 }
 
-func TestPathsUnderAChroot(t *testing.T) {
+func TestChrootIsAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	const app, none = Chroot("/app"), Chroot("")
 	if got := app.OnServer("/locks"); got != "/app/locks" || none.OnServer("/locks") != "/locks" {
