@@ -340,7 +340,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
 	wantNoText(t, m, "not kept")
-	wantText(t, m, "/ kind=trouble: findings and lost locks")
+	wantText(t, m, "type /kind=trouble to see only trouble")
 	m.events.Keep = 10
 	m.events.Add(handoffs(30))
 	press(m, "w")

@@ -435,7 +435,7 @@ func (s *Screen) summary() widget.Line {
 	case filter != nil:
 		right = nil
 	default:
-		trouble := append(widget.Line{{" / kind=trouble", t.Key}, {": findings and lost locks" + dot, t.Muted}}, right...)
+		trouble := append(widget.Line{{" type ", t.Muted}, {"/kind=trouble", t.Key}, {" to see only trouble" + dot, t.Muted}}, right...)
 		if left.Width()+trouble.Width() <= s.width {
 			right = trouble
 		}

@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -226,7 +227,7 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 		room := width - 11
 		command = describe.Printable(command)
 		if i < len(commands)-1 && height < roomy {
-			command = text.Middle(command, room, t.Glyphs.Ellipsis)
+			command = shortened(command, room, t.Glyphs.Ellipsis)
 		}
 		for j, part := range widget.Wrap(command, room, sendLines, t.Glyphs.Ellipsis) {
 			label, lead := "", "  "
@@ -240,4 +241,14 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 		}
 	}
 	return lines
+}
+
+// shortened is a request in one line, or in two with its znode's path cut: the last request has that in full.
+func shortened(command string, room int, tail string) string {
+	before, rest, isPath := strings.Cut(command, " /")
+	if !isPath {
+		return text.Middle(command, room, tail)
+	}
+	path, condition, _ := strings.Cut(rest, " ")
+	return strings.TrimSpace(text.Middle(before+" "+text.Middle("/"+path, room/2, tail)+" "+condition, 2*room, tail))
 }
