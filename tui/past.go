@@ -136,18 +136,27 @@ func moment(m *Model) (at time.Time, why string) {
 func (m *Model) seekMoment() tea.Cmd {
 	at, _ := moment(m)
 	at = at.Add(inspect.PastStep)
+	var chosen screen.Place // one of several holders, to stay with
 	if _, event := m.front().(screen.Dated); !event {
 		l, c, _ := acting{m.world}.selected()
+		if len(l.Holders) > 1 {
+			chosen = screen.Place{Screen: m.inFront, Subject: screen.Subject{Lock: l.ID, Contender: c.Name}}
+		}
 		did := "acquired"
 		if c.HeldSince.IsZero() { // the grant was not seen
 			did = "was first seen to hold"
 		}
 		m.Flash(fmt.Sprintf("when %s %s %s", describe.Owner(c), did, l.ID))
 	}
+	seek := func() tea.Cmd { return m.seek(at) }
 	if now := m.newest(); !m.filmed() && !at.Before(now) {
-		return m.draw(now, true)
+		seek = func() tea.Cmd { return m.draw(now, true) }
 	}
-	return m.seek(at)
+	cmd := seek()
+	if chosen.Screen != "" {
+		cmd = tea.Batch(cmd, m.front().Open(chosen, m.news()))
+	}
+	return cmd
 }
 
 // step moves by a time span, also from the present. Past the newest moment, it returns to the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/tui/chain"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -247,6 +248,36 @@ func TestRewindGoesToExactTime(t *testing.T) {
 	if !r.playhead.at.Equal(r.at) {
 		t.Errorf("at %v, want the present, %v", r.playhead.at, r.at)
 	}
+}
+
+// In a lock with several holders, the cursor stays with the one whose acquisition is shown.
+func TestRewindStaysWithItsHolder(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	holder := func(i int, since time.Time) inspect.Contender {
+		c := fixture.Znode(int32(i), fmt.Sprintf("printer-%d", i), 0, nil, 0)
+		c.Since, c.HeldSince = since, since
+		return c
+	}
+	l := fixture.Orders()
+	show := func(holders ...inspect.Contender) {
+		l = fixture.Orders()
+		l.Holders, l.Waiters, l.State, l.Findings, l.Kind = holders, nil, inspect.StateHeld, nil, inspect.KindSemaphore
+		send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})})
+	}
+	first, second := holder(101, r.at), holder(102, r.at.Add(5*time.Second))
+	show(first)
+	r.wait(5 * time.Second)
+	show(first, second)
+	r.wait(10 * time.Second)
+	show(second)
+	r.wait(5 * time.Second)
+	show(second, holder(103, r.at))
+	goTo(r.Model, screen.Chain, screen.Subject{Lock: l.ID})
+	press(r.Model, "@")
+	wantText(t, r.Model, "when printer-102 acquired")
+	_, c := r.front().(*chain.Screen).Contender()
+	must.Equal(t, c.Name, second.Name, "selected")
 }
 
 // If there is no moment to go to, the reason is shown.
