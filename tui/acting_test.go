@@ -301,6 +301,13 @@ func TestMuteFromTheScreen(t *testing.T) {
 	run(t, m, press(m, "M"))
 	wantText(t, m, "unmuted: stuck-holder")
 	must.Equal(t, len(f.kept), 0, "kept", f.kept)
+	for l := range two.Locks() {
+		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
+		l.Findings[1].Muted = l.Findings[0].Muted
+	}
+	m = model(t, Options{Mutes: f}, 120, 36, two)
+	run(t, m, press(m, "f", "M"))
+	wantText(t, m, "still muted: ")
 	f.err = errors.New("mutes: disk full")
 	run(t, m, press(m, "M"))
 	wantText(t, m, "disk full")

@@ -116,9 +116,27 @@ func (d *Mute) mute() tea.Cmd {
 
 // Unmute returns the command that unmutes findings. The root handles its MutedMsg.
 func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
+	text := "unmuted: " + named(list)
+	if others := stillMuted(host, list); len(others) > 0 {
+		text += "; still muted: " + strings.Join(others, ", ")
+	}
 	return host.Command(muteLimit, func(ctx context.Context) tea.Msg {
-		return MutedMsg{0, "unmuted: " + named(list), mutes.Unmute(ctx, list)}
+		return MutedMsg{0, text, mutes.Unmute(ctx, list)}
 	})
+}
+
+// stillMuted lists the other muted findings of the first one's lock.
+func stillMuted(host screen.Context, list []inspect.Mute) (rules []string) {
+	l := host.Snapshot().Lock(list[0].Lock)
+	if l == nil {
+		return nil
+	}
+	for _, f := range l.Findings {
+		if f.Muted != nil && !slices.ContainsFunc(list, func(m inspect.Mute) bool { return m.Rule == f.Rule }) {
+			rules = append(rules, describe.Printable(f.Rule))
+		}
+	}
+	return rules
 }
 
 // named describes findings in a few words. If all are on one lock or backend, it lists their
