@@ -54,8 +54,8 @@ type dueSuspicion struct {
 }
 
 // settle records a lock's findings that may pass, each with the time as of which it is known. It
-// leaves out those that have not lasted long enough. blindUntil is the end of our last gap: a
-// state not yet reported may not have lasted through it.
+// leaves out those that have not lasted long enough. blindUntil is the end of our last gap. A state
+// not yet reported may not have lasted through that gap.
 func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	id := by.lock
 	known, had := s.of[id]

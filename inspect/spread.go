@@ -46,8 +46,8 @@ func (p *backendState) spreadNow() Spread {
 	return Spread{}
 }
 
-// judge decides whether the target is suspect. Once it is watched, its locks must look so for
-// SettleFor, since a lock is briefly on one master alone while it is acquired or released.
+// judge decides whether the target is suspect. While it is watched, it must look suspect for
+// SettleFor. A lock that is being acquired or released is briefly on one master alone.
 func (p *backendState) judge(now time.Time) {
 	if !p.counted().Suspect() {
 		p.suspect, p.suspectSince = false, time.Time{}

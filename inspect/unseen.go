@@ -47,8 +47,8 @@ type Unseen struct {
 	// "cons in 4lw.commands.whitelist". It is empty if no right is missing: the server is down, or
 	// the reply was cut off.
 	Right string `json:"right"`
-	// Advice is set if the target is at fault rather than a right or a server: it names a replica,
-	// or a node that does not exist. Reason then describes Where.
+	// Advice is set if the target is at fault rather than a right or a server. The target then names
+	// a replica, or a node that does not exist, and Reason describes Where.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -61,8 +61,8 @@ func (b *Backend) Unknown(a Aspect) bool { return unknown(b.Unseen, a) }
 // Unknown reports whether an aspect of the key could not be seen on the master.
 func (v *Vote) Unknown(a Aspect) bool { return unknown(v.Unseen, a) }
 
-// admitUnknown makes a free lock unknown if its holders could not be read: on ZooKeeper at all, on
-// Redis on so many masters that the others are too few for a quorum.
+// admitUnknown makes a free lock unknown if its holders could not be read. On Redis, the lock stays
+// free if the other masters are enough for a quorum.
 func (l *Lock) admitUnknown() {
 	if l.State != StateFree || !l.Unknown(AspectHolders) && !l.Unknown(AspectKind) {
 		return

@@ -84,9 +84,9 @@ type beats struct {
 	session time.Duration
 	// identity is the interval between inquiries about sessions and watches.
 	identity time.Duration
-	// poll is the interval between checks for reads that no watch covers. focused, others and
-	// doubtful are their intervals: for nodes on the screen, elsewhere, and for refused nodes,
-	// whose rights may change without a report.
+	// poll is the interval between checks for reads that no watch covers. focused and others are
+	// the intervals between reads of such nodes, on the screen and elsewhere. doubtful is the
+	// interval for refused nodes, since no watch reports a new right.
 	poll, focused, others, doubtful time.Duration
 	// sweep is how often each directory is compared with its Stat, where a watch on the root
 	// reports changes.

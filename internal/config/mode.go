@@ -24,9 +24,9 @@ func us() user {
 	return user{id: os.Geteuid(), groups: append(groups, os.Getegid()), stat: os.Stat, readOnly: readOnly}
 }
 
-// distrust says why a file that names commands or secrets must not be used, by the rules of sshd: the file and the
-// directories above it must belong to the user or root, and no one else may write to them. A directory with the sticky
-// bit protects its files.
+// distrust says why a file that names commands or secrets must not be used. By the rules of sshd, the
+// file and the directories above it must belong to the user or root. No one else may write to them,
+// but a directory with the sticky bit protects its files.
 func (u user) distrust(path string, info fs.FileInfo) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {

@@ -127,8 +127,8 @@ func (s *scanner) count() int {
 func (s *scanner) rests() bool { return s.resting != nil && s.resting() }
 
 // pause returns how long to rest after a SCAN, so that SCAN uses no more than its share of the
-// server's time. It uses the fastest recent call: a slow server delays every call, our own
-// scheduling delays only some.
+// server's time. It uses the fastest recent call: a slow server delays every call, but our
+// own scheduling delays only some.
 func (s *scanner) pause(took time.Duration) time.Duration {
 	s.recent[s.calls%len(s.recent)] = took
 	s.calls++
