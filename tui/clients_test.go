@@ -106,7 +106,7 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 func TestCycleAcrossBackendsIsDrawn(t *testing.T) {
 	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
-		"web-1:7": {"deadlock: 2 clients", "count as one program by", "process web-1:7 (likely)", "Cheapest fix"},
+		"web-1:7": {"deadlock: 2 clients", "count as one program because of", "process web-1:7 (likely)", "Cheapest fix"},
 		"cart":    {"possibly a deadlock: 2 clients", "name cart (possible)", "Cheapest fix"},
 	} {
 		other := inspect.Untrusted("web-2:8")
@@ -336,7 +336,7 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 }
 
 // A client without holds and waits keeps its row for a while, and its empty pane takes no keys.
-func TestARestingClientIsCounted(t *testing.T) {
+func TestIdleClientIsCounted(t *testing.T) {
 	t.Parallel()
 	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
 		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})

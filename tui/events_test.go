@@ -213,7 +213,7 @@ func TestEventsOfOneLock(t *testing.T) {
 }
 
 // Forgotten events are mentioned, and the cursor stays on one that is left.
-func TestEventsForget(t *testing.T) {
+func TestForgottenEventsAreMentioned(t *testing.T) {
 	t.Parallel()
 	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)
 	press(m, "k", "k")
@@ -258,7 +258,7 @@ func TestFollowingKeepsSelectedLock(t *testing.T) {
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID)
 }
 
-func TestEventsEmpty(t *testing.T) {
+func TestEmptyEventsSayWhy(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24)
 	wantText(t, m, "No events since watching began.", "0 events")
 	press(m, "enter", "k", "G", "o", "y", "pgdown")

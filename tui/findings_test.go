@@ -251,7 +251,7 @@ func TestFindingsFilter(t *testing.T) {
 	}
 }
 
-func TestNothingWrong(t *testing.T) {
+func TestEmptyFindingsSayWhy(t *testing.T) {
 	well := func(list []*inspect.Backend) *inspect.Snapshot {
 		return inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{fixture.FreeLock(), fixture.Readers()})
 	}
@@ -322,7 +322,7 @@ func manyFindings(n int) *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
 }
 
-func TestManyFindings(t *testing.T) {
+func TestOpenedGroupListsEveryFinding(t *testing.T) {
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
 	goTo(m, screen.Findings, screen.Subject{})
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
@@ -366,7 +366,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 }
 
 // The details show the age of a hold as its row does, with its bound, and only once.
-func TestAHoldHasOneFigure(t *testing.T) {
+func TestHoldAgeIsShownOnce(t *testing.T) {
 	t.Parallel()
 	f := fixture.Stuck()
 	delete(f.Evidence, "held_since")

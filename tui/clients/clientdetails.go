@@ -45,7 +45,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	}
 	if r.through > 0 {
 		lines = append(lines, widget.Line{{
-			fmt.Sprintf("   of those that it blocks, %d wait for locks of others", r.through), t.Muted,
+			"   blocks " + describe.Count(r.through, "contender") + " indirectly, via other clients' locks", t.Muted,
 		}})
 	}
 	if o.Session == 0 {

@@ -29,8 +29,8 @@ type clientRow struct {
 	// what it holds.
 	entries      []inspect.Entry
 	holds, waits int
-	// blocks counts the contenders it blocks on all locks. through counts those on locks whose
-	// holders wait for it.
+	// blocks counts the contenders it blocks on all locks. through counts those on locks that
+	// depend on its locks.
 	blocks, through int
 	// oldest is the start of its longest wait, by our clock; zero if it does not wait or the time
 	// is unknown.
@@ -44,7 +44,7 @@ type clientRow struct {
 	text   string
 }
 
-// clientList has the owners of all contenders of a snapshot.
+// clientList lists the owners of all contenders of a snapshot.
 type clientList struct {
 	of   *inspect.Snapshot
 	rows []*clientRow
@@ -56,8 +56,8 @@ type clientList struct {
 // idle reports whether it no longer holds or waits for a lock.
 func (r *clientRow) idle() bool { return !r.idleAt.IsZero() }
 
-// resting copies a client without its former holds and waits.
-func (r *clientRow) resting(now time.Time) *clientRow {
+// idleCopy copies a client without its former holds and waits.
+func (r *clientRow) idleCopy(now time.Time) *clientRow {
 	return &clientRow{
 		who: r.who, Name: r.Name, labels: r.labels, owner: r.owner, backends: r.backends, text: r.text,
 		idleAt: cmp.Or(r.idleAt, now),
@@ -135,7 +135,7 @@ func newClientRow(s *inspect.Snapshot, who inspect.Identity, entries []inspect.E
 	r := &clientRow{who: who, entries: entries}
 	r.session, r.known = s.Session(entries[0].Lock, entries[0].Contender)
 	var last *inspect.Lock
-	most := 0                // of its entries in one lock: of two in a queue, the first blocks whom the second does
+	most := 0                // among its entries in one lock, since they block the same waiters
 	var offset time.Duration // entries are in the order of their backends
 	for i, e := range entries {
 		if e.Lock != last {

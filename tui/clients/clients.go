@@ -41,8 +41,8 @@ type Screen struct {
 	graph    widget.Scroller
 	node     string // the selected row of the graph
 
-	// Making is set while a list is being made, or its maker rests. stale is set if the list's
-	// snapshot is no longer the newest.
+	// Making is set while a list is being made, and during the pause after it. stale is set if the
+	// list's snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // when the newest list was begun
 	// sorted is when the rows were last sorted; they keep that order. Zero means that the next list
@@ -77,7 +77,7 @@ func New(host screen.Context) screen.Screen {
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.stale = s.stale || s.list == nil || missed.All || len(missed.Changed) > 0
 	s.hidden, s.sorted = false, time.Time{}
-	if s.OpenedFrom() != "" { // not gone back to
+	if s.OpenedFrom() != "" { // not after going back
 		s.graphing = false
 		s.toTop()
 	}
@@ -185,7 +185,7 @@ func (s *Screen) filter() {
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
 		// The client may return in a moment, so the cursor stays with it.
 		at = min(at, len(s.shown))
-		s.shown = slices.Insert(s.shown, at, former.resting(s.Now()))
+		s.shown = slices.Insert(s.shown, at, former.idleCopy(s.Now()))
 		s.inEntries = false
 	}
 	s.selectAt(at)
@@ -357,7 +357,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	unsorted := func() string {
 		if s.graphing {
-			return "cannot be sorted: w goes to the clients, which can"
+			return "the graph cannot be sorted: w goes to the clients"
 		}
 		return ""
 	}
@@ -382,7 +382,7 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	if s.graphing || s.inEntries {
 		leave := screen.LeaveAction(func() { s.graphing, s.inEntries = false, false })
-		if s.graphing { // w says where that is
+		if s.graphing { // w already has this hint
 			leave.Hint = ""
 		}
 		list = append(list, leave)

@@ -58,7 +58,7 @@ func (c snapshotOnly) Now() time.Time              { return fixture.Noon }
 func (c snapshotOnly) Theme() *theme.Theme         { return theme.New(theme.Options{}) }
 
 // A cycle that has just dissolved is not drawn.
-func TestCycleThatIsGone(t *testing.T) {
+func TestDissolvedCycleIsNotDrawn(t *testing.T) {
 	s := fixture.BlockedClients(t)
 	gone := inspect.Cycle{Locks: []inspect.ID{fixture.Id("zk:/x"), fixture.Id("zk:/y")}, Owners: []string{"a", "b"}}
 	if _, ok := closeCycle(s, gone); ok {
@@ -112,12 +112,12 @@ func TestWaitGraph(t *testing.T) {
 		{"nothing", nil, ""},
 		{"one queue", []*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob, fixture.Cat)}, ""},
 		{
-			"a ring of two: the one that blocks fewest is freed",
+			"a ring of two: free the one that blocks fewest",
 			[]*inspect.Lock{fixture.QueueOf("/a", 2*m, fixture.Ann, fixture.Bob, fixture.Cat), fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)},
 			"ring: bob has /b wants /a, ann has /a wants /b; free bob; 1 behind",
 		},
 		{
-			"a ring of two: else the youngest",
+			"a ring of two: on a tie, free the youngest",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", 2*m, fixture.Bob, fixture.Ann)},
 			"ring: bob has /b wants /a, ann has /a wants /b; free ann; 0 behind",
 		},
@@ -137,11 +137,11 @@ func TestWaitGraph(t *testing.T) {
 			"tree: /a >/b >>/c; 4 wait",
 		},
 		{
-			"the tree with most waiters is first",
+			"the tree with the most waiters is first",
 			[]*inspect.Lock{fixture.QueueOf("/a", m, fixture.Ann, fixture.Bob), fixture.QueueOf("/b", m, fixture.Bob, fixture.Fay), fixture.QueueOf("/c", m, fixture.Cat, fixture.Dan), fixture.QueueOf("/d", m, fixture.Dan, fixture.Eve, nobody)},
 			"tree: /c >/d; 3 wait\ntree: /a >/b; 2 wait\nblind: 1 of 9 on zk",
 		},
-		{"candidates do other things", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
+		{"candidates of an election do not block", []*inspect.Lock{election, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
 		{"a possible lock blocks none", []*inspect.Lock{members, fixture.QueueOf("/b", m, fixture.Bob, fixture.Ann)}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

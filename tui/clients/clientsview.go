@@ -50,7 +50,7 @@ func (s *Screen) entryRows() int { return s.Layout().entryRows }
 
 func (s *Screen) ScrollPosition() (at, of, rows int) {
 	if s.graphing {
-		return 0, 0, 0 // its lines are not all rows
+		return 0, 0, 0 // not every line of the graph can be selected
 	}
 	return s.Table.At, len(s.shown), s.rows()
 }
@@ -74,7 +74,7 @@ func (s *Screen) View() string {
 		pane = append(pane, g.details...)
 		from, to := s.entries.Visible(len(r.entries), g.entryRows)
 		columns := s.entryColumns(r.entries[from:to], g.paneWidth)
-		pane = append(pane, s.header(columns, g.paneWidth)) // also of one that rests, so that nothing moves
+		pane = append(pane, s.header(columns, g.paneWidth)) // even if it is idle, so that nothing moves
 		for i, e := range r.entries[from:to] {
 			pane = append(pane, s.entryRow(e, columns, g.paneWidth, from+i == s.entries.At))
 		}
@@ -147,7 +147,7 @@ func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 		list[spared].From = widget.Never
 	}
 	if list[0].Fit(s.brief); !widget.InFull(list, width, 0) {
-		list[1].From = widget.Never // it is among the details
+		list[1].From = widget.Never // the details show it
 		widget.InFull(list, width, 0)
 	}
 	return list
@@ -280,7 +280,7 @@ func (s *Screen) summary() widget.Line {
 	if s.list == nil {
 		return widget.Line{{" identifying clients", t.Muted}}
 	}
-	all := describe.Count(max(len(s.list.rows), len(s.shown)), "client") // one that rests may only be shown
+	all := describe.Count(max(len(s.list.rows), len(s.shown)), "client") // an idle client may only be in shown
 	found := widget.Line{{fmt.Sprintf("%d of %s", len(s.shown), all), t.Strong}}
 	if l := s.input.Prompt(t, "words: name, address, lock, deadlock...", found, s.width); l != nil {
 		return l

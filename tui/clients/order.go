@@ -79,8 +79,8 @@ func (l *clientList) keepPlaces(before []*clientRow, now time.Time) {
 		if is := listed[r.who]; is != nil {
 			rows = append(rows, is)
 			delete(listed, r.who)
-		} else if rests := r.resting(now); now.Sub(rests.idleAt).Abs() < idleKept {
-			rows = append(rows, rests)
+		} else if idle := r.idleCopy(now); now.Sub(idle.idleAt).Abs() < idleKept {
+			rows = append(rows, idle)
 		}
 	}
 	for _, r := range l.rows {

@@ -8,14 +8,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// waitGraph has the wait-for cycles and the blocking trees across locks.
+// waitGraph holds the wait-for cycles and the blocking trees across locks.
 type waitGraph struct {
 	cycles []cycle
 	trees  []blockingTree
 	// blind lists the backends with unidentified contenders. A cycle through these stays
 	// invisible.
 	blind []blindSpot
-	// below counts for a lock the waiters in others that its first holder, or one of its waiters, holds.
+	// below counts, for each lock, the waiters in locks that depend on it, directly or not.
 	below map[inspect.ID]int
 }
 
@@ -28,7 +28,7 @@ type cycle struct {
 	// the cycle itself.
 	behind int
 	// tied is the evidence that a session and a Redis client are the same client. possibly is set
-	// if they may be two.
+	// if they may be different.
 	tied     string
 	possibly bool
 }
@@ -42,7 +42,7 @@ type link struct {
 
 func (l link) holds() bool { return l.has.Contender.State == inspect.Holding }
 
-// blockingTree has several locks that wait for one holder. The first lock is the culprit's.
+// blockingTree lists several locks that wait for one holder. The first lock is the culprit's.
 type blockingTree struct {
 	rows []treeRow
 	// waiting counts the waiters in these locks.
@@ -160,15 +160,15 @@ func heldUp(own []inspect.Entry, children map[inspect.ID][]*inspect.Lock) {
 		if l == in.Lock {
 			in = next
 		}
-		if in.Lock != nil && !mine(in.Contender) { // else no other holds it up
+		if in.Lock != nil && !mine(in.Contender) { // else no other owner holds it up
 			children[in.Lock.ID] = append(children[in.Lock.ID], l)
 		}
 	}
 }
 
-// obstacles are the first holders of two locks that an owner waits for. The first blocks the most
-// contenders, as inspect.Snapshot.Culprit counts them, the second the most in the other locks. Each
-// is empty if none.
+// obstacles returns the first holders of two locks that an owner waits for. best blocks the most
+// contenders, as inspect.Snapshot.Culprit counts them. next blocks the most in the owner's other
+// locks. Each is empty if there is none.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
 		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {
@@ -222,7 +222,7 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 func countBelow(
 	children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool,
 ) map[inspect.ID]int {
-	var order []*inspect.Lock // each behind the one that it depends on
+	var order []*inspect.Lock // each after the one that it depends on
 	for id, list := range children {
 		if _, depends := parents[id]; depends && !circling[id] {
 			continue

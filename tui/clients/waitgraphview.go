@@ -151,7 +151,7 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
 			d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}},
-				describe.Printable(b.Name)+" cannot be reached: this is as it was last seen.", t.Unknown)
+				describe.Printable(b.Name)+" cannot be reached: this is its last known state.", t.Unknown)
 		}
 	}
 	return d.rows
@@ -316,7 +316,7 @@ func (d *drawing) advice(r *cycle) []string {
 			name, l.has.Lock.ID, "x", why)
 	}
 	if r.tied != "" {
-		text = "A ZooKeeper session and a Redis client count as one program by: " + r.tied + ". " + text
+		text = "A ZooKeeper session and a Redis client count as one program because of: " + r.tied + ". " + text
 	}
 	out := []string{text, "Then make all clients take these locks in the same order."}
 	if r.behind > 0 {

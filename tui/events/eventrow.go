@@ -28,7 +28,7 @@ func (s *Screen) layOut() []widget.Column {
 		{Title: "LASTED", Width: lasted, Right: true},
 	}
 	columns[eventLock].Fit(s.needs.lock)
-	if s.groups != nil { // how long the newest took says little of the others
+	if s.groups != nil { // the newest event's length says little about its group
 		columns[eventLasted] = widget.Column{Title: "COUNT", Width: 5, Right: true}
 	}
 	s.terse = s.width < narrowEvents || s.groups != nil || !widget.InFull(columns, width, eventLock, eventWho)

@@ -18,7 +18,7 @@ import (
 type Screen struct {
 	screen.Context
 	width, height int
-	// Shown has the numbers of matching events. next is the first number not yet checked.
+	// Shown lists the numbers of matching events. next is the first number not yet checked.
 	Shown []int
 	next  int
 	// dropped is the log's last known count of dropped events.
@@ -51,7 +51,7 @@ type groupKey struct {
 	word string
 }
 
-// group has the newest of its events, and their number.
+// group holds the number of its newest event, and the count of its events.
 type group struct{ newest, count int }
 
 func New(host screen.Context) screen.Screen {
@@ -63,7 +63,7 @@ func New(host screen.Context) screen.Screen {
 // Open shows one lock's events if it was opened from that lock's chain, else all.
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	switch s.OpenedFrom() {
-	case "": // gone back to
+	case "": // after going back
 		s.catchUp()
 		return nil
 	case screen.Chain, screen.Timeline:
@@ -220,7 +220,8 @@ func (s *Screen) keepInSight() {
 	s.Cursor, s.top = s.Shown[list.At], s.Shown[list.Top]
 }
 
-// since is the time from which all events of the shown locks are kept; zero if that is all.
+// since is the time from which all events of the shown locks are kept; zero if no event was
+// dropped.
 func (s *Screen) since() time.Time {
 	from, _ := s.Log().CompleteFrom(s.Only)
 	return from

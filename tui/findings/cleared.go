@@ -31,7 +31,7 @@ func (s *Screen) clearedLately() []cleared {
 	log, from := s.Log(), s.Now().Add(-clearedFor)
 	for i := len(log.List) - 1; i >= 0; i-- {
 		e := &log.List[i]
-		if e.Finding == nil || e.Finding.Rule == blindRule { // to see again is not news of a lock
+		if e.Finding == nil || e.Finding.Rule == blindRule { // blind spots are not problems
 			continue
 		}
 		which := finding{screen.FindingPlace(e), e.Finding.Key()}
@@ -52,8 +52,8 @@ func (s *Screen) clearedLately() []cleared {
 	return list
 }
 
-// clearedLines are at most lines lines about recently cleared findings. With fewer than three
-// lines, there are none.
+// clearedLines lists recently cleared findings in at most that many lines. With fewer than three
+// lines, it lists none.
 func (s *Screen) clearedLines(width, lines int, columns []widget.Column, widths []int) []widget.Line {
 	const head = 2 // a blank line and the title
 	list := s.clearedLately()

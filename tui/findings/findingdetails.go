@@ -57,7 +57,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 	return append(lines, s.factLines(f, width)...)
 }
 
-// detailIndent is the room of the details' labels, in cells; many lines are all of them.
+// detailIndent is the room of the details' labels, in cells. many sets no limit to wrapped lines.
 const (
 	detailIndent = 8
 	many         = 1 << 20
@@ -110,7 +110,7 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 		if c, ok := l.Contender(f.Subject.Contender); ok && c.State == inspect.Holding {
 			without = append(without, "since")
 			v, _ := screen.AgesOf(s, l)
-			if held := v.Held(l, &c); held.Known != describe.Exactly || c.HeldSince.IsZero() { // as the lock's row has it
+			if held := v.Held(l, &c); held.Known != describe.Exactly || c.HeldSince.IsZero() { // as in the lock's row
 				facts = []describe.Fact{{Name: "held", Values: []string{strings.TrimSpace(held.String())}}}
 				without = append(without, "held_since")
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// foundGroup has the findings of one rule and severity.
+// foundGroup holds the findings of one rule and severity.
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity
@@ -27,7 +27,7 @@ type foundGroup struct {
 	places       int
 }
 
-// foldedFrom is the number of findings of one rule from which they share a row that opens.
+// foldedFrom is the number of findings from which a group folds into one row.
 const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }

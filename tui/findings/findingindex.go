@@ -51,7 +51,7 @@ type findingIndex struct {
 	byID          map[inspect.ID][]*found
 	cycles        map[string]map[*found]struct{}
 	changedCycles map[string]struct{} // cycles that have changed
-	// foundAt: see screen.Context.
+	// foundAt is screen.Context.FoundAt.
 	foundAt func(inspect.ID, *inspect.Finding) (at time.Time, exact bool)
 }
 
@@ -99,7 +99,7 @@ func (x *findingIndex) all(s *inspect.Snapshot) {
 		}
 	}
 	if places == len(x.byID) {
-		return // nothing else was there before
+		return // none of the listed locks has lost its findings
 	}
 	for id := range x.byID {
 		if l := s.Lock(id); id.Path != "" && (l == nil || len(l.Findings) == 0) {
@@ -258,7 +258,7 @@ func (x *findingIndex) where() string {
 	return "on " + words
 }
 
-// fewRows is the number of findings up to which they are measured for their column's width.
+// fewRows is the largest number of findings that are measured for their column's width.
 const fewRows = 500
 
 // needs are the widths, in cells, of the widest rule and place in the list; 0 if there are too
@@ -271,7 +271,7 @@ func (x *findingIndex) needs() (rule, place int) {
 		}
 		rule = max(rule, len(g.Rule))
 		if g.folds() {
-			rule = max(rule, len(g.Rule)+2) // what opens it, or their indent
+			rule = max(rule, len(g.Rule)+2) // the fold sign, or the indent of its findings
 			place = max(place, len(onHowMany(g)))
 		}
 		n += len(g.Shown)

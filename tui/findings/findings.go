@@ -48,7 +48,7 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.Index.Update(s.Snapshot(), missed, true)
 	s.follow()
 	if s.OpenedFrom() == "" || p.Lock == (inspect.ID{}) {
-		return nil // gone back to, or about nothing
+		return nil // after going back, or without a lock
 	}
 	f := s.Index.first(p.Lock)
 	if f == nil {

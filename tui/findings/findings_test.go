@@ -18,7 +18,7 @@ import (
 )
 
 // Incremental updates must give the same result as a full rebuild.
-func TestFindingIndexUpdatesAsItResets(t *testing.T) {
+func TestFindingIndexUpdatesMatchRebuild(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	all := make(map[inspect.ID]*inspect.Lock)
