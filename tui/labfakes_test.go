@@ -123,7 +123,7 @@ type fakeFaults struct {
 	calls   []string
 	frozen  string
 	stopped string
-	masters []string // nil: two masters
+	masters []string // nil means two masters
 	err     error
 }
 

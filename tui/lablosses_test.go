@@ -78,7 +78,7 @@ func TestLossDuringDialogStaysVisible(t *testing.T) {
 }
 
 // All locks of a lost session are reported in one box.
-func TestManyLossesAreOneBox(t *testing.T) {
+func TestManyLossesShareOneBox(t *testing.T) {
 	m := model(t, Options{Lab: newFakeLab()}, 80, 24, fixture.Everything())
 	for i := range 9 {
 		m.losses = append(m.losses, screen.Loss{Lock: inspect.ID{Backend: "zk", Path: fmt.Sprintf("/locks/%d", i)}, Why: "zookeeper session has expired", At: fixture.Noon})

@@ -51,7 +51,7 @@ func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 	return m
 }
 
-func TestAQueueNextToARace(t *testing.T) {
+func TestQueueIsFairerThanRace(t *testing.T) {
 	f := newFakeLab()
 	m := contending(t, f, Options{}, 120, 36)
 	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
@@ -84,7 +84,7 @@ func TestOverlapsAreLoud(t *testing.T) {
 	c.End()
 }
 
-func TestARunThatCannotBeHad(t *testing.T) {
+func TestFailedRunShowsReason(t *testing.T) {
 	f := newFakeLab()
 	f.err = errors.New("no session with zookeeper 10.1.0.1:2181")
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)

@@ -28,7 +28,7 @@ func (p LabPane) String() string { return [...]string{"your locks", "contention"
 // sandbox's servers and clients.
 type Screen struct {
 	screen.Context
-	about         screen.Subject // the lock, and the contender, that one came with
+	about         screen.Subject // the lock and contender that the screen was opened for
 	width, height int
 	Pane          LabPane
 	Hand          *hand
@@ -117,14 +117,14 @@ func (s *Screen) Panes() []LabPane {
 // wide reports whether there is room for all panes.
 func (s *Screen) wide() bool { return s.width >= LabWide && s.height >= labHigh }
 
-// headLines are above the panes. They have the panes' names if only one is shown, and the lock
-// that the screen was opened for.
+// headLines are above the panes. They show the panes' names if only one is shown, and the lock that
+// the screen was opened for.
 func (s *Screen) headLines() []widget.Line {
 	var lines []widget.Line
 	if !s.wide() {
 		lines = append(lines, s.tabs())
 	}
-	if s.wide() || s.Pane != PaneRuns { // which has its own locks
+	if s.wide() || s.Pane != PaneRuns { // runs have their own locks
 		lines = append(lines, s.aboutLine(s.width).Cut(s.width-1, s.Theme().Glyphs.Ellipsis))
 	}
 	return lines
@@ -148,9 +148,9 @@ func (s *Screen) layout() (rects [3]rect) {
 	if s.Faults.sandbox != nil {
 		need = max(need, s.Faults.need())
 	}
-	if len(s.Runs.List) == 0 { // it says but how to start a run
+	if len(s.Runs.List) == 0 { // the pane only says how to start a run
 		top = max(top, min(need+1, room-1-len(s.Runs.emptyLines(s.width))))
-	} else { // lanes have what the other panes do not need
+	} else { // lanes get the lines that the other panes do not need
 		top = min(top, need)
 	}
 	if s.Faults.sandbox != nil {
@@ -161,8 +161,8 @@ func (s *Screen) layout() (rects [3]rect) {
 	return rects
 }
 
-// Selected is the lock of the selected take, or of the last one, while its pane has the keys;
-// otherwise the lock that the screen was opened for.
+// Selected is the lock of the selected or last take while its pane has the keys. Otherwise it is
+// the lock that the screen was opened for.
 func (s *Screen) Selected() screen.Subject {
 	lock := s.Hand.last
 	if k := s.Hand.selected(); k != nil {

@@ -128,7 +128,7 @@ type acquireForm struct {
 	Backends []Backend
 	Seen     string // the lock that the choices were made for
 	recipes  map[string][]string
-	kind     string // that the recipes are of
+	kind     string // the kind of lock of these recipes
 }
 
 // NewAcquireForm proposes the selected lock if it is free, else its directory. To join the queue of others, the user

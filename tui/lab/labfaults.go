@@ -137,7 +137,7 @@ type faults struct {
 	screen.Context
 	sandbox Faults // nil if none
 	about   inspect.ID
-	chosen  *inspect.Contender // as it was then; nil means the first in the lock
+	chosen  *inspect.Contender // as it was when chosen; nil means the first in the lock
 	frozen  bool
 	Masters []Master
 	looking bool

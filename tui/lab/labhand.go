@@ -57,14 +57,14 @@ func (k *Take) grant() int {
 	return k.Id
 }
 
-// TakeWaitsMsg has a take's name in the queue.
+// TakeWaitsMsg carries a take's name in the queue.
 type TakeWaitsMsg struct {
 	Id    int
 	Name  string
 	Names <-chan string
 }
 
-// TakeDoneMsg has the hold of a finished acquisition, or its error.
+// TakeDoneMsg carries the hold of a finished acquisition, or its error.
 type TakeDoneMsg struct {
 	Id   int
 	Hold Held
@@ -102,7 +102,7 @@ const (
 	extendLimit  = 5 * time.Second
 )
 
-// hand has the user's acquisitions.
+// hand manages the user's acquisitions.
 type hand struct {
 	screen.Context
 	lab   Driver // nil if writing is impossible

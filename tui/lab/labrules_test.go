@@ -110,7 +110,7 @@ func TestTakingIsRefused(t *testing.T) {
 	}{
 		{"its own library", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator"}, fixture.Orders(), nil},
 		{"another library: both are named", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.Orders(), []string{"curator", "kazoo"}},
-		{"a free lock takes any", &zkBackend, Order{Lock: fixture.FreeLock().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.FreeLock(), nil},
+		{"a free lock accepts any", &zkBackend, Order{Lock: fixture.FreeLock().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.FreeLock(), nil},
 		{"a lock of readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "mutex", Recipe: "kazoo"}, fixture.Readers(), []string{"rw", "mutex"}},
 		{"a writer among readers", &zkBackend, Order{Lock: fixture.Readers().ID, Kind: "write", Recipe: fixture.Readers().Recipe}, fixture.Readers(), nil},
 		{"a reader of a mutex", &zkBackend, Order{Lock: fixture.Orders().ID, Kind: "read", Recipe: "curator"}, fixture.Orders(), []string{"mutex", "readers"}},

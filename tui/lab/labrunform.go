@@ -118,10 +118,10 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 		return nil, "The seed must be a whole number, 0 or more."
 	}
 	length := func(row int) time.Duration {
-		t, _ := time.ParseDuration(d.Rows[row].Choice()) // a choice that is not a duration lasts until it is stopped
+		t, _ := time.ParseDuration(d.Rows[row].Choice()) // 0 for "no limit"
 		return t
 	}
-	workers, _ := strconv.Atoi(d.Rows[runWorkers].Choice()) // they are numbers
+	workers, _ := strconv.Atoi(d.Rows[runWorkers].Choice()) // all choices are numbers
 	o := RunOptions{
 		Contenders: workers, Hold: length(runHold), Think: length(runThink), For: length(runFor), Seed: seed,
 	}

@@ -26,13 +26,13 @@ type Side struct {
 	err      error
 }
 
-// runs has two simultaneous contention runs on different kinds of lock, with the same times.
+// runs manages two simultaneous contention runs on different kinds of lock, with the same times.
 type runs struct {
 	screen.Context
 	lab        Driver // nil if nothing may be written
 	List       []*Side
 	Generation int
-	last       *runForm // the choices of the last time
+	last       *runForm // with the previous choices
 }
 
 func newRuns(host screen.Context, lab Driver) *runs { return &runs{Context: host, lab: lab} }
@@ -166,7 +166,7 @@ func Drain(from <-chan contend.Event) (events []contend.Event) {
 }
 
 func (b *Side) apply(msg RunTickMsg) {
-	if !b.report.Ended { // then the picture stays
+	if !b.report.Ended { // afterwards the picture stays
 		b.now = msg.At
 	}
 	b.report, b.Over, b.err = msg.Report, msg.over, msg.err

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// length is the time that a run's lanes show. It is long enough to show taking turns.
+// length is the time that a run's lanes show. It is long enough to show how contenders take turns.
 func (b *Side) length() time.Duration {
 	return max(2*time.Second, min(30*time.Second, 30*b.Order.Hold))
 }

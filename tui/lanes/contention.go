@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Contention has the mean number of waiters and holders in each cell of a window; negative if
+// Contention holds the mean number of waiters and holders in each cell of a window; negative if
 // unknown.
 type Contention struct{ Waiting, Holding []float64 }
 
@@ -51,7 +51,7 @@ func (w Window) Contention(lanes []*Lane, known, now time.Time) Contention {
 	return c
 }
 
-// spread adds to each cell the part of its time between two instants. from is not before least.
+// spread adds to each cell the fraction of it between two instants, but not before least.
 func (w Window) spread(cells []float64, from, to, least time.Time) {
 	if least.Before(w.From) {
 		least = w.From
@@ -109,7 +109,8 @@ type Histogram struct {
 	Counts []int
 }
 
-// NewHistogram has at most most classes, the same for all durations. The last takes all longer ones.
+// NewHistogram returns at most that many classes, the same for all durations. The last takes all
+// longer ones.
 func NewHistogram(sorted []time.Duration, most int) Histogram {
 	from := fineClasses
 	if most < len(from) {

@@ -85,14 +85,14 @@ type Source struct {
 // client is a lane's owner; a label tells a session's threads apart.
 type client struct {
 	who         inspect.Identity
-	label, name inspect.Untrusted // name: of a contender without an identity
+	label, name inspect.Untrusted // name is only set for a contender without an identity
 }
 
 // window is the lock and the time span on view.
 type window struct {
 	lock   inspect.ID
 	length time.Duration
-	end    time.Time // zero: now
+	end    time.Time // zero means now
 }
 
 // Folded merges each client's attempts into one lane. Lanes keep the places where they were last

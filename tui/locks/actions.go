@@ -48,7 +48,7 @@ func (s *Screen) Actions() []screen.Action {
 		Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the table, or the lock's chain",
 		Disabled: func() string {
 			if !s.paned() {
-				return fmt.Sprintf("one pane here; from %dx%d on the chain is shown too", stackedWidth, stackedHeight+4)
+				return fmt.Sprintf("one pane here; a window of %dx%d shows the chain too", stackedWidth, stackedHeight+4)
 			}
 			return none()
 		},

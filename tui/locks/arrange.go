@@ -22,7 +22,7 @@ type arrangedMsg struct {
 	index      *Index
 }
 
-// arranger has the locks in an arrangement, and makes a new one on request. Until that is ready,
+// arranger keeps the locks in an arrangement, and makes a new one on request. Until that is ready,
 // the old one stays and keeps following the locks.
 type arranger struct {
 	screen.Context
@@ -34,7 +34,7 @@ type arranger struct {
 	// asked is set if the user asked for the order or filter of the index being made.
 	asked  bool
 	cancel context.CancelFunc
-	// meanwhile has the locks that changed since arrangedAt, when the making of an index began.
+	// meanwhile lists the locks that changed since arrangedAt, when work on an index began.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
 	// settledAt is when rows last moved to other places; settles counts these moves.
@@ -95,8 +95,8 @@ func (a *arranger) settle(atOnce bool) {
 	a.settles++
 }
 
-// patience is the minimum time between two moves of rows. It is shorter at the start: the first
-// findings come a moment after the locks, which are then sorted by name, and should soon move them.
+// patience is the minimum time between two moves of rows. It is shorter at the start, when locks
+// are sorted by name, since their first findings come a moment later and should soon move them.
 func (a *arranger) patience() time.Duration {
 	if a.settles <= 1 {
 		return settleStart
@@ -145,7 +145,7 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 		changed = append(changed, id)
 	}
 	a.Index.update(a.Snapshot(), changed, a.Now())
-	a.Index.settle(a.Now().Add(lineKept)) // what is gone has no place in it
+	a.Index.settle(a.Now().Add(lineKept)) // drop the lines of locks that are gone
 	return true
 }
 

@@ -111,7 +111,7 @@ func whoHolds(host screen.Context, l *inspect.Lock, room int) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)
 	if len(l.Holders) == 0 && l.State != inspect.StateFree && screen.Ages(host).Suspect(l) {
-		brief = string(inspect.StateUnknown) // its masters are not those of one lock
+		brief = string(inspect.StateUnknown) // its masters are most likely independent servers
 	}
 	style, muted := screen.LevelSign(t, describe.StateLevel(l)).Style, t.Muted
 	if screen.Muted(l) {

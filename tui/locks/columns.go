@@ -14,7 +14,7 @@ import (
 // column is a column of the table. Its title, in lower case, is its name in the configuration.
 type column struct {
 	widget.Column
-	// wider has the minimum widths in wide tables, the narrowest table first.
+	// wider lists the minimum widths in wide tables, the narrowest table first.
 	wider []step
 	cell  func(cell) widget.Line
 	// time is a duration that the cell shows in tenths of a second if it is short; nil for none.
@@ -133,7 +133,7 @@ var (
 	}
 )
 
-// Columns for those who choose them; fields of filters have the same names.
+// Columns that are shown only if chosen; fields of filters have the same names.
 var (
 	byClient = &column{
 		Column: widget.Column{Title: "CLIENT", Middle: true, Width: 15, Grow: 2, Most: 30, From: widget.Never},
@@ -182,7 +182,7 @@ type needs struct {
 	domain                                     string
 }
 
-// grow takes a lock's cells into account.
+// grow widens the columns to fit a lock's cells.
 func (n *needs) grow(of cell) {
 	of.room = widget.Never
 	n.name = max(n.name, lockCell(of).Width())

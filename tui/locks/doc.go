@@ -1,3 +1,3 @@
-// Package locks is the screen of all locks: a table that is sorted, filtered and grouped, and stays
-// in order while a hundred thousand of them change.
+// Package locks is the screen of all locks. Its table is sorted, filtered and grouped, and stays in
+// order while a hundred thousand locks change.
 package locks

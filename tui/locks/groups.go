@@ -9,15 +9,16 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Prefix is what a group's locks share: a backend, and the directory of a znode, or a key up to
-// and including its last colon or slash. It is empty for a path without a directory.
+// Prefix is what a group's locks share: their backend and the start of their paths. That is a
+// znode's directory, or a key up to and including its last colon or slash. It is empty for a path
+// without a directory.
 type Prefix struct{ Backend, Path string }
 
 func prefixOf(id inspect.ID) Prefix {
 	return Prefix{id.Backend, id.Path[:strings.LastIndexAny(strings.TrimRight(id.Path, ":/"), ":/")+1]}
 }
 
-// lockGroup has the shown locks with one prefix.
+// lockGroup holds the shown locks with one prefix.
 type lockGroup struct {
 	Prefix
 	rows *sorted[*row]
@@ -55,7 +56,7 @@ func (g *lockGroup) count(r *row, by int) {
 	}
 }
 
-// compareGroups orders groups: the worst first, or by name in an order by name.
+// compareGroups orders groups, the worst first, or by name if the order is by name.
 func (o order) compareGroups(a, b *lockGroup) int {
 	if a.late != b.late {
 		return last(a.late)

@@ -16,7 +16,7 @@ import (
 )
 
 // Incremental updates must give the same result as a full rebuild, in every arrangement.
-func TestIndexUpdatesAsItIsMade(t *testing.T) {
+func TestIndexUpdatesMatchRebuild(t *testing.T) {
 	t.Parallel()
 	var arrangements []arrangement
 	for _, by := range allColumns {
@@ -68,7 +68,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-func TestSortedIsALargeSortedList(t *testing.T) {
+func TestSortedMatchesPlainSlice(t *testing.T) {
 	compare := func(a, b int) int { return a - b }
 	s := newSorted(compare, nil)
 	want := []int{}

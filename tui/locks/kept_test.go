@@ -75,7 +75,7 @@ func TestColoursAreKept(t *testing.T) {
 	}
 }
 
-// The columns have their widths in tables of all widths, with short and long names.
+// The widths of the columns stay the same, for tables of all widths and for short and long names.
 func TestWidthsAreKept(t *testing.T) {
 	var lines []string
 	chosen, _ := newTable([]string{"client", "session", "backend", "holder", "lock", "finding"})
@@ -124,7 +124,7 @@ func TestKeysAreKept(t *testing.T) {
 
 // A filter by time is evaluated again every second, and every five seconds if there are many
 // locks.
-func TestTimesInTheFilterGoBy(t *testing.T) {
+func TestAgeFilterIsEvaluatedAgain(t *testing.T) {
 	for n, least := range map[int]time.Duration{3: agedFew, screen.AtOnce + 3: agedMany} {
 		list := append(fixture.ManyLocks(n), fixture.Orders())
 		p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list), 120, 12)

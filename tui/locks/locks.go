@@ -30,7 +30,7 @@ type Screen struct {
 	// sought was selected before the user typed a filter. The cursor returns to it if it is
 	// shown, and otherwise goes to the first match.
 	sought Selection
-	// Opened has the groups whose locks are shown.
+	// Opened lists the groups whose locks are shown.
 	Opened map[Prefix]bool
 	// inChain is set while the keys move in the chain next to the table.
 	inChain    bool
@@ -40,7 +40,7 @@ type Screen struct {
 	measured   int      // the value of settles at the last measurement
 	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
-	// marks has the locks for the next action, instead of the selected one.
+	// marks lists the locks for the next action, instead of the selected one.
 	marks map[inspect.ID]bool
 	// scanned is when we last saw a backend whose first pass was incomplete.
 	scanned time.Time
@@ -67,7 +67,7 @@ func New(host screen.Context, columns []string) screen.Screen {
 
 func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 	s.changed(missed)
-	if !s.Busy && len(s.Index.unsettled) <= screen.AtOnce { // what went meanwhile was not seen in its place
+	if !s.Busy && len(s.Index.unsettled) <= screen.AtOnce { // locks deleted meanwhile need no line
 		s.Index.settle(s.Now().Add(lineKept))
 		s.follow()
 	}

@@ -16,10 +16,9 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// The free space below a short table shows the longest waits and the grants of the last minutes,
-// with at most this many rows of waits.
+// The free space below a short table shows the longest waits and the grants of the last minutes.
 const (
-	overviewLeast = 10 // lines from which it is drawn: fewer would hold neither
+	overviewLeast = 10 // the minimum number of free lines
 	waitsShown    = 8
 	grantCells    = 30
 	grantStep     = 10 * time.Second

@@ -172,7 +172,7 @@ func TestASinkingRowKeepsItsLine(t *testing.T) {
 	a.rows.settle(fixture.In(lineKept))
 	a.put("c", calm)
 	a.rows.settle(fixture.In(lineKeptAgain - 1))
-	a.expect("well again, for a moment", "c", "a", "b", "d")
+	a.expect("recovered, for a moment", "c", "a", "b", "d")
 	a.rows.settle(fixture.In(lineKeptAgain))
 	a.expect("well again", "a", "b", "c", "d")
 }

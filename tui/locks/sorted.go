@@ -17,7 +17,7 @@ type sorted[T any] struct {
 func newSorted[T any](compare func(a, b T) int, items []T) *sorted[T] {
 	s := &sorted[T]{compare: compare, count: len(items)}
 	for page := range slices.Chunk(items, pageSize) {
-		s.pages = append(s.pages, page) // clipped: one that grows moves elsewhere
+		s.pages = append(s.pages, page) // clipped, so that a page that grows is copied
 	}
 	return s
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// table has the columns of the list, from left to right.
+// table holds the columns of the list, from left to right.
 type table struct {
 	columns []*column
 	// chosen is set if each column is shown whenever it fits, even in windows where it is hidden
@@ -82,7 +82,7 @@ func (t table) layout(width int, need needs) ([]widget.Column, []int) {
 	lay := func(list []widget.Column) ([]widget.Column, []int) {
 		widths := widget.Lay(list, width)
 		for i, c := range t.columns {
-			list[i].Brief = c == byHolder && widths[i] < holder // all hosts look alike
+			list[i].Brief = c == byHolder && widths[i] < holder // shorten all hosts or none
 		}
 		return list, widths
 	}
@@ -180,7 +180,7 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	case byHeld:
 		out.Width = max(out.Width, need.held)
 	case byWorst:
-		if need.name > 0 { // with locks in sight, which may all be without a finding
+		if need.name > 0 { // locks are visible, perhaps none with a finding
 			out.Fit(max(1, need.finding))
 		}
 	}

@@ -86,8 +86,7 @@ func (s *Screen) view() View {
 	return v
 }
 
-// columnsInSight are the chosen columns or, if the user chose none, those that the window is
-// wide enough.
+// columnsInSight are the chosen columns or, if the user chose none, those that fit the window.
 func (s *Screen) columnsInSight() []*column {
 	if s.shown.chosen {
 		return s.shown.columns
