@@ -9,7 +9,7 @@ import (
 // looks at everything again.
 const changesKept = 4 * screen.AtOnce
 
-// changes has the locks that changed in each snapshot, for screens that were hidden meanwhile. A
+// changes lists the locks that changed in each snapshot, for screens that were hidden meanwhile. A
 // snapshot costs the same regardless of the number of screens.
 type changes struct {
 	lists [][]inspect.ID

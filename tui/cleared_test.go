@@ -18,7 +18,7 @@ func foundAgo(ago time.Duration, kind inspect.EventKind, rule string) inspect.Ev
 }
 
 // If there is room, recently cleared findings are listed below the others, unless they came back.
-func TestFindingsThatHaveGone(t *testing.T) {
+func TestClearedFindingsAreListed(t *testing.T) {
 	list := []inspect.Event{
 		foundAgo(time.Hour, inspect.EventFinding, "long-ago"), foundAgo(16*time.Minute, inspect.EventCleared, "long-ago"),
 		foundAgo(9*time.Minute, inspect.EventCleared, "unseen-begin"),
@@ -52,7 +52,7 @@ func TestFindingsThatHaveGone(t *testing.T) {
 }
 
 // Without findings, the cleared ones are shown in any window.
-func TestNothingWrongAnyMore(t *testing.T) {
+func TestClearedFindingsShownInAnyWindow(t *testing.T) {
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()}))
 	fine := inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
 	fine.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
@@ -63,7 +63,7 @@ func TestNothingWrongAnyMore(t *testing.T) {
 }
 
 // The pane next to the list shows an advised command in full, so that it can be copied with the mouse.
-func TestAdviceNextToTheListIsWhole(t *testing.T) {
+func TestDetailsShowCommandInFull(t *testing.T) {
 	t.Parallel()
 	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
 	for _, width := range []int{80, 120, 199, 200, 220} {

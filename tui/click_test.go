@@ -26,7 +26,7 @@ func clickAt(t *testing.T, m *Model, text string) {
 }
 
 // The badges and the breadcrumb can be clicked in windows of all widths, which place them differently.
-func TestTheTitleIsClicked(t *testing.T) {
+func TestTitleIsClickable(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
 		open := func(o Options) *Model {
@@ -76,7 +76,7 @@ func TestFrameClicksSelectNothing(t *testing.T) {
 }
 
 // A click selects a row and focuses its pane.
-func TestAClickChoosesThePane(t *testing.T) {
+func TestClickFocusesThePane(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	clickAt(t, m, "zk:/locks/orders")

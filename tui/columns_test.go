@@ -38,7 +38,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		{"configured, and back to them", []string{"lock", "held"}, 80, []string{"C", "j", "space", "0", "enter"}, "LOCK HELD"},
 		{"too many: the last ones go, the lock does not", []string{"client", "session", "holder", "finding", "lock"}, 60, nil, "CLIENT SESSION LOCK"},
 		{"by fields", []string{"lock", "client", "session", "backend"}, 80, nil, "LOCK CLIENT SESSION BACKEND"},
-		{"sorted by a column that is not there", []string{"lock", "held"}, 80, []string{"s", "s"}, "LOCK HELD"},
+		{"sorted by a hidden column", []string{"lock", "held"}, 80, []string{"s", "s"}, "LOCK HELD"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := model(t, Options{Look: Look{Columns: test.columns}}, test.width, 24, fixture.Everything())

@@ -54,7 +54,7 @@ func TestATicketInACompactWindow(t *testing.T) {
 	wantNoText(t, m, "Ticket of")
 }
 
-// A new message is more important than the breadcrumb.
+// A new message is more important than the words about the tour.
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
 	press(m, "x")

@@ -68,7 +68,7 @@ func compare(m *Model) tea.Cmd {
 			return !all && c.Lock != only || all && lab.Temporary(c.Lock.Path)
 		})
 		skipped = slices.DeleteFunc(skipped, func(b inspect.NotCompared) bool { return !all && b.Backend != only.Backend })
-		for i := range list { // those are listed at the top
+		for i := range list { // lost holds are already at the top
 			list[i].Ended = slices.DeleteFunc(list[i].Ended, func(c *inspect.Contender) bool {
 				return slices.Contains(lost, hold{list[i].Lock, c.Name})
 			})
@@ -135,7 +135,7 @@ type comparing struct {
 	text                widget.Scroller
 }
 
-// Update scrolls; any key that usually leaves something closes it.
+// Update scrolls, and closes the dialog on esc, q, enter and D.
 func (d *comparing) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case comparedMsg:
@@ -180,7 +180,7 @@ func (d *comparing) SetSize(width, height int) {
 	d.scroll(0)
 }
 
-// laid wraps a line: the rest of a long one goes below its beginning.
+// laid wraps a line, and indents the rest of a long one.
 func (d *comparing) laid(line string) []widget.Line {
 	t := d.theme
 	line = t.Glyphs.Translate(line)

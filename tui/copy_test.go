@@ -51,7 +51,7 @@ func TestCopyMenu(t *testing.T) {
 }
 
 // The texts are the selected contender's, not the holder's.
-func TestCopyIsOfTheSelected(t *testing.T) {
+func TestCopyUsesSelectedContender(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "j", "y")
 	wantText(t, m, "10.2.0.3:53122", "worker-7")

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// Five masters, one of them stopped, and a holder that identifies itself.
+// The verdict names a holder that identifies itself, even with one of five masters stopped.
 func TestRedlockNamesItsHolder(t *testing.T) {
 	t.Parallel()
 	value := recipe.LockscopeToken([16]byte{1, 2, 3}, "cart-1")

@@ -26,8 +26,8 @@ type Film interface {
 	End() time.Time
 }
 
-// How much of a recording is kept: more than of a live feed, since the user can look at all of
-// it. It takes up to four times as much of the heap.
+// Limits of the kept part of a recording. They are higher than for a live feed, since the user can
+// look at all of it.
 const (
 	filmBudget = 4 * inspect.PastBudget
 	filmEvents = 10 * screen.EventsKept
@@ -45,7 +45,7 @@ type momentMsg struct {
 	snapshot *inspect.Snapshot
 }
 
-// lookAhead looks up a moment, instead of any earlier request. The result is drawn until the film
+// lookAhead looks up a moment, and cancels any earlier lookup. The result is drawn until the film
 // has been read that far.
 func (m *Model) lookAhead(to time.Time) tea.Cmd {
 	m.playhead.seekNothing()

@@ -146,7 +146,7 @@ func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	wantText(t, r.Model, "0:30 of 0:30, the end", "not JSON")
 }
 
-func TestAnEmptyRecording(t *testing.T) {
+func TestEmptyRecordingIsReported(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 80, 24)
 	send(r.Model, filmedMsg{err: io.EOF})
@@ -155,7 +155,7 @@ func TestAnEmptyRecording(t *testing.T) {
 }
 
 // In a gap, nothing looks known.
-func TestThePlayheadInAGap(t *testing.T) {
+func TestGapsLookUnknown(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 120, 200} {
 		r := filming(t, Options{}, width, 36)
@@ -199,7 +199,7 @@ func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 
 // A moment found in the index is drawn before the history up to it is read, and the screen says so.
 // Once that is read, the moment is redrawn and plays on, unless space stops it first.
-func TestASoughtMomentIsDrawnAhead(t *testing.T) {
+func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
 	r.options.Film = indexedFilm{}
@@ -282,7 +282,7 @@ func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, 
 }
 
 // Each seek cancels the previous lookup, and so do space and a moment that needs no lookup.
-func TestASeekEndsTheLookBefore(t *testing.T) {
+func TestSeekCancelsPreviousLookup(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
 	film := slowFilm{begun: make(chan time.Time, 1), release: make(chan struct{})}

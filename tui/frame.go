@@ -233,7 +233,7 @@ func (f frame) aboutPart(room int) widget.Line {
 		return nil
 	}
 	t, room := f.theme, min(room-len("> "), f.width/4)
-	if room < 30 && ansi.StringWidth(about) > room { // the screen's first line has it whole
+	if room < 30 && ansi.StringWidth(about) > room { // the screen's first line shows it in full
 		return nil
 	}
 	return widget.Line{
@@ -324,7 +324,7 @@ func (f frame) badges() (list []badge) {
 		return list
 	}
 	add(t.BadgeWarning, "WRITE",
-		say("writing is allowed: x, X, a, A, K and the Lab act, each asks first; :write forbids it again"))
+		say("writing is allowed: x, X, a, A, K and the Lab act after asking; :write forbids it again"))
 	return list
 }
 

@@ -150,7 +150,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestFirstFrame(t *testing.T) {
+func TestBadgesShowBeforeFirstSnapshot(t *testing.T) {
 	for _, size := range sizes {
 		m := model(t, Options{Sandbox: true, Environment: "production"}, size.width, size.height, nil)
 		fits(t, m)
@@ -159,7 +159,7 @@ func TestFirstFrame(t *testing.T) {
 }
 
 // A compact window shows everything, and disables actions whose dialog would not fit.
-func TestCompact(t *testing.T) {
+func TestCompactWindowDisablesActions(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		m := model(t, Options{}, 40, 12, fixture.Everything())

@@ -57,7 +57,7 @@ func answers(cmd tea.Cmd) []tea.Msg {
 	}
 }
 
-func TestTimesInTheFilterGoBy(t *testing.T) {
+func TestAgeFilterIsEvaluatedAgain(t *testing.T) {
 	now := fixture.Noon
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything())
 	press(m, "/", "age>25s kind=rw")

@@ -145,13 +145,13 @@ func (f frame) shownHints() []screen.Hint {
 		}
 	}
 	last := screen.Hints(f.theme, vital, f.width)
-	room := f.width + 1 // the blank behind the last hint may be cut
+	room := f.width + 1 // the blank after the last hint may be cut
 	for _, h := range last {
 		room -= h.Width()
 	}
 	own, at := offered(f.front().Actions()), 0
 	if f.inFront == screen.Locks {
-		at = 1 // behind enter
+		at = 1 // after enter
 	}
 	own = slices.Insert(own, at, offered(acting{f.world}.hint())...)
 	if f.width < longHints {

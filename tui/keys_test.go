@@ -157,7 +157,7 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 }
 
 // The hints of a dialog's footer can be clicked.
-func TestADialogsFooterIsClicked(t *testing.T) {
+func TestDialogFooterHintsAreClickable(t *testing.T) {
 	for _, e := range screenList() {
 		m := onScreen(t, Options{}, e.name, 200, 50, true)
 		press(m, "?")

@@ -62,7 +62,7 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 }
 
 // If esc has two effects, the footer shows the first.
-func TestTheFooterHasAKeyOnce(t *testing.T) {
+func TestFooterListsEachKeyOnce(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "f", "/", "stuck", "enter")

@@ -19,7 +19,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-var framesTo = flag.String("frames", "", "write what the golden files have, in every way of colour, into this directory; screenshots -frames draws it")
+var framesTo = flag.String("frames", "", "write the golden screens, in every colour mode, to this directory for screenshots")
 
 // look is a terminal's colour profile with a theme.
 type look struct {
@@ -63,7 +63,7 @@ func inLooks(t *testing.T, name string, m *Model) {
 		send(m, tea.ColorProfileMsg{Profile: l.profile})
 		frame := fits(t, m)
 		if in := content(m); cursor.Replace(in) != text {
-			t.Errorf("%s has another text in %s:\n%s\nthan without colours:\n%s", name, l.name, in, text)
+			t.Errorf("the text of %s differs in %s:\n%s\nwithout colours:\n%s", name, l.name, in, text)
 		}
 		drawn := downTo(l.profile, frame)
 		if page, isKept := strings.CutSuffix(name, "-80x24"); isKept && slices.Contains(kept, page) && l.name != "dark" {
@@ -104,7 +104,7 @@ func TestOneMarkedRow(t *testing.T) {
 	}
 }
 
-// The welcome page, which has no frame.
+// The welcome page is drawn without a Model.
 func TestWelcomeGolden(t *testing.T) {
 	t.Parallel()
 	local := Local{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "26379"}}

@@ -44,7 +44,7 @@ func matchText(text, typed string) int {
 // mostFound limits the locks that a search lists.
 const mostFound = 200
 
-// lockMatches has the locks that a search lists, the best matches first, and the total number of
+// lockMatches holds the locks that a search lists, the best matches first, and the total number of
 // matches.
 type lockMatches struct {
 	locks []match

@@ -28,9 +28,9 @@ type Model struct {
 
 	waiting  *inspect.Snapshot // the newest, kept back while paused
 	heldBack []inspect.Event   // those that came while paused
-	skipped  int               // events before those that were too many to keep
+	skipped  int               // earlier events that were too many to keep
 	forgot   int               // missed events up to the last pruning of the history
-	missed   bool              // snapshots were left out, so that their lists of changes say nothing
+	missed   bool              // snapshots were skipped, so any lock may have changed
 	// changes of snapshots, and which of them each screen has seen.
 	changes changes
 	heard   map[screen.Name]int
@@ -38,13 +38,12 @@ type Model struct {
 	tour    tour
 	// playhead is the moment of the kept past that is drawn.
 	playhead playhead
-	filmRead bool // the whole film
+	filmRead bool // the film was read to its end
 	focused  []inspect.ID
-	// rang is when the bell last rang. known has the names of the backends that were read
-	// completely.
+	// rang is when the bell last rang. known lists the backends that were read completely.
 	rang  time.Time
 	known map[string]bool
-	// recovered has the backends that have recovered, by name.
+	// recovered lists the backends that have recovered, by name.
 	recovered recoveries
 }
 
@@ -310,7 +309,7 @@ func (m *Model) navigate() tea.Cmd {
 		m.backStack, m.openedFrom = m.backStack[:len(m.backStack)-1], ""
 	case m.screens[n.to.Screen] == nil:
 		return nil
-	case n.to.Screen == m.backStack[0].Screen: // home, wherever from
+	case n.to.Screen == m.backStack[0].Screen: // home clears the back stack
 		m.openedFrom = m.inFront
 		m.backStack = []screen.Place{{Screen: n.to.Screen}}
 		return m.open(n.to)
@@ -333,7 +332,7 @@ func (m *Model) open(p screen.Place) tea.Cmd {
 	return cmd
 }
 
-// news has the changes since the last snapshot that the screen in front received.
+// news returns the changes since the last snapshot that the screen in front received.
 func (m *Model) news() screen.SnapshotMsg {
 	number := m.heard[m.inFront]
 	m.heard[m.inFront] = m.changes.next()
@@ -371,7 +370,7 @@ func (m *Model) goToActions() []screen.Action {
 		if i == 0 {
 			a.Run = screen.Do(m.home)
 		}
-		if e.name == m.inFront { // once on the trail is enough, whatever is selected by now
+		if e.name == m.inFront { // it is already open, whatever is selected now
 			a.Hint, a.Disabled = "", func() string {
 				if len(m.backStack) == 1 {
 					return "already on " + string(e.name)

@@ -239,7 +239,7 @@ func (k *monkey) inspect(drawn string) int {
 	return k.lines[drawn]
 }
 
-func TestAnythingMayBePressed(t *testing.T) {
+func TestRandomInputIsHarmless(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	steps := servertest.Effort(t, 100, 400)

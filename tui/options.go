@@ -28,7 +28,7 @@ type Options struct {
 	// original speed.
 	Film  Film
 	Speed float64
-	// Past has the snapshots before the feed's first; nil if there were none.
+	// Past holds the snapshots before the feed's first; nil if there were none.
 	Past *inspect.Past
 	// Focus receives the visible locks, like inspect.Observer.Focus. It must not block.
 	Focus func(ids ...inspect.ID)
@@ -55,7 +55,7 @@ type Options struct {
 	// ReadOnly is the reason why writing is not allowed, unless that is just a missing flag.
 	ReadOnly string
 	// Commands are shell lines to copy. They inspect a lock, or the process behind its contender c,
-	// which may be nil. nil: no commands.
+	// which may be nil. Without Commands, there are none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty if it may have one.
 	NoClipboard string

@@ -143,7 +143,7 @@ func (p *palette) choose(f lockMatches) {
 	}
 	for _, c := range p.fixed {
 		if c.well = matchText(strings.ToLower(c.name), typed); c.well == startsPart {
-			c.well = inText // a word in a description; a lock's name is meant rather
+			c.well = inText // not the first word: a lock's name is more likely meant
 		}
 		if c.well >= scattered && len(typed) >= 3 && strings.Contains(strings.ToLower(c.about), typed) {
 			c.well = inText

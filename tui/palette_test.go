@@ -36,7 +36,7 @@ func TestMatchText(t *testing.T) {
 	}
 }
 
-func TestPaletteGoes(t *testing.T) {
+func TestPaletteRunsChosenEntry(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, typed string
@@ -48,7 +48,7 @@ func TestPaletteGoes(t *testing.T) {
 		{"to a lock", "orders", []string{"enter"}, []string{"▸ chain", "zk:/locks/orders"}},
 		{"to a lock by its id", "zk:/locks/b", []string{"enter"}, []string{"▸ chain", "zk:/locks/billing"}},
 		{"to a lock by its letters", "crt42", []string{"enter"}, []string{"▸ chain", "redis:lock:cart:42"}},
-		{"to another of those found", "zk:/locks", []string{"down", "down", "down", "enter"}, []string{"▸ chain", "zk:/locks/orders"}},
+		{"to another match", "zk:/locks", []string{"down", "down", "down", "enter"}, []string{"▸ chain", "zk:/locks/orders"}},
 		{"completed", "bill", []string{"tab"}, []string{":zk:/locks/billing"}},
 		{"an action", "sort", []string{"enter"}, []string{"LOCK ↑"}},
 		{"an action that opens a dialog", "copy", []string{"enter"}, []string{"Copy from"}},

@@ -18,14 +18,14 @@ import (
 
 // playhead is the moment of the past that is drawn instead of the present.
 type playhead struct {
-	at      time.Time // zero: the present
+	at      time.Time // zero means the present
 	plays   bool
-	speed   float64   // how much faster than it was time is played
+	speed   float64   // playing speed; 1 is real time
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks drawn in a later version because theirs was not kept
 	sought  time.Time // a moment that is not read yet, drawn once it is; zero if there is none
 	ahead   bool      // it is drawn without facts from earlier history
-	giveUp  func()    // ends the look for it; nil if there was none
+	giveUp  func()    // cancels its lookup; nil without one
 }
 
 // The slowest and fastest speeds that the keys offer.
@@ -105,8 +105,9 @@ func (m *Model) pastActions() []screen.Action {
 	return append(list, changesAction(m, none), m.saveAction())
 }
 
-// moment is when the selected event happened, or when the selected contender or the holder
-// acquired the lock or was first seen to hold it; why says why there is none.
+// moment is the time of the selected event. On screens without events, it is the acquisition by the
+// selected contender or the holder, or the first sight of the hold. why says why there is no
+// moment.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {
@@ -238,7 +239,7 @@ func (m *Model) toPresent() tea.Cmd {
 // yet. At the end of a recording it starts over.
 func (m *Model) play() {
 	switch p := &m.playhead; {
-	case p.ahead: // it is drawn until it is read, and then continues or not
+	case p.ahead: // playing starts once the history up to it is read
 		p.plays = !p.plays
 		return
 	case !p.sought.IsZero():

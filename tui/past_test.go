@@ -364,7 +364,7 @@ func TestLongComparisonsScroll(t *testing.T) {
 }
 
 // A message about a key disappears with the next one.
-func TestMessagesGoWithTheNextKey(t *testing.T) {
+func TestNextKeyClearsMessages(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "esc")

@@ -113,8 +113,8 @@ func (p *play) until(before time.Duration) {
 	send(p.Model, tickedMsg{p.ticking})
 }
 
-// comer is a new contender.
-func (p *play) comer(seq int32) inspect.Contender {
+// newcomer is a new contender.
+func (p *play) newcomer(seq int32) inspect.Contender {
 	c := fixture.Znode(seq, fmt.Sprintf("worker-%d", seq%5+1), 0, nil, 0)
 	c.Since, c.State = p.clock(), inspect.Waiting
 	return c
@@ -123,7 +123,7 @@ func (p *play) comer(seq int32) inspect.Contender {
 // come adds a contender at the end of the queue, as the holder if the lock is free.
 func (p *play) come(before time.Duration, seq int32) {
 	p.at(before, func(l *inspect.Lock) {
-		c := p.comer(seq)
+		c := p.newcomer(seq)
 		if len(l.Holders) == 0 {
 			c.State = inspect.Holding
 			l.Holders = append(l.Holders, c)

@@ -19,7 +19,7 @@ const (
 	// listedAtLeast at the earliest.
 	listedFor, listedAtLeast = 30 * time.Second, 5 * time.Second
 	// restsAfter is the minimum time between lists, as a multiple of the time that the last one
-	// took. After a refusal it is refusedFor, since rights and numbers of connections seldom
+	// took. After a refusal it is refusedFor, since permissions and numbers of connections seldom
 	// change.
 	restsAfter = 100
 	refusedFor = 5 * time.Minute
@@ -27,10 +27,10 @@ const (
 	listLimit = 5 * time.Second
 )
 
-// connections has the listed connections of a backend's clients.
+// connections holds the listed connections of a backend's clients.
 type connections struct {
-	wanted, asked time.Time     // when an answer was asked for last, and when this one was
-	took          time.Duration // until it came
+	wanted, asked time.Time     // times of the newest request, and of the answered one
+	took          time.Duration // from request to answer
 	listed        bool          // an answer has come
 	list          []act.Connection
 	db            int
@@ -103,10 +103,10 @@ func (w *world) Possible(l *inspect.Lock, c *inspect.Contender) (screen.Possible
 	}
 	inState := screen.Ages(w).InState(l, c)
 	if inState > 0 {
-		if inState -= w.now.Sub(known.asked); inState < 0 { // the list is older: it says nothing of who came later
+		if inState -= w.now.Sub(known.asked); inState < 0 { // the list is older than the contender's state
 			return screen.Possible{}, false
 		}
-		inState = max(1, inState) // the connections' ages are of then
+		inState = max(1, inState) // the connections' ages refer to that time
 	}
 	p := screen.Possible{Of: len(known.list)}
 	if known.err != nil {

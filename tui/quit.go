@@ -52,8 +52,8 @@ func handWords(held, waiting int) string {
 	}
 }
 
-// quitting asks before quitting releases locks or leaves queues. It begins on Cancel, so that
-// pressing enter by habit is safe.
+// quitting asks before quitting releases locks or leaves queues. The focus starts on Cancel, so
+// that pressing enter by habit is safe.
 type quitting struct {
 	*world
 	held, waiting int

@@ -98,7 +98,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 }
 
 // The hold time of a key that existed before watching began is a lower bound.
-func TestHeldAtLeast(t *testing.T) {
+func TestEarlierHoldIsLowerBound(t *testing.T) {
 	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
 	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))

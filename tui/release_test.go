@@ -129,7 +129,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 }
 
 // A wrong path is reported, and nothing is sent.
-func TestWrongPathIsSaid(t *testing.T) {
+func TestWrongPathIsReported(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
 		f := newFakeReleaser()
@@ -142,7 +142,7 @@ func TestWrongPathIsSaid(t *testing.T) {
 }
 
 // The path may include the backend, as the screens show it. The first enter only goes to Release.
-func TestPathWithItsBackend(t *testing.T) {
+func TestPathWithBackendIsAccepted(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	press(m, "zk:/locks/orders")

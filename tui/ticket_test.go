@@ -36,7 +36,7 @@ func TestTheTicketKey(t *testing.T) {
 	}
 }
 
-func TestTheFormsOfATicket(t *testing.T) {
+func TestDigitCopiesTicketFormat(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{"2": `"id": "zk:/locks/orders"`} {
 		m := opened(t, Options{}, 80, 24, fixture.Orders().ID)

@@ -103,7 +103,7 @@ func TestBusyTimelineKeepsCursor(t *testing.T) {
 }
 
 // The facts of the selected lane keep their place when they wrap.
-func TestFactsOfALaneKeepTheirLines(t *testing.T) {
+func TestLaneFactsKeepTheirLines(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 80, 36)
 	m := p.timeline()
@@ -125,7 +125,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	m := p.timeline()
 	p.pass(100*time.Second, 0) // to worker-2, and worker-1 leaves
 	p.at(90*time.Second, func(l *inspect.Lock) {
-		again := p.comer(105) // worker-1
+		again := p.newcomer(105) // worker-1
 		again.Owner.Session = fixture.Znode(100, "", 0, nil, 0).Owner.Session
 		l.Waiters = append(l.Waiters, again)
 	})
@@ -239,7 +239,7 @@ func TestTimelineOfAPlainKey(t *testing.T) {
 }
 
 // A paused screen is not live; a recording never is.
-func TestTimelineLive(t *testing.T) {
+func TestPausedTimelineIsNotLive(t *testing.T) {
 	t.Parallel()
 	m := timelineOfOrders(t, Options{})
 	wantText(t, m, " live ")

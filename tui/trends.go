@@ -40,7 +40,7 @@ func (w *world) Trend(id inspect.ID) inspect.Trend {
 	return at
 }
 
-// BackendTrend: see screen.Context.
+// BackendTrend implements screen.Context.
 func (w *world) BackendTrend(name string, of func(*inspect.Backend) float64) []float64 {
 	from := w.now.Truncate(screen.TrendStep).Add(-(screen.TrendCells - 1) * screen.TrendStep)
 	return w.past.BackendTrend(name, from, screen.TrendStep, screen.TrendCells, w.now, of)

@@ -28,15 +28,15 @@ func TestTrendsAreShown(t *testing.T) {
 }
 
 // A cached trend equals a recomputed one, even after going back in time.
-func TestTrendsGoOn(t *testing.T) {
+func TestCachedTrendMatchesRecomputed(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	same := func() {
 		t.Helper()
 		kept := p.Trend(p.lock.ID)
 		clear(p.trends)
-		if anew := p.Trend(p.lock.ID); !slices.Equal(kept.Waiting, anew.Waiting) || !slices.Equal(kept.Holding, anew.Holding) {
-			t.Errorf("cached %v\nrecomputed %v", kept, anew)
+		if fresh := p.Trend(p.lock.ID); !slices.Equal(kept.Waiting, fresh.Waiting) || !slices.Equal(kept.Holding, fresh.Holding) {
+			t.Errorf("cached %v\nrecomputed %v", kept, fresh)
 		}
 	}
 	for i, before := range []int{110, 95, 61, 60, 31} {

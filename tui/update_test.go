@@ -178,7 +178,7 @@ func TestGoneLockSaysSo(t *testing.T) {
 	wantText(t, m, "zk:/locks/orders", "has not been read yet")
 }
 
-func TestHandoverIsRemembered(t *testing.T) {
+func TestHandoffHighlightsNewHolder(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	l := fixture.Orders()
 	before, next := l.Holders[0], l.Waiters[0]

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// Local has the servers on this machine that answer, as targets, and the ports tried.
+// Local lists the servers on this machine that answer, as targets, and the ports tried.
 type Local struct {
 	Targets, Tried []string
 }

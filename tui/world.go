@@ -119,7 +119,7 @@ func (w *world) Commands(l *inspect.Lock, c *inspect.Contender) []describe.Comma
 
 func (w *world) NoClipboard() string { return w.options.NoClipboard }
 
-// Clipboard: see screen.Context.
+// Clipboard implements screen.Context.
 func (w *world) Clipboard() string { return cmp.Or(w.options.Clipboard, "the terminal's clipboard") }
 
 func (w *world) Save(ctx context.Context, about, extension, text string) (path string, err error) {

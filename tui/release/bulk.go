@@ -38,7 +38,7 @@ type bulkPreviewedMsg struct {
 	err        error
 }
 
-// bulkDoneMsg has the outcome of one item.
+// bulkDoneMsg carries the outcome of one item.
 type bulkDoneMsg struct {
 	generation, at int
 	item           act.Item

@@ -212,7 +212,7 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
-// roomy is the height from which all requests are shown whole. Below it, only the last one is, so
+// roomy is the height from which all requests are shown in full. Below it, only the last one is, so
 // that the warnings are in sight.
 const roomy = 30
 

@@ -19,7 +19,7 @@ type Subject struct {
 // Refusal explains why a verb has no dialog about a subject; empty if it has one.
 func Refusal(host screen.Context, of act.Releasers, verb inspect.Verb, s Subject) string {
 	switch redis := len(s.Lock.Masters) > 0; {
-	case of == nil, host.Past(): // the preview would be current
+	case of == nil, host.Past(): // a preview would show the present
 		return host.MayAct()
 	case verb == inspect.VerbTTL && !redis:
 		return "only keys of Redis have a TTL"

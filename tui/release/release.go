@@ -51,7 +51,7 @@ var (
 	askWords     = words{"Ask to release", "Ask", "Asking, and watching whether it releases", "Not released", "request"}
 )
 
-// notDone are the words for a result, or that nothing was tried.
+// notDone returns the words for a failed action, or that nothing was done if it is unsupported.
 func notDone(words string, why act.Reason) string {
 	if why == act.Unsupported {
 		return "Nothing was done"
@@ -69,7 +69,7 @@ type Dialog struct {
 	target   inspect.Contender
 	shown    act.Preview
 	result   act.Result
-	answered time.Time // when that came
+	answered time.Time // when the result came
 	err      error
 	words    words
 	sent     bool // the action was asked for

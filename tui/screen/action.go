@@ -139,7 +139,7 @@ type Hint struct {
 func Hints(t *theme.Theme, actions []Action, room int) []Hint {
 	var all []Hint
 	var dim []bool
-	needed := 0 // by those that can be done
+	needed := 0 // by the enabled actions
 	for _, a := range actions {
 		if a.Hint == "" {
 			continue

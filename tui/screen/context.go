@@ -40,9 +40,9 @@ type Context interface {
 	// backend's state or the number is unknown.
 	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
 	// FoundAt is a finding's first appearance. If the finding already existed when watching its
-	// backend began, exact is false and at is the time of that. at is zero if unknown.
+	// backend began, exact is false and at is when watching began. at is zero if unknown.
 	FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool)
-	// Log has the events that were seen.
+	// Log holds the events that were seen.
 	Log() *EventLog
 	// ReadOnly is the reason why the user may acquire no lock; empty if allowed.
 	ReadOnly() string

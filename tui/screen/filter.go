@@ -122,7 +122,7 @@ func pattern(text string) (func(string) bool, error) {
 	return e.MatchString, nil
 }
 
-// Problem has the filter's syntax errors; empty without any.
+// Problem lists the filter's syntax errors; empty without any.
 func (f Filter) Problem() string { return strings.Join(f.problems, "; ") }
 
 // Refused is the filter with one more error.

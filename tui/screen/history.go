@@ -33,7 +33,7 @@ type Grant struct {
 type History struct {
 	grants map[inspect.ID][]Grant
 	newest time.Time
-	// found has the times of findings by place and key. It omits those that already existed when
+	// found holds the times of findings by place and key. It omits those that already existed when
 	// their backend was first watched, at the time in watched.
 	found   map[inspect.ID]map[string]time.Time
 	watched map[string]time.Time
@@ -143,7 +143,7 @@ func (h *History) granted(id inspect.ID, g Grant) {
 // Of returns the grants of a lock, the newest last.
 func (h *History) Of(id inspect.ID) []Grant { return h.grants[id] }
 
-// FoundAt: see Context.
+// FoundAt implements Context.FoundAt.
 func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exact bool) {
 	if at, ok := h.found[on][f.Key()]; ok {
 		return at, true

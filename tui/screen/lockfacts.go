@@ -71,13 +71,13 @@ func Expiry(l *inspect.Lock) time.Time {
 	return last
 }
 
-// Ages has the snapshot and the time that ages refer to.
+// Ages returns a view of the snapshot as of the drawn time.
 func Ages(host Context) describe.View {
 	return describe.View{Snapshot: host.Snapshot(), Now: host.Now()}
 }
 
-// AgesOf has the time up to which a lock is known. If its backend is down, that is its last
-// reading, and old is set.
+// AgesOf is Ages for one lock. If its backend is down, ages refer to its last reading, and old is
+// set.
 func AgesOf(host Context, l *inspect.Lock) (v describe.View, old bool) {
 	v = Ages(host)
 	if b := host.Snapshot().Backend(l.ID.Backend); b != nil && b.State == inspect.Down && !l.ReadAt.IsZero() {

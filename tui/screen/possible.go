@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// Possible has Redis connections that may be a contender's, the most likely first. None is
+// Possible lists Redis connections that may be a contender's, the most likely first. None is
 // certain, since Redis does not record who wrote a key.
 type Possible struct {
 	Connections []PossibleConnection

@@ -39,7 +39,7 @@ func (s *Screen) figures() []widget.Line {
 	return []widget.Line{first, append(second, s.fairness(h.Grants)...)}
 }
 
-// rate is per minute, with two digits.
+// rate formats a rate per minute, with two digits.
 func rate(n int, in time.Duration) string {
 	perMinute := float64(n) / in.Minutes()
 	if perMinute < 9.95 {

@@ -10,7 +10,7 @@ import (
 // FormRow is one input of a form: typed text, or a choice from a list.
 type FormRow struct {
 	Label   string
-	Typed   *Field // nil: chosen
+	Typed   *Field // nil if the user chooses from a list
 	Choices []string
 	At      int
 	Off     string // the reason why there is no choice, shown instead
@@ -91,8 +91,8 @@ func (f *Form) enter() (confirmed, closed, changed bool) {
 	return f.Note == "", false, false
 }
 
-// step moves to the next row with an input, or to a button. Back from the first row is the form's
-// own button.
+// step moves to the next row with an input, or to a button. Going back from the first row leads to
+// the form's own button.
 func (f *Form) step(by int) {
 	if f.At == 0 && by < 0 && len(f.Rows) > 0 {
 		f.At = len(f.Rows) + 1

@@ -22,8 +22,8 @@ func Sheet(t *theme.Theme, lines []Line, width, height int) string {
 	return strings.Join(out, "\n")
 }
 
-// RowsAbove is the number of n rows that a list shows above the details of the selected one; both
-// share the lines. It does not depend on the selection, so that nothing jumps.
+// RowsAbove returns how many of n rows a list shows above the details of the selected one, within
+// the given lines. It does not depend on the selection, so that nothing jumps.
 func RowsAbove(n, lines int) int {
 	details := max(9, min(14, lines*2/5))
 	return max(1, min(n, max(4, lines-details)))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The cursor is always on a visible line of the list, the view has no avoidable empty lines, and
-// moving within the view does not scroll.
+// The cursor is always on a visible line of the list, and the view has no avoidable empty lines.
+// Moving within the view does not scroll.
 func TestScroller(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

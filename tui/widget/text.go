@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Span is text in one style; line is a row of them.
+// Span is text in one style; Line is a row of spans.
 type (
 	Span = struct {
 		Text  string

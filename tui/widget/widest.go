@@ -8,7 +8,7 @@ const widthKept, linesKept = 30 * time.Second, 10 * time.Second
 
 // Widest is a width that grows at once and shrinks only after a while.
 type Widest struct {
-	most, since int // since: the most after at
+	most, since int // since is the largest need after at
 	at          time.Time
 }
 
