@@ -8,11 +8,10 @@ import (
 	"github.com/lockscope/lockscope/internal/suspend"
 )
 
-// clock times a session's leases and waits. Its monotonic times compare with those of sent
+// clock times a session's leases and waits. Its monotonic times can be compared with those of sent
 // requests. Go's monotonic clock stops while the machine is suspended; that time is added, since
-// the servers' clocks go on.
-// Timers and connection deadlines use the process's own clock. The code that they wake checks this
-// one; if it is ahead, the process was stopped.
+// the servers' clocks go on. Timers and connection deadlines use the process's own clock. The code
+// that they wake checks this one; if it is ahead, the process was stopped.
 type clock struct {
 	now       func() time.Time
 	suspended func() time.Duration // total since boot; 0 if the system does not count it
@@ -27,7 +26,7 @@ func (c clock) until(at time.Time) time.Duration { return at.Sub(c.now()) }
 // before reports whether an instant is in the future.
 func (c clock) before(at time.Time) bool { return c.now().Before(at) }
 
-// pause waits for news or a span of time; it fails when ctx or the session ends.
+// pause waits until news arrives or the time has passed. It fails when ctx or the session ends.
 func pause(ctx, session context.Context, wait time.Duration, news <-chan struct{}) error {
 	select {
 	case <-news:
@@ -81,13 +80,13 @@ func (c *sleepClock) look() time.Duration {
 }
 
 // now returns the time at which to send a request. It records earlier suspensions first, so that
-// they do not shorten what counts from it.
+// they do not shorten deadlines that count from it.
 func (c *sleepClock) now() time.Time {
 	c.look()
 	return c.clock.now()
 }
 
-// correct moves a deadline that counts from an instant back by the suspensions since then.
+// correct returns a deadline that was counted from since, minus the suspensions after since.
 func (c *sleepClock) correct(since, deadline time.Time) time.Time {
 	c.look()
 	c.mu.Lock()

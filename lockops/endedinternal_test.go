@@ -108,7 +108,7 @@ func beginClose(s *RedisSession) {
 }
 
 // An ended context or a closing session sends no requests.
-func TestAnEndedWaitAsksForNothing(t *testing.T) {
+func TestEndedWaitSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

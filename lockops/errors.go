@@ -13,18 +13,20 @@ import (
 // Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with
 // a package: people read them.
 var (
-	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it. An Acquire whose
-	// context ends meanwhile wraps it next to the context's error.
+	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it. If the
+	// context of an Acquire ends while it waits, the error wraps both ErrHeld and the context's
+	// error.
 	ErrHeld = errors.New("lock is held")
-	// ErrLost ends a Hold's context, and is returned by Release and Extend, when the lock was lost before its release:
-	// the session or the TTL ran out or cannot be proved to run, or another client deleted the node or key.
+	// ErrLost ends a Hold's context, and is returned by Release and Extend, when the lock was lost
+	// before its release. The session or the TTL ran out, or may have run out, or another client
+	// deleted the node or key.
 	ErrLost = errors.New("lock was lost")
-	// ErrReleased ends a Hold's context when it was released.
+	// ErrReleased ends a Hold's context when the hold is released.
 	ErrReleased = errors.New("lock was released")
-	// ErrNotHeld is returned by Release and Extend on a Hold that was released before.
+	// ErrNotHeld is returned by Release and Extend on a Hold that has already been released.
 	ErrNotHeld = errors.New("lock is no longer held")
-	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the same lock,
-	// which was made without WithReentry: it could only wait for itself.
+	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the
+	// same lock, unless the lock was made WithReentry. The call would wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
 	// ErrOption is returned by Check and every Acquire when the lock was made with an option that
 	// its kind does not support, or with a bad path, key, TTL, recipe, prefix or number of permits.
@@ -32,19 +34,19 @@ var (
 	// ErrMasters is returned by Check and every Acquire when the session has the wrong number of
 	// masters for this kind of lock.
 	ErrMasters = errors.New("wrong number of masters")
-	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of its read
-	// side: the write would wait for that forever. Release the read first.
+	// ErrUpgrade is returned by the write side of a ZKRWMutex when the context comes from a hold of
+	// its read side. The write would wait for that read forever. Release the read first.
 	ErrUpgrade = errors.New("a lock held for reading cannot also be taken for writing")
 	// ErrUnknownRelease is returned by Release when no answer arrived and another client now has
 	// the key in Redis. Our lock was either released or lost before. Nothing of ours is left.
 	ErrUnknownRelease = errors.New("the release got no answer, and another client has the lock now: whether it was still ours is unknown")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
-	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves no time for
-	// an answer over the link to the servers, and when a ZooKeeper session is made whose timeout leaves none.
-	// The error says how long an answer takes, and which TTL or timeout would do.
+	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves
+	// no time for an answer over the link to the servers. NewZKSession returns it for such a
+	// session timeout. The error says how long an answer takes, and which TTL or timeout would do.
 	ErrTooShort = errors.New("too short for the link to the server")
-	// ErrClosed is returned by everything that needs a session which has been closed.
+	// ErrClosed is returned by every call that needs a closed session.
 	ErrClosed = errors.New("session is closed")
 )
 

@@ -109,7 +109,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	return nil
 }
 
-// Extend proves the hold to the servers now and prolongs it. On Redis the TTL starts again; on
+// Extend confirms the hold with the servers now and prolongs it. On Redis the TTL starts again; on
 // ZooKeeper it touches the session and checks the node. It returns an error that wraps ErrLost when
 // the lock is lost. After any other error the state is unknown: the hold ends at its Deadline
 // unless a later Extend or renewal succeeds.
@@ -127,8 +127,8 @@ func (h *Hold) Extend(ctx context.Context) error {
 }
 
 // Deadline returns the time until which the lock is certainly held, as far as is known now, on the
-// monotonic clock. Each renewal or acknowledged request moves it on. Context ends before it passes.
-// It returns false once the hold has ended.
+// monotonic clock. Each renewal or acknowledged request moves it later. Context ends before it
+// passes. It returns false once the hold has ended.
 func (h *Hold) Deadline() (time.Time, bool) {
 	if h.ctx.Err() != nil {
 		return time.Time{}, false
@@ -136,10 +136,10 @@ func (h *Hold) Deadline() (time.Time, bool) {
 	return h.grant.backend.deadline()
 }
 
-// Token is the fencing token: it grows with every acquisition of the lock, so that a resource can
-// refuse older ones. ZooKeeper: the czxid of the contender's node (Token waits until it has been
-// read); Redis mutex: µs of the server's clock, or one more than the newest token. It returns false
-// on a Redlock, with WithoutToken, or when the hold ended before the token was known.
+// Token returns the fencing token. It grows with every acquisition of the lock, so that a resource
+// can refuse older ones. ZooKeeper: the czxid of the contender's node (Token waits until it has
+// been read); Redis mutex: µs of the server's clock, or one more than the newest token. It returns
+// false on a Redlock, with WithoutToken, or when the hold ended before the token was known.
 //
 // On a read-write lock, a read's token is greater than those of the writes granted before it, and
 // less than those granted after it. Simultaneous readers may show theirs in any order. A resource
@@ -163,7 +163,7 @@ type backend interface {
 	name() string
 	release(ctx context.Context) error
 	abandon() // release a lost entry in the background: it may still exist
-	judge()   // end the hold as lost if its time is over and that was not reported yet
+	judge()   // end the hold as lost if its time is over and that has not been reported
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)
 	token() (uint64, bool)

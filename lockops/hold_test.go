@@ -35,7 +35,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 
 // Without WithReentry, Acquire with a hold's context fails at once, since the caller would wait for
 // itself. It also keeps goroutines that share the context from all entering.
-func TestReentryIsAsked(t *testing.T) {
+func TestReentryMustBeRequested(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		l := lock()
@@ -56,7 +56,7 @@ func TestReentryIsAsked(t *testing.T) {
 }
 
 // A wait that times out returns ErrHeld, whether it waited on the servers or in the session.
-func TestTimedOutSaysHeld(t *testing.T) {
+func TestTimeoutReturnsErrHeld(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
 		if k.Shared {

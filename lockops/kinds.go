@@ -11,7 +11,8 @@ import (
 
 // Session is a *ZKSession or a *RedisSession. A lock does not outlive the session it was made with.
 type Session interface {
-	// Requests counts the requests that the session has sent, without those that keep the connection up.
+	// Requests counts the requests that the session has sent, except those that keep the connection
+	// alive.
 	Requests() uint64
 	// Close ends the session and its holds.
 	Close()
@@ -44,7 +45,7 @@ type Kind struct {
 	auxiliaryKeys func(name string) []string
 }
 
-// Kinds are all kinds of locks in this package, the usual one of each deployment first.
+// Kinds returns all kinds of locks in this package, the usual one of each deployment first.
 func Kinds() []Kind {
 	return []Kind{
 		{Name: "mutex", On: OnZooKeeper, Permits: 1, Recipes: zkRecipes(false), lock: on(NewZKMutex)},
@@ -60,7 +61,7 @@ func Kinds() []Kind {
 // defaultPermits is the number of permits if none is given.
 const defaultPermits = 2
 
-// semaphore is the kind of a semaphore with this many permits.
+// semaphore returns the kind of a semaphore with this many permits.
 func semaphore(permits int) Kind {
 	return Kind{
 		Name: semaphoreName, On: OnZooKeeper, Permits: permits, Recipes: semaphoreRecipes,
@@ -98,17 +99,17 @@ func KindNamed(servers Servers, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("unknown kind of lock %q", name)
 }
 
-// KindsOn are the kinds of locks that can live on such servers, the usual one first.
+// KindsOn returns the kinds of locks that can live on such servers, the usual one first.
 func KindsOn(servers Servers) []Kind {
 	return each.Where(Kinds(), func(k Kind) bool { return k.On == servers })
 }
 
-// New makes a lock of this kind. It fails when the session has other servers than the kind needs.
+// New makes a lock of this kind. It fails if the session has the wrong kind of servers.
 func (k Kind) New(s Session, name string, opts ...Option) (Locker, error) {
 	return k.lock(s, name, opts)
 }
 
-// AuxiliaryKeys are the Redis keys that remain next to the lock's own when it is free.
+// AuxiliaryKeys returns the Redis keys that remain when the lock is free.
 func (k Kind) AuxiliaryKeys(name string) []string {
 	if k.auxiliaryKeys == nil {
 		return nil

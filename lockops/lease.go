@@ -23,13 +23,13 @@ type lease struct {
 	cleanUp func()
 
 	mu       sync.Mutex
-	since    time.Time // until counts from here: later suspensions are subtracted
+	since    time.Time // until was counted from here, so later suspensions are subtracted
 	until    time.Time
-	renewAt  time.Time // zero: never
-	listenAt time.Time // zero: it listens, or never will
+	renewAt  time.Time // zero means never
+	listenAt time.Time // zero if it already listens, or never will
 	unlisten func()
 	renewing bool
-	again    bool // a message came during a renewal, or a suspension: its answer may be older
+	again    bool // renew again: a message or suspension came after the current renewal was sent
 	// set when a message said that the lock may be gone, or messages may have been missed; cleared
 	// by an answered renewal
 	doubted bool
@@ -86,7 +86,7 @@ func (l *lease) run(ctx context.Context) error {
 	return nil
 }
 
-// next is the instant of the next renewal, subscription or expiry, whichever is first.
+// next returns the instant of the next renewal, subscription or expiry, whichever is first.
 func (l *lease) next() time.Time {
 	at := l.certain().Add(-early)
 	if !l.renewing && !l.renewAt.IsZero() && l.renewAt.Before(at) {
@@ -321,13 +321,13 @@ func (l *lease) prolonged(sent time.Time) {
 	}
 }
 
-// leases of a session.
+// leases are the leases of a session.
 type leases struct {
 	mu     sync.Mutex
 	all    map[*lease]struct{}
 	closed bool
 	watch  *time.Timer   // looks for suspensions while there are leases, else nil
-	slept  time.Duration // in all, when it last looked
+	slept  time.Duration // total suspension when watch last looked
 }
 
 func (ls *leases) add(l *lease) bool {
@@ -348,7 +348,7 @@ func (ls *leases) add(l *lease) bool {
 }
 
 // sleepLook bounds how long a hold that ran out during a suspension may go on after the machine
-// wakes. The leases' timers stopped, too.
+// wakes. The leases' own timers do not run during a suspension.
 const sleepLook = 250 * time.Millisecond
 
 // lookForSleep judges all leases again after the machine was suspended.

@@ -204,9 +204,9 @@ func WithoutToken() Option {
 	}
 }
 
-// WithReentry lets Acquire take the lock again at once, and count it, if its context is that of a
-// hold or derived from it. Without WithReentry such a call fails with ErrReentry, since it could
-// only wait for itself. All goroutines with that context share the lock, so it does not keep the
+// WithReentry lets Acquire take the lock again at once, and count it, if its context comes from a
+// hold of that lock. Without WithReentry such a call fails with ErrReentry, since it could only
+// wait for itself. All goroutines with that context share the lock, so it does not keep the
 // goroutines of an errgroup from each other.
 func WithReentry() Option {
 	return func(o *options) {
@@ -261,7 +261,7 @@ func OnAsked(f func(at time.Time)) Option {
 	}
 }
 
-// limitMost is the longest wait for an answer.
+// limitMost returns the longest wait for an answer.
 func (o *options) limitMost() time.Duration {
 	if o.given&optLimit != 0 && o.limit > 0 {
 		return o.limit

@@ -62,8 +62,8 @@ func (a *redisAttempt) record(got verdict) {
 	if got.lateUntil.After(a.lateUntil) {
 		a.lateUntil = got.lateUntil
 	}
-	// A refusal means that we do not have it, unless an earlier request is still on its way. An
-	// error reply may come from behind the SET: a script is not undone.
+	// A refusal means that we do not have it, unless an earlier request is still on its way. A
+	// script that fails after its SET is not rolled back.
 	a.maybe = got.taken || !got.lateUntil.IsZero() || refused(got.err) ||
 		a.maybe && (got.err != nil || a.k.session.clock.before(a.lateUntil))
 	if got.at == 0 {
@@ -83,7 +83,8 @@ func (a *redisAttempt) record(got verdict) {
 // notice the end of ctx. Another goroutine would take a fifth of an acquire and release.
 const nearLimit = 50 * time.Millisecond
 
-// request sends one request and waits for its answer or for the end of ctx; the answer is then due.
+// request sends one request and waits for its answer or for the end of ctx. In that case the answer
+// arrives in a.due later.
 func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 	k := a.k
 	switch {
@@ -205,7 +206,7 @@ func (r *redisGrant) name() string { return r.value }
 
 func (r *redisGrant) token() (uint64, bool) { return r.number, r.number != 0 }
 
-// prolong renews the TTL, asking again while the server is in a state that passes.
+// prolong renews the TTL, retrying while the server is in a transient state.
 func (r *redisGrant) prolong(ctx context.Context) error {
 	k := r.k
 	for i := 0; ; i++ {
@@ -262,7 +263,7 @@ func (r *redisGrant) remove() error {
 			return r.removed(err, unanswered)
 		case refused(err), !k.session.clock.before(expires):
 			return err
-		case !answered(err) && (unanswered == nil || !k.master.unsent(err)): // one that was sent may have been done
+		case !answered(err) && (unanswered == nil || !k.master.unsent(err)): // a request that was sent may have been executed
 			unanswered = err
 		}
 		if k.session.sleep(pollAfter(-1, i)) != nil {

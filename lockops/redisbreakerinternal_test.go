@@ -67,7 +67,7 @@ func TestASilentMasterSetsNoOrder(t *testing.T) {
 }
 
 // A renewal asks for a missing vote, which counts from the next renewal on.
-func TestAMissingVoteIsAskedFor(t *testing.T) {
+func TestRenewalAsksForMissingVote(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)

@@ -23,7 +23,7 @@ import (
 const clientName = "lockscope"
 
 // dialClient makes a client that sends each request once, within its limit. dials counts its
-// connections, since each may lead to another server than the one before.
+// connections, since each may lead to a different server.
 func dialClient(given *redis.UniversalOptions, limit time.Duration, dials *atomic.Uint64) redis.UniversalClient {
 	o := *given
 	o.Addrs = slices.Clone(given.Addrs)
@@ -35,7 +35,7 @@ func dialClient(given *redis.UniversalOptions, limit time.Duration, dials *atomi
 	o.ReadTimeout = orElse(o.ReadTimeout, 5*time.Second) // the context's deadline comes first
 	o.WriteTimeout = orElse(o.WriteTimeout, 5*time.Second)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.Protocol = cmp.Or(o.Protocol, 2) // every server knows it
+	o.Protocol = cmp.Or(o.Protocol, 2) // every server supports it
 	o.OnConnect = withName(o.ClientName, o.OnConnect)
 	o.ClientName = ""
 	c := redis.NewUniversalClient(&o)
@@ -79,7 +79,7 @@ func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 		conn, err := next(ctx, network, addr)
 		h.dials.Add(1)
 		if err != nil {
-			// Not to be unwrapped by go-redis, which takes a layer off what fails while it greets the server.
+			// go-redis unwraps errors of the handshake once, so the error gets an extra layer.
 			return failedConn{err: worded{err.Error(), []error{err}}}, nil
 		}
 		return connect.BoundReplies(conn), nil
@@ -123,10 +123,11 @@ type nowhere struct{}
 func (nowhere) Network() string { return "none" }
 func (nowhere) String() string  { return "not connected" }
 
-// nodeName is the name of a master in errors.
+// nodeName returns the name of a master in errors.
 func nodeName(o *redis.UniversalOptions) string { return strings.Join(o.Addrs, ",") }
 
-// adopted checks that a caller's client repeats no request and keeps to deadlines, and returns its name.
+// adopted checks that a caller's client repeats no request and obeys deadlines, and returns its
+// name.
 func adopted(c redis.UniversalClient) (name string, err error) {
 	var deadlines bool
 	var retries int
@@ -168,13 +169,13 @@ type reach struct {
 func (m *master) reach(ctx context.Context, limit time.Duration) *reach {
 	now := time.Now()
 	r := &reach{Context: ctx, master: m, limit: limit, began: now, since: now, until: now.Add(limit)}
-	if m.session.lent && m.unanswered() > 0 { // whether an adopted client has to connect is not seen
+	if m.session.lent && m.unanswered() > 0 { // an adopted client does not show whether it has to connect
 		r.until = r.until.Add(m.session.opts.limit)
 	}
 	return r
 }
 
-// Deadline implements context.Context. It moves on while a connection is made.
+// Deadline implements context.Context. It moves later while a connection is made.
 func (r *reach) Deadline() (time.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,15 +257,17 @@ func greets(cmd redis.Cmder) bool {
 }
 
 const (
-	// tripsInTTL round trips have to fit into a TTL: the lock is taken and renewed, twice where an answer was lost.
+	// tripsInTTL round trips have to fit into a TTL: the lock is taken and renewed, each twice if
+	// an answer was lost.
 	tripsInTTL = 4
 	// tripsMeasured are timed before a TTL is refused.
 	tripsMeasured = 3
-	// limitMost bounds the wait for an answer where the options say nothing.
+	// limitMost is the default bound for an answer.
 	limitMost = time.Second
 )
 
-// nearEnough returns an error when too few masters can answer in time for a lock. It measures before it says so.
+// nearEnough returns an error when too few masters can answer in time for a lock. It measures the
+// links before it fails.
 func (s *RedisSession) nearEnough(ctx context.Context, o *options, key string) error {
 	far := each.Where(s.masters, func(m *master) bool { return m.far(o) != nil })
 	if len(s.masters)-len(far) >= s.quorum() {

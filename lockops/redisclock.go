@@ -13,8 +13,8 @@ type clockReading struct {
 	dials         uint64 // connections made before it was read: a later one may lead to another server
 }
 
-// clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see latest): so long
-// after its limit could an abandoned request still take a lock.
+// clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see
+// latest): an abandoned request can still take a lock that long after its limit.
 const clockMaxAge = 10 * time.Second
 
 // clockFor reads the clock of a key's server; in a Cluster each slot has its own.
@@ -80,8 +80,9 @@ func (m *master) setClock(key string, c clockReading) clockReading {
 	return c
 }
 
-// latest turns an instant of ours into the server's clock, rounded up by the uncertainty: the time that the answer
-// travelled, and a millisecond a second for clocks that run at different rates. slack is that amount.
+// latest turns an instant of ours into the server's clock, rounded up by the uncertainty: the time
+// that the answer travelled, and a millisecond per second for clocks that run at different rates.
+// slack is that amount.
 func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
 	drift := at.Sub(c.before) / 1000
 	slack = c.after.Sub(c.before) + 2*drift

@@ -13,14 +13,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters are in a
-// queue next to the key; a release hands the key to the first waiter that is alive, in the same script, and
-// notifies it alone.
+// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters
+// are in a queue next to the key. The script of a release hands the key to the first live waiter,
+// and notifies only that one.
 //
-// A waiter that keeps silent for two heartbeats loses its place in the queue to others, one that dies between
-// two of them costs its followers one heartbeat at most; a heartbeat is a second, or a third of the TTL. A
-// lock that is handed over has a TTL of one heartbeat, until the winner renews it: Hold.Deadline is near at
-// first and moves on within a third of that.
+// A heartbeat is a second, or a third of the TTL if that is less. A waiter that is silent for two
+// heartbeats loses its place in the queue. A waiter that dies delays the others by at most one
+// heartbeat. A lock that is handed over has a TTL of one heartbeat until the new holder renews it.
+// Hold.Deadline is therefore near at first, and moves later within a third of a heartbeat.
 //
 // The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps
 // out, RedisMutex too. A lock that such a client frees goes to the first waiter at its next heartbeat.
@@ -97,8 +97,8 @@ func (m *RedisFairMutex) wait(
 	}
 }
 
-// nextBeat is the time to the next heartbeat: short enough that two of three may be lost, and no later than
-// the holder's TTL ends.
+// nextBeat returns the time to the next heartbeat: short enough that two of three may be lost, and
+// no later than the holder's TTL ends.
 func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 	wait := m.beat*2/5 + rand.N(m.beat*3/10)
 	if pttl >= 0 {
@@ -107,24 +107,24 @@ func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 	return wait
 }
 
-// handed reads the message of a handover, and returns the end of our validity without asking again: the
-// server's clock gives the time from our newest request to the start of the TTL, and that request was sent at
-// a time of ours. When the message was under way, or we were asleep, for most of that TTL, the server has to
-// be asked.
+// handed reads the message of a handoff, and returns how long the lock is valid without asking the
+// server. The server's clock gives the time from our newest request to the start of the TTL, and
+// our clock says when we sent that request. If most of the TTL has passed since, by delay or
+// suspension, ok is false and the server has to be asked.
 func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
 	if t == nil || t.at == 0 || a.at == 0 || t.at < a.at || !m.opts.renew {
 		return time.Time{}, false
 	}
 	since := time.Duration(t.at-a.at) * time.Microsecond
-	now := m.session.clock.now() // before correct: a suspension between the two is rather taken off twice than never
+	now := m.session.clock.now() // before correct, so that no suspension is missed
 	until = m.session.sleepClock.correct(a.sent, a.sent.Add(since-since/100+t.grant-drift(t.grant)))
 	if latest := expiry(now, t.grant); until.After(latest) { // the server's clock was set
 		until = latest
 	}
-	if left := until.Sub(now); left < t.grant/3 || left < 2*m.master.took() { // it must be renewed before
+	if left := until.Sub(now); left < t.grant/3 || left < 2*m.master.took() { // too little time to renew it
 		return time.Time{}, false
 	}
-	a.sent = now // what the machine slept until now is taken off
+	a.sent = now // suspensions until now are already subtracted
 	a.token, a.maybe = t.token, true
 	return until, true
 }
@@ -142,7 +142,7 @@ type waiters struct {
 // waiter is one of them.
 type waiter struct {
 	lock string
-	news chan struct{} // there is something to look at
+	news chan struct{} // signals that the waiter should look again
 
 	mu   sync.Mutex
 	turn *turn
@@ -155,7 +155,7 @@ type turn struct {
 	grant time.Duration // the TTL of the grant
 }
 
-// add makes a waiter known; remove it when it waits no longer.
+// add registers a waiter. Callers remove it once it no longer waits.
 func (ws *waiters) add(lock, value string) *waiter {
 	w := &waiter{lock: lock, news: make(chan struct{}, 1)}
 	ws.mu.Lock()

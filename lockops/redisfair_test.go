@@ -181,7 +181,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 }
 
 // When a dead holder's TTL ends, the first waiter gets the lock within a heartbeat.
-func TestFairDeadHolder(t *testing.T) {
+func TestFairLockSurvivesDeadHolder(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -194,7 +194,7 @@ func TestFairDeadHolder(t *testing.T) {
 
 // A lock handed over with a short TTL is renewed to the full TTL. A busy machine may miss the short
 // TTL, but not every time.
-func TestFairHandOverIsKept(t *testing.T) {
+func TestFairHandoffIsRenewed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	for range 5 {

@@ -144,7 +144,7 @@ func (i *identities) claim(runID, before string, m *master) (other *master) {
 	return nil
 }
 
-// infoField is a field of an INFO reply.
+// infoField returns a field of an INFO reply.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -178,8 +178,8 @@ func (m *master) mayVote(ttl time.Duration) error {
 	return m.failed(fmt.Errorf("%w, until %s", ErrRestarted, until.Format(time.TimeOnly)))
 }
 
-// young reports whether no majority of the masters is known to be older than a TTL: all were
-// started together.
+// young reports whether no majority of the masters is known to be older than a TTL, as when all
+// were started together.
 func (s *RedisSession) young(ttl time.Duration) bool {
 	old := 0
 	for _, m := range s.masters {

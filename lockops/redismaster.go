@@ -29,7 +29,7 @@ type master struct {
 	mu               sync.Mutex
 	clocks           map[uint16]clockReading // by slot; 0 for all where there is no Cluster
 	identity         identity
-	replaced         bool   // it was another server, or another run of it, before
+	replaced         bool   // the server was replaced or restarted
 	reported         string // run id of the restart that was reported
 	failures         int    // requests in a row that were not answered
 	breakerOpenUntil time.Time
@@ -45,7 +45,7 @@ func (m *master) meet(limit time.Duration) error {
 		m.requests.Add(1)
 		r := m.reach(m.session.ctx, limit)
 		err := m.client.Ping(r).Err()
-		if r.done(err); refused(err) { // no right that a lock needs
+		if r.done(err); refused(err) { // a lock does not need this permission
 			err = nil
 		}
 		if err != nil {
@@ -121,16 +121,16 @@ func (m *master) counts() string {
 	return "1"
 }
 
-// The breaker: of several masters, one that left breakerAfter requests in a row unanswered is not asked to take a
-// lock for a while. That doubles from breakerFirst to breakerMost with every further failure; then one request finds
-// out whether it answers again. A single Redis has none: there is no other to ask meanwhile.
+// The breaker skips a master that left breakerAfter requests in a row unanswered. The pause doubles
+// from breakerFirst to breakerMost with every further failure. Then one request probes whether the
+// master answers again. A single Redis has no breaker, since there is no other master to ask.
 const (
 	breakerAfter = 3
 	breakerFirst = 100 * time.Millisecond
 	breakerMost  = 5 * time.Second
 )
 
-// record counts answers: an error reply of the server is one, and so is a message.
+// record counts failures in a row. An error reply or a message counts as an answer.
 func (m *master) record(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +144,7 @@ func (m *master) record(err error) {
 	}
 }
 
-// unanswered is the number of requests in a row without an answer.
+// unanswered returns the number of requests in a row without an answer.
 func (m *master) unanswered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,8 +154,8 @@ func (m *master) unanswered() int {
 // silent reports whether a master has left its newest requests unanswered.
 func (m *master) silent() bool { return m.unanswered() >= breakerAfter }
 
-// admit reports whether a master is asked to take a lock. A silent one gets one request at a time: many would
-// each make a connection and give it up again.
+// admit reports whether a master is asked to take a lock. A silent one gets one request at a time,
+// since each of many would open a connection and abandon it.
 func (m *master) admit(limit time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,11 +230,11 @@ type request struct {
 	brief  bool          // the limit includes connecting
 }
 
-// notInQueue is since of a request that takes the lock or leaves nothing.
+// notInQueue is the value of since for a request that never queues.
 const notInQueue = -1
 
-// acquire runs such a script. limit bounds the wait for the answer; a script that arrives later takes
-// nothing. Its caller was admitted.
+// acquire runs a script that takes a lock. limit bounds the wait for the answer; a script that
+// arrives later takes nothing.
 func (m *master) acquire(r request, limit time.Duration) verdict {
 	clock, err := m.clockFor(r.keys[0], limit)
 	if err != nil {
@@ -322,7 +322,7 @@ func (m *master) compare(ctx context.Context, sc *script, keys []string, limit t
 	return err
 }
 
-// compareReply is compare, and also returns the script's reply.
+// compareReply is like compare and also returns the script's reply.
 func (m *master) compareReply(
 	ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any,
 ) (string, error) {

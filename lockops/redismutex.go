@@ -138,8 +138,8 @@ const (
 	pollMost  = 500 * time.Millisecond
 )
 
-// pollAfter is the longest wait for a message: growing, jittered by half, and not past the
-// end of the holder's TTL.
+// pollAfter returns the longest wait for a message: growing, jittered by half, and not past the end
+// of the holder's TTL.
 func pollAfter(pttl time.Duration, polls int) time.Duration {
 	wait := min(pollFirst<<min(polls, 10), pollMost)
 	wait = wait/2 + rand.N(wait)

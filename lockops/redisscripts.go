@@ -82,8 +82,8 @@ func transient(err error) bool { return redisreply.Transient(err) }
 // refused reports whether a server answered with an error that it would give again.
 func refused(err error) bool { return err != nil && answered(err) && !transient(err) }
 
-// foreignReply is the error for a reply that the script never gives. Another program has answered,
-// and the outcome of the request is as unknown as without an answer.
+// foreignReply returns the error for a reply that the script never gives. Another program has
+// answered, and the outcome of the request is as unknown as without an answer.
 func foreignReply(reply string) error {
 	return fmt.Errorf("it answered %.40q, which this program's script never does (is there a proxy, "+
 		"or another script in its place?): "+

@@ -41,7 +41,8 @@ func (l *Redlock) newElection() *election {
 	return e
 }
 
-// first is the vote of the master that orders the waiters: the first one not known to be silent.
+// first returns the vote of the master that orders the waiters: the first one not known to be
+// silent.
 func (e *election) first() *vote {
 	for i := range e.votes {
 		if v := &e.votes[i]; !v.master.silent() {

@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// Conn is the session's connection, for uses other than locking, such as reading nodes. Never close
-// it.
+// Conn returns the session's connection, for uses other than locking, such as reading nodes. Never
+// close it.
 func (s *ZKSession) Conn() *zk.Conn { return s.conn }
 
 // ZKDialer connects a *zk.Conn so that a ZKSession can adopt it. Pass its Dial to zk.Connect as the

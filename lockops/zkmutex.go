@@ -71,12 +71,12 @@ func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
 }
 
-// Read is the side of the readers. Acquire waits until no writer is before it, TryAcquire takes the lock if
-// no writer holds it or waits for it. Their errors are those of a ZKMutex.
+// Read returns the side of the readers. Acquire waits until no writer is before it, TryAcquire
+// takes the lock if no writer holds it or waits for it. Their errors are those of a ZKMutex.
 func (m *ZKRWMutex) Read() Locker { return &zkSide{m.queue, recipe.Shared} }
 
-// Write is the side of the writers. Acquire waits until it is first, TryAcquire takes the lock if no client is in the
-// queue. Their errors are those of a ZKMutex, and ErrUpgrade.
+// Write returns the side of the writers. Acquire waits until it is first, TryAcquire takes the lock
+// if no client is in the queue. Their errors are those of a ZKMutex, and ErrUpgrade.
 func (m *ZKRWMutex) Write() Locker { return &zkSide{m.queue, recipe.Exclusive} }
 
 // String names the lock for messages.

@@ -72,7 +72,7 @@ func checkRequest(paths []string) zkwire.Request {
 	return zkwire.Request{Op: opMulti, Body: jute.AppendInt(jute.AppendBool(jute.AppendInt(b, -1), true), -1)}
 }
 
-// missing is the index of the first node that a check did not find, or -1. When a part of a
+// missing returns the index of the first node that a check did not find, or -1. When a part of a
 // transaction fails, the parts before it have error 0 and those after it a different error.
 func missing(r zkwire.Reply) (i int, err error) {
 	d := zkwire.NewDecoder(r.Body)

@@ -14,7 +14,7 @@ import (
 func TestReloadWhileLoading(t *testing.T) {
 	// 0.1 ms for each command in the file. Redis serves clients once per 1024 commands.
 	master, _ := redisMaster(t, "--appendfsync", "no", "--key-load-delay", "100")
-	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // no commands by the client library
+	c := redis.NewClient(&redis.Options{Addr: master.Addr, MaxRetries: -1, Protocol: 2, DisableIdentity: true}) // sends only our commands
 	defer c.Close()
 	if _, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
 		for i := range 20 * 1024 {

@@ -27,8 +27,8 @@ type replicated struct {
 // failoverLimit is the time after which the master gives up a failover.
 const failoverLimit = 1000 // ms
 
-// newReplicaTarget returns a target whose failovers wait for the replica, so that no lock may be
-// lost unnoticed. TestControlFailover is the control, whose failover does not wait.
+// newReplicaTarget returns a target whose failovers wait for the replica, so that every lost lock
+// is an error. TestControlFailover is the control, whose failover does not wait.
 func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {
@@ -96,7 +96,8 @@ func (p *replicated) faults() []fault {
 	}
 }
 
-// role returns "master" or "slave", by INFO replication, and empty if it does not answer.
+// role returns "master" or "slave", as INFO replication reports it, or "" if the server does not
+// answer.
 func role(t *testing.T, addr string) string {
 	return infoField(sendCommand(t, addr, "INFO", "replication"), "role")
 }
@@ -111,7 +112,7 @@ func infoField(info, name string) string {
 // Otherwise nothing happens.
 func (p *replicated) failover(t *testing.T) {
 	from := p.servers[p.master].Addr
-	if role(t, from) != "master" { // stopped: it would fail over later
+	if role(t, from) != "master" { // a stopped master would fail over later
 		return
 	}
 	host, port, err := net.SplitHostPort(p.links[1-p.master].Addr())

@@ -25,10 +25,10 @@ var (
 )
 
 // TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps.
-// Each seed is a schedule of cuts, lags, lost answers, expired sessions and deletions, a minute long
-// by that clock. A seed draws the same faults again, but the runtime chooses the order of events at
-// the same instant. A failed schedule may pass hundreds of times before it fails again, so a failure
-// includes the events of its lock.
+// Each seed is a schedule of cuts, lags, lost answers, expired sessions and deletions, a minute
+// long by that clock. The same seed draws the same faults, but the runtime chooses the order of
+// events at the same instant. A failed schedule may pass hundreds of times before it fails again,
+// so its error lists the events of the lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
 	var all simCounts
@@ -160,7 +160,7 @@ func (s *sim) rage(ctx context.Context) {
 		case 0, 1:
 			toLeader := s.random.IntN(3) != 0
 			s.ensemble.Cut(follower, toLeader, !toLeader || s.random.IntN(2) == 0)
-		case 2: // cut the leader off from all
+		case 2: // cut the leader off from all others
 			s.ensemble.Cut(1, true, true)
 			s.ensemble.Cut(2, true, true)
 		case 3:
@@ -185,7 +185,7 @@ func (s *sim) rage(ctx context.Context) {
 	}
 }
 
-// client plays a process, which has a session and uses one lock after the other.
+// client plays a process, which has a session and uses one lock after another.
 func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	for ctx.Err() == nil {
 		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
@@ -270,7 +270,7 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 	_ = hold.Release(releasing) // a loss shows in the hold's context
 }
 
-// granted checks that the losses of all earlier holders that h excludes were reported before it.
+// granted checks that every earlier holder that h excludes learned of its loss before this grant.
 func (s *sim) granted(name string, h *simHold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +279,7 @@ func (s *sim) granted(name string, h *simHold) {
 		s.holders[name] = map[*simHold]bool{}
 	}
 	token, ordered := h.hold.Token()
-	s.note(name, "%s was granted it (shared %v, %s, token %#x)", h.who, h.shared, h.hold.Name(), token)
+	s.note(name, "%s was granted the lock (shared %v, %s, token %#x)", h.who, h.shared, h.hold.Name(), token)
 	late := s.removed(name, h.hold.Name(), grantedLate)
 	for other := range s.holders[name] {
 		relies := !s.reports || other.hold.Context().Err() == nil

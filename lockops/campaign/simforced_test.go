@@ -15,16 +15,16 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md promises
-// less for it. The holder notices the deletion, but perhaps after the next grant. And a contender may
-// be granted the lock by an outdated view of its member, or a delayed answer, even if others have had
-// it since.
+// simForced is the lock whose nodes the schedule deletes, as an operator does. docs/locks.md
+// promises less for it. The holder notices the deletion, but perhaps after the next grant. A
+// contender may also be granted the lock because its member lags or an answer was delayed, even if
+// others have held the lock since.
 const simForced = "/sim/forced"
 
-// The maximum delays of both after the leader has executed the deletion. A client learns of the
-// deletion before any answer to requests that it sent later. Its lease ends ¾ of the timeout after it
-// sent the newest committed request, so at the latest ¾ of the timeout after the deletion. A hold
-// begins only with more than ¼ left.
+// The maximum delays, counted from the deletion by the leader, of the report to the holder and of a
+// late grant. A client learns of the deletion before any answer to requests that it sent later. Its
+// lease ends ¾ of the timeout after it sent the newest committed request, so at the latest ¾ of the
+// timeout after the deletion. A hold begins only with more than ¼ left.
 const (
 	reportedLate = simTimeout * 3 / 4
 	grantedLate  = simTimeout / 2
@@ -37,9 +37,8 @@ type removal struct {
 	at      time.Time
 }
 
-// late reports whether a node was deleted at most within ago; present is set if the leader has it. An
-// unanswered deletion of a node that the leader no longer has counts as done now, since its answer
-// takes no time.
+// late reports whether a node was deleted in the last within. present is set if the leader still
+// has the node. If it does not, an unanswered deletion counts as done now.
 func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	switch {
 	case r == nil || present:
@@ -50,7 +49,7 @@ func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	return r.deleted && now.Sub(r.at) <= within
 }
 
-// removed reports whether the schedule deleted a contender's node at most within ago. Callers hold
+// removed reports whether the schedule deleted a contender's node in the last within. Callers hold
 // s.mu.
 func (s *sim) removed(lock, name string, within time.Duration) bool {
 	r := s.forced[name]
@@ -79,8 +78,8 @@ func (s *sim) force(random *rand.Rand) {
 	}
 }
 
-// toRemove begins the deletion of a node. It returns nil if an earlier one is unanswered or succeeded,
-// since another would fail and replace the answer that excuses.
+// toRemove begins the deletion of a node. It returns nil if an earlier one is unanswered or
+// succeeded, since another would fail and overwrite the answer that excuses the violation.
 func (s *sim) toRemove(name string) *removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *sim) fail(lock, format string, args ...any) {
 }
 
 // Only deletions of the node itself excuse an older token or a second holder, and only for a while.
-func TestDeletionsThatExcuse(t *testing.T) {
+func TestOnlyRecentDeletionsExcuse(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		name    string
@@ -121,13 +120,13 @@ func TestDeletionsThatExcuse(t *testing.T) {
 	}{
 		{"deleted just now", &removal{true, true, now}, false, true},
 		{"deleted, the answer on its way", &removal{}, false, true},
-		{"deleted a lease's rest ago", &removal{true, true, now.Add(-grantedLate)}, false, true},
+		{"deleted grantedLate ago", &removal{true, true, now.Add(-grantedLate)}, false, true},
 		{"deleted longer ago", &removal{true, true, now.Add(-grantedLate - 1)}, false, false},
 		{"not deleted", nil, false, false},
 		{"to be deleted, and still there", &removal{}, true, false},
 		{"already gone", &removal{true, false, now}, false, false},
 		{"refused for lack of a leader", &removal{true, false, now.Add(-1)}, false, false},
-		{"there, whatever the answer says", &removal{true, true, now}, true, false},
+		{"still there despite the answer", &removal{true, true, now}, true, false},
 	} {
 		must.Equal(t, tt.r.late(now, grantedLate, tt.present), tt.want, tt.name, "excused")
 	}

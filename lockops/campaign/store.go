@@ -20,11 +20,11 @@ type Store struct {
 	Fenced bool
 }
 
-// NewStore is a fenced store in a file, which is created at the first use.
+// NewStore returns a fenced store in a file, which is created at the first use.
 func NewStore(path string) Store { return Store{path: path, Fenced: true} }
 
 // ErrStale is returned if the store has seen a greater token.
-var ErrStale = errors.New("the token is older than one that was seen")
+var ErrStale = errors.New("the store has seen a newer token")
 
 // Read returns the counter for the holder of token. seq is the step's place in the order of all
 // steps.

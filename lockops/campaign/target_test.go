@@ -108,7 +108,7 @@ type ensemble struct {
 
 func (e *ensemble) any(r *rand.Rand) int { return r.IntN(len(e.Members)) }
 
-// leader returns the leader, or any member if none.
+// leader returns the leader, or any member if there is none.
 func (e *ensemble) leader() int {
 	i, _ := e.LeaderNow()
 	return i
@@ -252,7 +252,7 @@ func addrsOf(masters []*servertest.Redis) []string {
 	return addrs
 }
 
-// oneRedis are this build's kinds of locks on one Redis.
+// oneRedis returns this build's kinds of locks on one Redis.
 func oneRedis(round int) []Lock {
 	var locks []Lock
 	for _, k := range lockops.KindsOn(lockops.OnRedis) {
@@ -322,7 +322,8 @@ func newClusterTarget(t *testing.T) *target {
 	return tg
 }
 
-// leftOnZooKeeper are the remaining contenders of a campaign's locks, which are ephemeral nodes.
+// leftOnZooKeeper returns the remaining contenders of a campaign's locks, which are ephemeral
+// nodes.
 func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]string, error) {
 	var left []string
 	err := withZooKeeper(servers, func(conn *zk.Conn) error {
@@ -351,7 +352,7 @@ func leftOnZooKeeper(ctx context.Context, servers []string, cfg Config) ([]strin
 	return left, err
 }
 
-// leftOnRedis are the remaining keys of a campaign's locks, except fencing counters.
+// leftOnRedis returns the remaining keys of a campaign's locks, except fencing counters.
 func leftOnRedis(ctx context.Context, servers []string, cfg Config) ([]string, error) {
 	var left []string
 	for _, addr := range servers {

@@ -96,7 +96,7 @@ func (c *team) startForeign(t *testing.T) {
 	}
 }
 
-// calm ends the stops at failpoints in all workers.
+// calm makes all workers stop pausing at failpoints.
 func (c *team) calm(t *testing.T) {
 	t.Helper()
 	for _, p := range c.live {

@@ -19,7 +19,8 @@ const (
 	slowestClose   = 50 * time.Millisecond
 )
 
-// slowWay is slow to connect and to close, like tunnels, or TLS to a peer that does not read.
+// slowWay returns a dial function that is slow to connect and to close, like tunnels, or TLS to a
+// peer that does not read.
 func slowWay(connect, end time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		select {
@@ -45,7 +46,7 @@ func (c slowEnd) Close() error {
 	return c.Conn.Close()
 }
 
-// upTo is a random time.
+// upTo returns a random time up to longest.
 func upTo(r *rand.Rand, longest time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(longest)))
 }
@@ -109,8 +110,8 @@ func dialZooKeeper(cfg Config, options ...func(*zk.Conn)) (conn *zk.Conn, closed
 	}, nil
 }
 
-// contendGoZooKeeper uses go-zookeeper's Lock until ctx ends. That does not notice losses in time, so
-// only holds with a confirmed release are reported.
+// contendGoZooKeeper uses go-zookeeper's Lock until ctx ends. That library does not notice losses
+// in time, so only holds with a confirmed release are reported.
 func (w *worker) contendGoZooKeeper(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		conn, closed, err := dialZooKeeper(w.cfg)

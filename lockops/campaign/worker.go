@@ -29,7 +29,7 @@ type Lock struct {
 	On   lockops.Servers
 	// Kinds are names for lockops.KindNamed; a read-write lock has two.
 	Kinds  []string
-	Recipe string // of ZooKeeper locks
+	Recipe string // for ZooKeeper locks
 	Rule   Rule
 	// Foreign is another library that uses the lock, too: go-zookeeper in each worker, or kazoo or
 	// redis-py in its own process.
@@ -44,8 +44,8 @@ type Config struct {
 	Stores  string // directory of the fenced stores
 	Clients int
 	Locks   []Lock
-	// ZooKeeper are the servers of the ensemble. Redis are those of each independent master; a
-	// Cluster has several.
+	// ZooKeeper are the servers of the ensemble. Redis lists the addresses of each independent
+	// master; a Cluster has several.
 	ZooKeeper      []string
 	SessionTimeout time.Duration
 	Redis          [][]string
@@ -113,8 +113,8 @@ func runWorker(text string) error {
 	return nil
 }
 
-// endProcess ends a worker that cannot report, since the checks would see only half of its steps. The
-// round fails for lack of its exit.
+// endProcess ends a worker that cannot report, since the checks would see only half of its steps.
+// The round fails because its record of a clean end is missing.
 func endProcess(err error) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -163,7 +163,7 @@ func inUse() use {
 // settleTime is the time for goroutines and connections to end after a clean end.
 const settleTime = 3 * time.Second
 
-// left is the record of a clean end, with stacks if goroutines or descriptors are left behind.
+// left returns the record of a clean end, with stacks if goroutines or descriptors are left behind.
 func left(before use) Record {
 	r := Record{Op: OpExit}
 	for end := time.Now().Add(settleTime); ; time.Sleep(heartbeat) {
@@ -174,7 +174,7 @@ func left(before use) Record {
 		}
 		if time.Now().After(end) {
 			var stacks bytes.Buffer
-			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1) // a buffer does not fail
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1) // writing to a buffer does not fail
 			r.Text = stacks.String()
 			return r
 		}
@@ -276,7 +276,7 @@ func newLocker(l Lock, name string, session lockops.Session, options []lockops.O
 	return k.New(session, l.Name, options...)
 }
 
-// store is the fenced store that a lock guards.
+// store returns the fenced store that a lock guards.
 func (c Config) store(lock string) Store {
 	s := NewStore(storePath(c.Stores, lock))
 	s.Fenced = !c.Unfenced

@@ -20,8 +20,8 @@ type Config struct {
 	Rounds int
 	// Seed of the hold and think times.
 	Seed uint64
-	// Connect bounds the time to open the target and to connect all contenders. 0 means no bound but
-	// the context.
+	// Connect bounds the time to open the target and to connect all contenders. 0 means that only
+	// the context limits it.
 	Connect time.Duration
 	// Stall ends a run by Rounds with ErrStalled if all contenders have only waited for the servers for
 	// this long. 0 means never.
@@ -62,7 +62,7 @@ func Times(seed uint64, contender int, hold, think time.Duration) func() (h, t t
 	return func() (h, t time.Duration) { return around(source, hold), around(source, think) }
 }
 
-// around draws evenly from half to one and a half of a time.
+// around draws uniformly from 0.5 to 1.5 times the mean.
 func around(source *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration((0.5 + source.Float64()) * float64(mean))
 }

@@ -139,7 +139,7 @@ func (r *Run) record(take func(at time.Time) Event) {
 	}
 }
 
-// sleep waits; false when ctx has ended.
+// sleep waits, and returns false if ctx has ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,6 +1,6 @@
-// Package contend lets contenders compete for one lock and reports the number of grants, the times
-// of handoffs and waits, whether grants followed the order of arrival, how evenly they fell, the
-// load on the servers, and whether holds overlapped.
+// Package contend lets contenders compete for one lock and measures the run. The report has the
+// number of grants, the times of handoffs and waits, and the load on the servers. It also says how
+// fair the grants were, whether they followed the order of arrival, and whether holds overlapped.
 //
 //	target := contend.NewZooKeeper(contend.ZooKeeper{
 //		Servers: servers, Site: contend.Site{Name: "/locks/try", Kinds: kinds},
@@ -18,8 +18,8 @@
 //
 // A wait lasts from the call of Acquire to its return. A handoff lasts from the moment a holder
 // begins to release to the next grant, if there was a waiter at that moment. Hold and think times
-// are drawn evenly from half to one and a half of the configured time. They depend only on the seed
-// and the contender's number, so the same seed gives each contender the same times again.
+// are drawn uniformly from 0.5 to 1.5 times the configured mean. They depend only on the seed and
+// the contender's number, so the same seed gives each contender the same times again.
 //
 // An inversion is a grant that overtakes an earlier, still waiting contender that could not have
 // held the lock together with the new holder. The order of arrival is the servers' own if they have
@@ -27,10 +27,10 @@
 // The masters of a Redlock have no common order, so the calls of Acquire in this process count,
 // which is exact to about a round trip. Report.Order names the order used.
 //
-// An overlap is a grant while holders that it excludes still have the lock. It is observed from
-// after the grant to before the release or the notice of loss. A grant whose fencing token is not
-// greater than all previous ones is an overlap, too. There must be no overlaps, except on a lock
-// that was taken from its holder by force.
+// An overlap is a grant while holders that it excludes still have the lock. A hold counts from the
+// return of Acquire until the call of Release or the report of its loss. A grant whose fencing
+// token is not greater than all previous ones is an overlap, too. There must be no overlaps, except
+// on a lock that was taken from its holder by force.
 //
 // Requests are counted on the contenders' connections during the run: ZooKeeper requests without
 // pings, and Redis commands without connection set-up, a script counting as one.

@@ -15,7 +15,7 @@ const (
 	Left                      // it stopped waiting because the run ends
 )
 
-// String is the kind as a word.
+// String returns the kind as a word.
 func (k EventKind) String() string {
 	return [...]string{"queued", "granted", "released", "lost", "failed", "left"}[k]
 }
@@ -25,9 +25,9 @@ type Event struct {
 	Kind      EventKind
 	Contender int // from 0
 	At        time.Time
-	// These are for a Granted event. Wait is how long it waited. Overtook is whether it is already
-	// known to have overtaken a waiter, and Overlap whether another contender that it excludes held
-	// the lock.
+	// These are set for a Granted event. Wait is how long the contender waited. Overtook reports
+	// whether the grant is already known to have overtaken a waiter. Overlap reports whether
+	// another contender that it excludes held the lock.
 	Wait     time.Duration
 	Overtook bool
 	Overlap  bool
@@ -47,7 +47,7 @@ const (
 	Done                   // has ended
 )
 
-// String is the state as a word.
+// String returns the state as a word.
 func (s State) String() string {
 	return [...]string{"thinking", "waiting", "holding", "releasing", "done"}[s]
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// labelOf is the given label, or a unique one if that is empty.
+// labelOf returns the given label, or a unique one if it is empty.
 func labelOf(label string) string {
 	if label != "" {
 		return label
@@ -16,5 +16,5 @@ func labelOf(label string) string {
 	return "contend-" + hex.EncodeToString(random[:])
 }
 
-// labelled is a contender's label.
+// labelled returns a contender's label.
 func labelled(label string, contender int) string { return fmt.Sprintf("%s#%d", label, contender+1) }

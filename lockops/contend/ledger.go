@@ -45,7 +45,7 @@ type lane struct {
 // holders counts the current holders.
 type holders struct{ exclusive, shared int }
 
-// excludes reports whether a grant next to these holders is an overlap.
+// excludes reports whether a grant is an overlap with these holders.
 func (h holders) excludes(shared bool, permits int) bool {
 	if shared {
 		return h.exclusive > 0
@@ -259,7 +259,8 @@ func (l *ledger) think(i int, at time.Time) { l.turn(i, Thinking, at) }
 // leave records the end of a contender.
 func (l *ledger) leave(i int, at time.Time) { l.turn(i, Done, at) }
 
-// stuck is the time since the last event while all remaining contenders wait for the servers, else 0.
+// stuck returns the time since the last event while all remaining contenders wait for the servers,
+// else 0.
 func (l *ledger) stuck(at time.Time) time.Duration {
 	waits := false
 	for i := range l.lanes {

@@ -121,7 +121,7 @@ func TestReadersOvertakeWritersOnly(t *testing.T) {
 	s.gets(0)
 	must.Equal(t, s.inversions, 1, "a reader overtakes a writer: inversions")
 	if e := s.gets(2); !e.Overlap || s.overlaps != 1 {
-		t.Errorf("a writer next to readers: %d overlaps, want 1", s.overlaps)
+		t.Errorf("a writer together with readers: %d overlaps, want 1", s.overlaps)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestPermitsMayBeHeldTogether(t *testing.T) {
 	if s.inversions != 0 || s.overlaps != 0 {
 		t.Errorf("inversions %d, overlaps %d", s.inversions, s.overlaps)
 	}
-	must.True(t, s.gets(2).Overlap, "a third holder of two permits is no overlap")
+	must.True(t, s.gets(2).Overlap, "a third holder of two permits is not counted as an overlap")
 }
 
 func TestOverlaps(t *testing.T) {

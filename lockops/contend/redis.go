@@ -22,8 +22,8 @@ type Redis struct {
 	Session []lockops.RedisOption
 }
 
-// NewRedis makes the target of such a lock. The keys that stay next to a free lock are removed at the
-// end of the run, unless they existed before.
+// NewRedis makes the target of such a lock. The keys that remain when the lock is free are removed
+// at the end of the run, unless they existed before.
 func NewRedis(r Redis) Target {
 	r.Label = labelOf(r.Label)
 	return &redisTarget{Redis: r}
@@ -32,7 +32,7 @@ func NewRedis(r Redis) Target {
 type redisTarget struct {
 	Redis
 	clients []redis.UniversalClient // one per master, separate from the contenders'
-	ours    bool                    // the keys next to the lock did not exist before
+	ours    bool                    // the lock's auxiliary keys did not exist before
 	unread  bool                    // too few masters answered: nothing was made
 }
 
@@ -46,7 +46,7 @@ func (a *redisTarget) Describe() Description {
 	return a.describe("the master's clock when it first saw each attempt")
 }
 
-// auxiliaryKeys are the keys that stay next to a free lock.
+// auxiliaryKeys returns the keys that remain when the lock is free.
 func (a *redisTarget) auxiliaryKeys() (keys []string) {
 	for _, k := range a.Kinds {
 		for _, key := range k.AuxiliaryKeys(a.Name) {

@@ -2,7 +2,7 @@ package contend
 
 import "time"
 
-// Report has the figures of a run, or of its course so far.
+// Report has the figures of a run, or of a run so far.
 type Report struct {
 	Lock, Kind string
 	// Order names the clock or counter that ordered the arrivals, as in Description.
@@ -20,8 +20,8 @@ type Report struct {
 	LongestWaiter int // -1 without waits
 	// Inversions are the grants that overtook a waiter.
 	Inversions uint64
-	// Overlaps are the grants next to another holder, TokensBack those with a fencing token that is not
-	// greater than all previous ones.
+	// Overlaps are the grants while another holder had the lock, TokensBack those with a fencing
+	// token that is not greater than all previous ones.
 	Overlaps, TokensBack uint64
 	// Lost are the lost holds, Failed the failed acquires and releases. LastError is the last error of
 	// either.
@@ -54,8 +54,9 @@ type Quantiles struct {
 	P50, P99, Max time.Duration
 }
 
-// Jain is Jain's fairness index of the grants: 1 if all contenders had equally many, 1/n if one had
-// all (Jain, Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without grants.
+// Jain returns Jain's fairness index of the grants: 1 if all contenders had the same number, 1/n if
+// one had all (Jain, Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without
+// grants.
 func (r *Report) Jain() float64 {
 	var sum, squares float64
 	for i := range r.Contenders {
@@ -69,7 +70,7 @@ func (r *Report) Jain() float64 {
 	return sum * sum / (float64(len(r.Contenders)) * squares)
 }
 
-// RequestsPerGrant is the mean number of requests per grant; 0 without grants.
+// RequestsPerGrant returns the mean number of requests per grant; 0 without grants.
 func (r *Report) RequestsPerGrant() float64 {
 	if r.Grants == 0 {
 		return 0
@@ -77,7 +78,7 @@ func (r *Report) RequestsPerGrant() float64 {
 	return float64(r.Requests) / float64(r.Grants)
 }
 
-// Rate is the number of grants per second; 0 until the run begins.
+// Rate returns the number of grants per second; 0 until the run begins.
 func (r *Report) Rate() float64 {
 	if r.Duration <= 0 {
 		return 0
@@ -85,7 +86,7 @@ func (r *Report) Rate() float64 {
 	return float64(r.Grants) / r.Duration.Seconds()
 }
 
-// Shares are the smallest and the largest number of grants of a contender.
+// Shares returns the smallest and the largest number of grants of a contender.
 func (r *Report) Shares() (least, most uint64) {
 	for i := range r.Contenders {
 		n := r.Contenders[i].Grants

@@ -107,7 +107,7 @@ func join(ctx context.Context, target Target, n int) ([]Member, error) {
 	return members, firstFailure(failures)
 }
 
-// firstFailure is the first failure that is not a cancellation caused by another.
+// firstFailure returns the first failure that is not a cancellation caused by another.
 func firstFailure(failures []error) error {
 	var found error
 	for i, err := range failures {
@@ -148,11 +148,12 @@ func (r *Run) Wait() (Report, error) {
 // Done is closed once the run has ended and cleaned up.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Events has the events in order. Reading them is optional: while the channel is full, events are
-// dropped and counted. It is closed at the end.
+// Events returns the channel of events, in order. Reading them is optional: while the channel is
+// full, events are dropped and counted. It is closed at the end.
 func (r *Run) Events() <-chan Event { return r.events }
 
-// Snapshot is the report so far. It may be called at any time, but at most about ten times a second.
+// Snapshot returns the report so far. It may be called at any time, but at most about ten times a
+// second.
 func (r *Run) Snapshot() Report {
 	r.mu.Lock()
 	report, handoff, wait := r.ledger.figures(r.cfg.Now())

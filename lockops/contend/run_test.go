@@ -168,7 +168,7 @@ func fight(t *testing.T, target Target, cfg Config) Report {
 	return report
 }
 
-// fought is fight, and also returns the run.
+// fought is like fight and also returns the run.
 func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	run := must.Have(Start(t.Context(), target, cfg))(t)
@@ -181,7 +181,7 @@ func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
 
 var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * time.Microsecond, Rounds: 20, Seed: 1}
 
-func TestAFairLock(t *testing.T) {
+func TestFiguresOfAFairLock(t *testing.T) {
 	t.Parallel()
 	target := &fakeTarget{permits: 1, choose: fifo, shown: true}
 	r := fight(t, target, small)
@@ -216,7 +216,7 @@ func TestReverseGrantOrderIsDetected(t *testing.T) {
 }
 
 // Without an order of arrival the calls count, and the report says so.
-func TestWithoutPlacesTheCallsCount(t *testing.T) {
+func TestCallOrderCountsWithoutPlaces(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Think = 0
@@ -235,7 +235,7 @@ func TestLossesAreCountedAndRunContinues(t *testing.T) {
 }
 
 // A failed release is a failure; a release that finds the hold lost is a loss.
-func TestReleasesThatFailAreCounted(t *testing.T) {
+func TestFailedReleasesAreCounted(t *testing.T) {
 	t.Parallel()
 	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
 	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "lost holds")
@@ -316,7 +316,7 @@ func TestFirstCauseIsReported(t *testing.T) {
 	}
 }
 
-func TestBadConfigurations(t *testing.T) {
+func TestBadConfigurationsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Think: -1}, {Contenders: 1, For: -1}, {Contenders: 1, Rounds: -1}} {
 		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
@@ -415,8 +415,8 @@ func TestSnapshotsOfARunUnderWay(t *testing.T) {
 	}
 }
 
-// All times of a report are by the given clock.
-func TestTheRunGoesByItsClock(t *testing.T) {
+// All times in a report come from the given clock.
+func TestReportUsesGivenClock(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 	now := began

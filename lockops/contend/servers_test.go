@@ -67,7 +67,7 @@ func wantNoKey(t *testing.T, masters []*servertest.Redis, name string) {
 var brief = Config{Contenders: 6, Hold: 2 * time.Millisecond, Think: time.Millisecond, Rounds: 10, Seed: 7, Stall: 20 * time.Second}
 
 // With every recipe, ZooKeeper's queue is first come, first served.
-func TestZooKeeperQueues(t *testing.T) {
+func TestZooKeeperQueuesAreFair(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		for _, name := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
@@ -124,7 +124,7 @@ func TestReadersAndWritersFight(t *testing.T) {
 }
 
 // The czxid of long holds is read, and grows with every grant.
-func TestZooKeeperTokensAreLookedAt(t *testing.T) {
+func TestZooKeeperTokensAreChecked(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		cfg := brief
@@ -224,7 +224,7 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if there, stat, err := conn.Exists(path); !there || err != nil || stat.NumChildren != 0 {
-			t.Errorf("the directory is there: %v, %+v: %v", there, stat, err)
+			t.Errorf("the directory exists: %v, %+v: %v", there, stat, err)
 		}
 	})
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -314,7 +314,7 @@ func TestATakenLockIsALoss(t *testing.T) {
 
 // Without a server no run starts. If a server goes away, the run still ends, and reports that it could
 // not check for leftovers.
-func TestServersThatAreAway(t *testing.T) {
+func TestRunsWithoutServers(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

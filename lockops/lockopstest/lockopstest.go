@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// Locker is a lock in this process' memory. One hold has it at a time; waiters get it first come, first
-// served. Its methods may be called by any goroutine.
+// Locker is a lock in this process's memory. One hold has it at a time; waiters get it first come,
+// first served. Its methods may be called by any goroutine.
 type Locker struct {
 	name string
 
@@ -28,7 +28,7 @@ var _ lockops.Locker = (*Locker)(nil)
 // New makes a lock with a name for messages and errors.
 func New(name string) *Locker { return &Locker{name: name} }
 
-// Acquire waits for its turn until ctx ends; then its error wraps ctx's and lockops.ErrHeld.
+// Acquire waits for its turn until ctx ends. Then its error wraps ctx's error and lockops.ErrHeld.
 func (l *Locker) Acquire(ctx context.Context) (*lockops.Hold, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,8 +59,8 @@ func (l *Locker) TryAcquire(ctx context.Context) (*lockops.Hold, error) {
 }
 
 // Lose ends the current hold with lockops.ErrLost and a reason, as if the servers had given the
-// lock to another client, and keeps it from everybody until Free. It does nothing while there is no
-// hold.
+// lock to another client, and keeps the lock from all callers until Free. It does nothing while
+// there is no hold.
 func (l *Locker) Lose(reason error) {
 	l.mu.Lock()
 	lose := l.lose
@@ -80,7 +80,8 @@ func (l *Locker) Free() {
 	}
 }
 
-// Refuse makes every Acquire fail with an error, those that wait included; nil lets them succeed again.
+// Refuse makes every Acquire fail with an error, including those that are waiting; nil lets them
+// succeed again.
 func (l *Locker) Refuse(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

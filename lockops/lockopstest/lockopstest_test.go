@@ -14,12 +14,12 @@ import (
 	"github.com/lockscope/lockscope/lockops/lockopstest"
 )
 
-// A test that its program stops when it loses the lock.
+// A test checks that the program stops when it loses the lock.
 func Example() {
 	l := lockopstest.New("orders")
 	err := lockops.Do(context.Background(), l, func(ctx context.Context) error {
 		l.Lose(errors.New("the session expired"))
-		<-ctx.Done() // what is guarded has to stop now
+		<-ctx.Done() // the guarded work has to stop now
 		return nil
 	})
 	fmt.Println(errors.Is(err, lockops.ErrLost), err)
@@ -73,7 +73,7 @@ func TestLostLockStaysHeldUntilFree(t *testing.T) {
 	}
 }
 
-func TestARefusalReachesWaiters(t *testing.T) {
+func TestRefusalReachesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lockopstest.New("l")
 		h := must.Have(l.Acquire(t.Context()))(t)
