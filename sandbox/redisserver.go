@@ -71,7 +71,7 @@ func (r *redisServer) before(c *server.Peer, name string, args ...string) bool {
 	return true
 }
 
-// info is the part of a real server's report that is read here.
+// info returns the part of a real server's report that is read here.
 func (r *redisServer) info() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

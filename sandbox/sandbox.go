@@ -94,7 +94,7 @@ func (s *Sandbox) start(scenarios []Scenario) error {
 	return nil
 }
 
-// Targets are the URLs that lead to the sandbox's servers.
+// Targets returns the URLs that lead to the sandbox's servers.
 func (s *Sandbox) Targets() []string {
 	return []string{
 		fmt.Sprintf("zk://%s/?admin=http://%s", s.zk.Addr(), s.zk.AdminAddr()),

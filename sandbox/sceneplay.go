@@ -191,8 +191,8 @@ func (s *Sandbox) vote(v *rawVote) {
 	}
 }
 
-// redsyncValue is a value in redsync's form, 16 bytes in base64, always the same for a client: findings come
-// only where a key is likely to be a lock.
+// redsyncValue returns a value in redsync's form, 16 bytes in base64, always the same for a client:
+// findings come only where a key is likely to be a lock.
 func redsyncValue(client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return base64.StdEncoding.EncodeToString(sum[:16])

@@ -20,7 +20,7 @@ import (
 // frameName matches NAME-WxH-COLOURS.ans, as the golden tests of ./tui write frames.
 var frameName = regexp.MustCompile(`^(.+)-(\d+)x(\d+)-(dark|light|16|none)\.ans$`)
 
-// colours are the colour modes, in their order on a sheet.
+// colours returns the colour modes, in their order on a sheet.
 func colours() []string { return []string{"dark", "light", "16", "none"} }
 
 // sheets draws the frames in a directory. For each screen and size, it puts all colour modes side

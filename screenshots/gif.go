@@ -43,7 +43,7 @@ func (s *studio) film(ctx context.Context, p picture) (string, error) {
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// changed is the smallest part of a frame with all differences from the previous one.
+// changed returns the smallest part of a frame with all differences from the previous one.
 func changed(before, is *image.Paletted) *image.Paletted {
 	if before == nil {
 		return is

@@ -72,7 +72,7 @@ func TestPicturesAreTheSame(t *testing.T) {
 	}
 }
 
-// difference is the first differing line of two drawings.
+// difference returns the first differing line of two drawings.
 func difference(a, b []byte) string {
 	was, is := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	for i := range min(len(was), len(is)) {

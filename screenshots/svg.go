@@ -140,7 +140,7 @@ func orElse(c color.Color, other color.RGBA) color.RGBA {
 	return color.RGBAModel.Convert(c).(color.RGBA)
 }
 
-// mix is the colour halfway between two.
+// mix returns the colour halfway between two.
 func mix(a, b color.RGBA) color.RGBA {
 	half := func(a, b uint8) uint8 { return uint8((int(a) + int(b)) / 2) }
 	return color.RGBA{half(a.R, b.R), half(a.G, b.G), half(a.B, b.B), 0xff}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bar is a bar for n of most, in at most width cells. It has at least one cell unless n is 0.
+// Bar returns a bar for n of most, in at most width cells. It has at least one cell unless n is 0.
 func (t *Theme) Bar(n, most, width int) string {
 	if n <= 0 || most <= 0 || width <= 0 {
 		return ""

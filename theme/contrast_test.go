@@ -29,7 +29,7 @@ func linearOf(c color.Color) linear {
 	return out
 }
 
-// contrast is the WCAG 2 contrast ratio.
+// contrast returns the WCAG 2 contrast ratio.
 func contrast(a, b color.Color) float64 {
 	light := func(c color.Color) float64 {
 		l := linearOf(c)
@@ -45,7 +45,7 @@ var sights = map[string][3][3]float64{
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
 }
 
-// lab is a colour in CIELAB as a person with that sight sees it.
+// lab returns a colour in CIELAB as a person with that sight sees it.
 func lab(c color.Color, sight [3][3]float64) [3]float64 {
 	from := linearOf(c)
 	var l linear
@@ -73,7 +73,7 @@ func distance(a, b color.Color, sight [3][3]float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// texts are the styles of text to read.
+// texts returns the styles of text to read.
 func texts(t *Theme) map[string]lipgloss.Style {
 	return map[string]lipgloss.Style{
 		"muted": t.Muted, "holding": t.Holding, "waiting": t.Waiting, "critical": t.Critical, "warning": t.Warning, "info": t.Info,

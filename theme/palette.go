@@ -114,7 +114,7 @@ func lightOf16() [roles]string {
 	}
 }
 
-// colour is the terminal's own if the palette omits it or the terminal has none.
+// colour returns the terminal's own if the palette omits it or the terminal has none.
 func colour(name string) color.Color {
 	if name == "" {
 		return lipgloss.NoColor{}

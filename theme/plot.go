@@ -8,7 +8,8 @@ import (
 // Small plots of our own: they are drawn in a row of text, keep their shape without colours and in ASCII, and
 // change few cells a tick. The chart libraries for terminals draw in braille and colour.
 
-// Spark is one cell of a plot one row high: blank for 0, and at least the lowest glyph for more.
+// Spark returns one cell of a plot one row high: blank for 0, and at least the lowest glyph for
+// more.
 func (t *Theme) Spark(value, most float64) string {
 	steps := t.Glyphs.Steps
 	if value <= 0 || most <= 0 {
@@ -18,7 +19,7 @@ func (t *Theme) Spark(value, most float64) string {
 	return steps[max(0, at)]
 }
 
-// Sparks is a row of cells, one for each value. Values below 0 are unknown.
+// Sparks returns a row of cells, one for each value. Values below 0 are unknown.
 func (t *Theme) Sparks(values []float64, most float64) string {
 	var b strings.Builder
 	for _, v := range values {
@@ -31,8 +32,8 @@ func (t *Theme) Sparks(values []float64, most float64) string {
 	return b.String()
 }
 
-// Pillar is a vertical bar, one cell per row, from the top down. Its height is to rows as value
-// is to most.
+// Pillar returns a vertical bar, one cell per row, from the top down. Its height is to rows as
+// value is to most.
 func (t *Theme) Pillar(value, most float64, rows int) []string {
 	cells := make([]string, rows)
 	height := 0.0

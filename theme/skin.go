@@ -11,7 +11,7 @@ import (
 // Skin has the user's colours for roles of the palette, as #rrggbb; empty ones are the theme's.
 type Skin [roles]string
 
-// SkinRoles are the names of the roles that a skin may colour.
+// SkinRoles returns the names of the roles that a skin may colour.
 func SkinRoles() []string {
 	return []string{"muted", "faint", "holding", "waiting", "critical", "warning", "unknown", "badge", "selected", "changed", "badge_text"}
 }

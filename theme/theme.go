@@ -22,7 +22,7 @@ const (
 	ColourBlind  = "colour-blind"
 )
 
-// Names are the names of all themes, the default first.
+// Names returns the names of all themes, the default first.
 func Names() []string { return []string{Auto, Dark, Light, HighContrast, ColourBlind} }
 
 // Options choose a theme.

@@ -25,7 +25,7 @@ type actingKey struct {
 	open            func(screen.Context, act.Releasers, []release.Choice) *release.Bulk
 }
 
-// actingKeys are the keys that act on a contender, the mildest first.
+// actingKeys returns the keys that act on a contender, the mildest first.
 func actingKeys() []actingKey {
 	return []actingKey{
 		{inspect.VerbAsk, "A", "ask", "ask the holder to release", release.NewBulkAsk},
@@ -70,9 +70,9 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
-// hint is the action that the footer offers: release of a lock, or the mildest step of a finding.
-// Our own locks are released in the Lab. A group has no hint, since each of its findings has
-// different steps.
+// hint returns the action that the footer offers: release of a lock, or the mildest step of a
+// finding. Our own locks are released in the Lab. A group has no hint, since each of its findings
+// has different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
 		for _, k := range actingKeys() {
@@ -100,7 +100,7 @@ func (a acting) hint() []screen.Action {
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
 
-// muteHint is the key that mutes or unmutes, on screens that list findings.
+// muteHint returns the key that mutes or unmutes, on screens that list findings.
 func (a acting) muteHint() []screen.Action {
 	if a.inFront != screen.Findings || a.options.Mutes == nil {
 		return nil
@@ -114,7 +114,7 @@ func (a acting) muteHint() []screen.Action {
 	}}
 }
 
-// stepHint is the key for the mildest step that the selected finding advises.
+// stepHint returns the key for the mildest step that the selected finding advises.
 func (a acting) stepHint(offer func(inspect.Verb, string) []screen.Action) []screen.Action {
 	found, ok := a.finding()
 	if !ok || a.MayAct() != "" {
@@ -131,7 +131,7 @@ func (a acting) stepHint(offer func(inspect.Verb, string) []screen.Action) []scr
 	return nil
 }
 
-// finding is the selected finding; false if the screen lists none.
+// finding returns the selected finding; false if the screen lists none.
 func (a acting) finding() (*inspect.Finding, bool) {
 	if s, ok := a.front().(screen.Diagnosing); ok {
 		found, ok := s.Finding()
@@ -168,7 +168,8 @@ func (a acting) stepOf(f *inspect.Finding, verb inspect.Verb) (about release.Sub
 	return about, "its advice names no contender: enter opens the chain, choose there"
 }
 
-// targetOf is the contender or the vote that a step acts on. If there is none, why is the reason.
+// targetOf returns the contender or the vote that a step acts on. If there is none, why is the
+// reason.
 func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) {
 	l := a.snapshot.Lock(step.Lock)
 	if l == nil || step.Owner == "" {
@@ -199,9 +200,9 @@ func (a acting) targetOf(step inspect.Step) (about release.Subject, why string) 
 
 const stepIsOver = "the contender that the advice names is gone"
 
-// selected is the contender under the cursor or, if a lock is selected, its only holder. For a
-// finding, it is only the finding's contender. Once that is gone, the lock's present holder may
-// be healthy.
+// selected returns the contender under the cursor or, if a lock is selected, its only holder. For a
+// finding, it is only the finding's contender. Once that is gone, the lock's present holder may be
+// healthy.
 func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	pointing, points := a.front().(screen.Pointing)
 	if points {
@@ -231,7 +232,7 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	return l, nil, why
 }
 
-// marked are the locks chosen for an action on the current screen.
+// marked returns the locks chosen for an action on the current screen.
 func (a acting) marked() []inspect.ID {
 	if s, ok := a.front().(screen.Marking); ok {
 		return s.Marked()
@@ -262,7 +263,7 @@ func (a acting) actOnMany(k actingKey) tea.Cmd {
 	return d.Start()
 }
 
-// choices are the marked locks, each once. For a group of findings, they are the targets of the
+// choices returns the marked locks, each once. For a group of findings, they are the targets of the
 // findings' steps for the verb. These may be other locks than the findings' own, and only the
 // contenders that the steps name. Each contender is listed once, and so is each reason to leave one
 // out.
@@ -297,7 +298,7 @@ func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	return list
 }
 
-// choiceOf is the lock and contender of a finding's step. If there is none, Why is the reason.
+// choiceOf returns the lock and contender of a finding's step. If there is none, Why is the reason.
 func (a acting) choiceOf(found screen.FoundOn, verb inspect.Verb) release.Choice {
 	step, ok := found.Finding.Step(verb)
 	if !ok {
@@ -309,7 +310,8 @@ func (a acting) choiceOf(found screen.FoundOn, verb inspect.Verb) release.Choice
 	return release.Choice{Lock: a.snapshot.Lock(step.Lock), Owner: step.Owner, Waiter: step.Waiter}
 }
 
-// clientOf is the connection of a contender as its backend names it, or the reason why it is not known.
+// clientOf returns the connection of a contender as its backend names it, or the reason why it is
+// not known.
 func (a acting) clientOf(l *inspect.Lock, c *inspect.Contender) (client, why string) {
 	if b := a.snapshot.Backend(l.ID.Backend); b != nil && b.Kind == inspect.ZooKeeper {
 		if c.Owner.Session == 0 {
@@ -348,8 +350,8 @@ func (a acting) end() tea.Cmd {
 	return d.Start()
 }
 
-// aimed are the findings to mute: those under the cursor or, for a lock, its own. Each is listed
-// once.
+// aimed returns the findings to mute: those under the cursor or, for a lock, its own. Each is
+// listed once.
 func (a acting) aimed(muted bool) []inspect.Mute {
 	var found []screen.FoundOn
 	add := func(id inspect.ID) {

@@ -174,7 +174,7 @@ func (f *fakeEnder) EndClient(context.Context, act.ClientPreview, string) (act.C
 	return f.result, nil
 }
 
-// ofClient is a snapshot with a key of Redis whose holder's connection is known.
+// ofClient returns a snapshot with a key of Redis whose holder's connection is known.
 func ofClient(client string) *inspect.Snapshot {
 	l := fixture.Sick("redis:lock:job")
 	l.State, l.Kind = inspect.StateHeld, inspect.KindMutex

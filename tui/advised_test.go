@@ -54,7 +54,7 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 	}
 }
 
-// atFinding is a model that may act, with the first finding of locks selected.
+// atFinding returns a model that may act, with the first finding of locks selected.
 func atFinding(t *testing.T, release func(string) (act.Releaser, bool), locks []*inspect.Lock) *Model {
 	m := model(t, armed(release), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks))
 	press(m, "f", "j")

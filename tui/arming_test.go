@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// arms are the options of a program whose user can allow writing. It fails with err, and records the
-// requests in asked.
+// arms returns the options of a program whose user can allow writing. It fails with err, and
+// records the requests in asked.
 func arms(f *fakeReleaser, err error, asked *[]bool) Options {
 	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
 		*asked = append(*asked, on)

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// troubledBackends are well-known backends with many problems.
+// troubledBackends returns well-known backends with many problems.
 func troubledBackends(t testing.TB) *inspect.Snapshot {
 	t.Helper()
 	b := fixture.Backends()

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// lineAt is the index of the first line that contains a text; -1 if none does.
+// lineAt returns the index of the first line that contains a text; -1 if none does.
 func lineAt(m *Model, text string) int {
 	return slices.IndexFunc(splitLines(content(m)), func(l string) bool { return strings.Contains(l, text) })
 }

@@ -119,7 +119,7 @@ func (r serverRow) key() ServerKey {
 	return ServerKey{r.backend.Name, -1}
 }
 
-// words are the texts that the filter searches.
+// words returns the texts that the filter searches.
 func (r serverRow) words() []string {
 	b := r.backend
 	words := []string{describe.Printable(b.Name), string(b.Kind), string(b.State), string(b.Mode)}
@@ -133,7 +133,7 @@ func (r serverRow) words() []string {
 	return words
 }
 
-// Row is the selected row; false if none.
+// Row returns the selected row; false if none.
 func (s *Screen) Row() (serverRow, bool) {
 	if s.table.At < len(s.rows) {
 		return s.rows[s.table.At], true
@@ -172,7 +172,7 @@ func (s *Screen) page() int {
 	return s.layout().rows
 }
 
-// Input is the filter of the list.
+// Input returns the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 func (s *Screen) Actions() []screen.Action {

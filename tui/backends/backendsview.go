@@ -64,7 +64,7 @@ func (s *Screen) View() string {
 	return summary + "\n" + widget.Sheet(t, append(table, shown...), s.width, s.height-1)
 }
 
-// rule is the divider above the details. It says which of their lines are visible.
+// rule returns the divider above the details. It says which of their lines are visible.
 func (s *Screen) rule(rows, of int) widget.Line {
 	t, name := s.Theme(), "details"
 	if of > rows {
@@ -190,7 +190,7 @@ func (s *Screen) brief(b *inspect.Backend) string {
 	return text
 }
 
-// serverSign is the glyph of a server's state and its style.
+// serverSign returns the glyph of a server's state and its style.
 func serverSign(t *theme.Theme, v *inspect.Server) widget.Span {
 	switch v.State {
 	case inspect.ServerUp:

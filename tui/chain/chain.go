@@ -157,7 +157,7 @@ func (s *Screen) Focus() []inspect.ID { return []inspect.ID{s.Pane.id} }
 
 func (s *Screen) NeedsFastTick() bool { return s.Pane.NeedsFastTick() }
 
-// View is the pane. A search replaces its header.
+// View returns the pane. A search replaces its header.
 func (s *Screen) View() string {
 	search := s.searchLine(s.Pane.width)
 	if search == nil {

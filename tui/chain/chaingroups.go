@@ -65,7 +65,7 @@ func readersFrom(rows []chainRow) int {
 	return len(rows)
 }
 
-// selectedGroup is the group at the cursor, or around it; nil if none.
+// selectedGroup returns the group at the cursor, or around it; nil if none.
 func (p *Pane) selectedGroup() *group {
 	switch {
 	case p.list.At >= len(p.rows):
@@ -127,7 +127,7 @@ func (p *Pane) groupTitle(g *group) widget.Line {
 	return widget.Line{{sign + " ", t.Key}, {fmt.Sprintf("%d readers", len(g.members)), t.Strong}}
 }
 
-// oldest is how long the group's first member has been in the queue; false if unknown.
+// oldest returns how long the group's first member has been in the queue; false if unknown.
 func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	oldest := g.members[0]
 	for _, c := range g.members {
@@ -138,7 +138,8 @@ func (g *group) oldest(v describe.View, l *inspect.Lock) (inspect.Age, bool) {
 	return v.Since(l, oldest)
 }
 
-// groupCells are a group's cells in the queue's columns. They show the problems of all its members.
+// groupCells returns a group's cells in the queue's columns. They show the problems of all its
+// members.
 func (p *Pane) groupCells(l *inspect.Lock, r chainRow) []widget.Line {
 	t, g := p.Theme(), r.group
 	dash := widget.Line{{t.Glyphs.Dash, t.Faint}}

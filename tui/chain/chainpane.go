@@ -154,8 +154,8 @@ func (p *Pane) ages(l *inspect.Lock) describe.View {
 
 func (p *Pane) page() int { return max(1, p.height/2) }
 
-// target is the contender that a release is about: the selected one, or the holder when a master is
-// selected. It is nil if none, as for a group.
+// target returns the contender that a release is about: the selected one, or the holder when a
+// master is selected. It is nil if none, as for a group.
 func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	if p.list.At < len(p.rows) && (p.rows[p.list.At].contender != nil || p.rows[p.list.At].group != nil) {
 		return p.rows[p.list.At].contender
@@ -166,8 +166,8 @@ func (p *Pane) target(l *inspect.Lock) *inspect.Contender {
 	return nil
 }
 
-// Selected is the lock, and the owner of the selected contender, or of the holder if a master is
-// selected.
+// Selected returns the lock, and the owner of the selected contender, or of the holder if a master
+// is selected.
 func (p *Pane) Selected() screen.Subject {
 	about := screen.Subject{Lock: p.id}
 	if l := p.Snapshot().Lock(p.id); l != nil {
@@ -194,7 +194,7 @@ func (p *Pane) NeedsFastTick() bool {
 		describe.InTenths(longest.Duration)
 }
 
-// View is the whole pane, exactly its height in lines, as SetSize drew it.
+// View returns the whole pane, exactly its height in lines, as SetSize drew it.
 func (p *Pane) View() string { return p.drawn }
 
 func (p *Pane) draw() string {
@@ -283,7 +283,7 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 	return left
 }
 
-// verdictLines are the verdict and, below it, the findings with their advice.
+// verdictLines returns the verdict and, below it, the findings with their advice.
 func (p *Pane) verdictLines(l *inspect.Lock) []widget.Line {
 	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis
 	mark := screen.Sign(t, l)
@@ -350,7 +350,7 @@ const stripFrom, roomForGrants = 25, 7
 // or two.
 const leastStrip = time.Minute
 
-// strip is the timeline of the last minutes, with as many lanes as fit.
+// strip returns the timeline of the last minutes, with as many lanes as fit.
 func (p *Pane) strip(room int) []widget.Line {
 	const frame = 3 // a blank, the name, the axis
 	if p.height < stripFrom || room < frame+2 {

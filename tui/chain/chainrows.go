@@ -120,7 +120,7 @@ func contenderName(c *inspect.Contender) string {
 	return c.Name.String()
 }
 
-// nameCell is a contender's name, with a mark for our own.
+// nameCell returns a contender's name, with a mark for our own.
 func nameCell(t *theme.Theme, c *inspect.Contender) widget.Line {
 	return append(widget.Line{{contenderName(c), t.Text}}, screen.You(t, &c.Owner)...)
 }
@@ -194,7 +194,7 @@ func (p *Pane) queueCells(l *inspect.Lock, r chainRow) []widget.Line {
 	}
 }
 
-// ageCell is an age, with a mark if its clock was never compared with ours.
+// ageCell returns an age, with a mark if its clock was never compared with ours.
 func ageCell(t *theme.Theme, d inspect.Age) widget.Line {
 	return widget.Line{{describe.SignOf(d), t.Muted}, {describe.Age(d.Duration), t.Text}}
 }
@@ -205,8 +205,8 @@ func (p *Pane) stateCell(r chainRow) widget.Line {
 	return widget.Line{{r.prefix, t.Faint}, s, {" " + word, s.Style}}
 }
 
-// watchCell is a waiter's predecessor, with a mark if the server's watch table confirms or denies
-// the watch.
+// watchCell returns a waiter's predecessor, with a mark if the server's watch table confirms or
+// denies the watch.
 func (p *Pane) watchCell(l *inspect.Lock, c *inspect.Contender) widget.Line {
 	t := p.Theme()
 	watches, behind := c.Watches, describe.WatchesBehind(l, c)
@@ -292,9 +292,8 @@ func (p *Pane) masterCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) []wid
 	return []widget.Line{{{describe.Printable(v.Addr), t.Text}}, mark, value, ttl, role, up, offset}
 }
 
-// restart is the finding that a master lost the key in a restart; nil without one. The time of
-// the restart alone proves nothing. The key may have been written elsewhere since, or been
-// deleted.
+// restart returns the finding that a master lost the key in a restart; nil without one. The time of
+// the restart alone proves nothing. The key may have been written elsewhere since, or been deleted.
 func restart(l *inspect.Lock, v *inspect.Vote) *inspect.Finding {
 	i := slices.IndexFunc(l.Findings, func(f inspect.Finding) bool {
 		return f.Rule == "master-restarted" && f.Subject.Server == inspect.Untrusted(v.Addr)
@@ -324,7 +323,7 @@ func offsetCell(t *theme.Theme, d time.Duration) widget.Line {
 	return widget.Line{{mark + fmt.Sprintf("%+ds", int(d.Seconds())), style}}
 }
 
-// serverOf is the server of a lock at an address, or nil.
+// serverOf returns the server of a lock at an address, or nil.
 func serverOf(s *inspect.Snapshot, l *inspect.Lock, addr string) *inspect.Server {
 	if b := s.Backend(l.ID.Backend); b != nil {
 		for i := range b.Servers {
@@ -360,7 +359,7 @@ func (p *Pane) voteCells(l *inspect.Lock, v *inspect.Vote, ttlWidth int) (mark, 
 	return mark, value, screen.Gauge(p.Theme(), v.ExpiresAt.Sub(p.Now()), l.LongestTTL(), ttlWidth-7, v.Agrees)
 }
 
-// absence is the sign of a master without the key. A master that lost it, or may have, gets a
+// absence returns the sign of a master without the key. A master that lost it, or may have, gets a
 // different sign.
 func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	t := p.Theme()
@@ -374,7 +373,7 @@ func (p *Pane) absence(l *inspect.Lock, v *inspect.Vote) widget.Line {
 	}
 }
 
-// noAnswer is the reason why a master did not answer.
+// noAnswer returns the reason why a master did not answer.
 func noAnswer(v *inspect.Vote) string {
 	if v.Error == "" {
 		return "no answer"

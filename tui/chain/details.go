@@ -76,7 +76,7 @@ func (p *Pane) possible(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 	return lines
 }
 
-// times are a contender's arrival and grant, and the expiry of its entry.
+// times returns a contender's arrival and grant, and the expiry of its entry.
 func (p *Pane) times(l *inspect.Lock, c *inspect.Contender) []string {
 	var words []string
 	since, known := p.ages(l).Since(l, c)
@@ -111,7 +111,7 @@ func (p *Pane) long(name, text string) []widget.Line {
 	return lines
 }
 
-// sessionFacts are a contender's session's last contact and expiry.
+// sessionFacts returns a contender's session's last contact and expiry.
 func (p *Pane) sessionFacts(l *inspect.Lock, c *inspect.Contender) []widget.Line {
 	t := p.Theme()
 	s, ok := p.Snapshot().Session(l, c)

@@ -18,7 +18,7 @@ func newSearch(s *Screen) screen.FilterInput {
 	return i
 }
 
-// Input is the search in the queue.
+// Input returns the search in the queue.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
 // toMatch moves the cursor to the next or previous match. With 0, it goes to the first match,
@@ -50,7 +50,7 @@ func (s *Screen) matches() (at []int) {
 	return at
 }
 
-// words are the texts that the search looks at.
+// words returns the texts that the search looks at.
 func (r chainRow) words() (words []string) {
 	switch {
 	case r.vote != nil:
