@@ -362,7 +362,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 
 // An error that any user would get is not a denial. A denial names the command or the keys that the
 // user may not use.
-func TestOnlyDenialsAreDenials(t *testing.T) {
+func TestOtherErrorsAreNotDenials(t *testing.T) {
 	t.Parallel()
 	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
 	for text, want := range map[string]struct{ right, says string }{

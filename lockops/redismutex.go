@@ -13,8 +13,9 @@ import (
 // RedisMutex is an exclusive lock in one Redis: a key with a random value and a TTL (redis.io, "Distributed
 // locks", single instance). Clients that take the same key by SET NX PX exclude it, and are excluded.
 //
-// Waiters are in a sorted set next to the key. A release wakes the first of them, which for 20 ms goes before all
-// others of this package: about first come, first served, but a client of another library may take the key at any time.
+// Waiters are in a sorted set next to the key. A release wakes the first waiter, which then has
+// priority over this package's other clients for 20 ms. The order is nearly first come, first
+// served, but a client of another library may take the key at any time.
 type RedisMutex struct{ redisKey }
 
 // NewRedisMutex makes a mutex of a key on the session's Redis. Options: WithLabel, WithTTL, WithoutRenewal,
@@ -41,7 +42,7 @@ type redisKey struct {
 	acquire     *script
 	releaseKeys []string
 	release     *script
-	releaseArgs []any // behind the value
+	releaseArgs []any // after the value
 	beat        time.Duration
 }
 
@@ -60,10 +61,10 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 	return k
 }
 
-// Acquire waits until it gets the key. It is notified when it is next, and it polls to notice expiry and
-// clients that do not notify. It waits for failed connections, and for servers that load, fail over or run a script,
-// until ctx ends; other error replies (no permission, key of another type) are returned. When ctx ends while
-// another client has the lock, the error wraps ErrHeld too.
+// Acquire waits until it gets the key. It is notified when it is next, and it polls to notice
+// expiry and clients that do not notify. It retries failed connections, and servers that load, fail
+// over or run a script, until ctx ends; other error replies (no permission, key of another type)
+// are returned. When ctx ends while another client has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	h, end, err := m.session.begin(ctx, m.lock, &m.opts)
 	if end == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// oneRedisKinds are the locks on one Redis. Unless the test sets a time limit, theirs suits a busy
-// machine.
+// oneRedisKinds are the locks on one Redis. Unless the test sets a time limit, the default suits a
+// busy machine.
 var oneRedisKinds = []struct {
 	name string
 	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
@@ -130,7 +130,7 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 	}
 }
 
-// That also holds if the connections are gone and new ones hang.
+// Acquire also ends with its context if the connections are gone and new ones hang.
 func TestAcquireReturnsWhileConnecting(t *testing.T) {
 	t.Parallel()
 	for _, kind := range oneRedisKinds {

@@ -64,7 +64,7 @@ type RedisSession struct {
 
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup // with mu: no caller enters after closed
+	work   sync.WaitGroup // adds under mu, so none after closed
 }
 
 // sessionBytes is the number of a value's sixteen random bytes that identify the session.
@@ -93,7 +93,7 @@ func NewRedisSession(
 // AdoptRedis makes a session from the program's clients: one for one Redis (also a Sentinel or
 // Cluster deployment), or N for the independent masters of a Redlock. Otherwise it is like
 // NewRedisSession. Their options must have ContextTimeoutEnabled and MaxRetries -1; a program whose
-// client retries makes a second one for its locks. Close leaves them open.
+// client retries needs a second one for its locks. Close leaves them open.
 func AdoptRedis(ctx context.Context, clients []redis.UniversalClient, opts ...RedisOption) (*RedisSession, error) {
 	s := newRedisSession(opts)
 	s.lent = true

@@ -142,7 +142,7 @@ func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 
 // If a release is repeated after a lost answer, a missing key was deleted by the first request.
 // Another client may have had its key before that request.
-func TestAReleaseWhoseAnswerWasLost(t *testing.T) {
+func TestRepeatedReleaseAfterLostAnswer(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()

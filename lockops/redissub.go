@@ -34,8 +34,8 @@ type subscriber struct {
 	changed   chan struct{}         // closed when confirmed or failed changes
 }
 
-// listeners of one lock's channel. The subscription outlives the last one for a while, since locks
-// are often taken again.
+// listeners counts the listeners of one lock's channel. The subscription outlives the last one for
+// a while, since locks are often taken again.
 type listeners struct {
 	n    int
 	left time.Time
@@ -92,7 +92,7 @@ func (w *subscriber) ready(ctx context.Context, limit time.Duration) (bool, erro
 	}
 }
 
-// listen wakes this session's waiters and holders of a lock when it is forced.
+// listen wakes this session's waiters and holders of a lock when the lock is released by force.
 func (w *subscriber) listen(lock string) (stop func()) {
 	w.start()
 	channel := recipe.LockscopeChannel(lock)
@@ -148,7 +148,7 @@ func (w *subscriber) run() {
 			asked = true
 			w.requests.Add(1)
 			_ = pubsub.Ping(w.master.reach(w.session.ctx, subscriberBeat))
-		case transient(err): // it has not subscribed us
+		case transient(err): // it refused to subscribe us for now
 			_ = w.session.sleep(subscriberRest)
 			w.request(pubsub.Subscribe, w.channels()...)
 		case answered(err): // a forbidden channel
@@ -156,7 +156,7 @@ func (w *subscriber) run() {
 			_ = w.session.sleep(subscriberRest)
 		default:
 			w.set(false, nil)
-			if asked { // it hangs: go-redis would wait on
+			if asked { // it hangs, and go-redis would keep waiting
 				asked = false
 				stop()
 				_ = pubsub.Close()

@@ -52,13 +52,13 @@ func TestUnsentReleaseReportsLoss(t *testing.T) {
 		other bool // another client has the key by then
 		want  error
 	}{
-		"not sent":                      {[]error{errRefusedDial}, false, ErrLost},
-		"not sent twice":                {[]error{errRefusedDial, errRefusedDial}, false, ErrLost},
-		"not sent, somebody else's":     {[]error{errRefusedDial}, true, ErrLost},
-		"sent":                          {[]error{lost}, false, nil},
-		"sent, then not sent":           {[]error{lost, errRefusedDial}, false, nil},
-		"not sent, then sent":           {[]error{errRefusedDial, lost}, false, nil},
-		"sent, not sent, somebody else": {[]error{lost, errRefusedDial}, true, ErrUnknownRelease},
+		"not sent":                       {[]error{errRefusedDial}, false, ErrLost},
+		"not sent twice":                 {[]error{errRefusedDial, errRefusedDial}, false, ErrLost},
+		"not sent, another client's":     {[]error{errRefusedDial}, true, ErrLost},
+		"sent":                           {[]error{lost}, false, nil},
+		"sent, then not sent":            {[]error{lost, errRefusedDial}, false, nil},
+		"not sent, then sent":            {[]error{errRefusedDial, lost}, false, nil},
+		"sent, not sent, another client": {[]error{lost, errRefusedDial}, true, ErrUnknownRelease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := embeddedMasters(t, 1)

@@ -13,14 +13,14 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5: held by the client that has
-// the key on a majority (redis.io, "Distributed locks with Redis": the Redlock algorithm). The key is a plain
-// one: clients of other Redlock libraries are kept out, and keep out. The masters must be an odd number of
-// distinct servers; see WithUncheckedMasters.
+// Redlock is an exclusive lock spread over N independent Redis masters, 3 or 5. The client that has
+// the key on a majority holds it (redis.io, "Distributed locks with Redis": the Redlock algorithm).
+// Clients of other Redlock libraries with the same key exclude it, and are excluded. The masters
+// must be an odd number of distinct servers; see WithUncheckedMasters.
 //
-// Waiters are in a sorted set on the first master that answers, and a contender that finds the lock contended
-// asks that master alone before the others, so that votes are seldom split. That is for speed only: the votes
-// decide.
+// Waiters are in a sorted set on the first master that answers. A contender that finds the lock
+// contended asks that master before the others, so that votes are seldom split. That is for speed
+// only: the votes decide.
 //
 // It has no fencing token; see the package documentation for what else it cannot promise.
 type Redlock struct {
@@ -32,8 +32,8 @@ type Redlock struct {
 }
 
 // NewRedlock makes a lock of a key on all masters of the session. Options: WithLabel, WithTTL,
-// WithoutRenewal, WithMasterLimit, WithReentry, OnWaiting, OnRenew. Every Acquire fails when the session has
-// an even number of masters or one, unless it was made WithUncheckedMasters.
+// WithoutRenewal, WithMasterLimit, WithReentry, OnWaiting, OnRenew. Every Acquire fails if the
+// session has only one master or an even number, unless the session was made WithUncheckedMasters.
 func NewRedlock(s *RedisSession, key string, opts ...Option) *Redlock {
 	l := &Redlock{session: s, opts: newOptions(redlockKeeps, opts), lock: lockKey{s, "redlock", key}}
 	l.key, l.keyAndTurns = []string{key}, []string{key, recipe.LockscopeKey(recipe.TurnPrefix, key)}
@@ -54,9 +54,9 @@ func (l *Redlock) limit(m *master) time.Duration {
 	return min(max(l.opts.limit, 2*m.took()), l.opts.limitMost())
 }
 
-// Acquire tries until it has a majority or ctx ends: on the message that it is next, and after a random pause.
-// When ctx ends the error also wraps that of the last try: ErrHeld, or ErrNoQuorum with a NodeError for each master
-// that did not answer as needed.
+// Acquire tries until it has a majority or ctx ends. It tries again when a message says that it is
+// next, and after a random pause. When ctx ends, the error also wraps that of the last try:
+// ErrHeld, or ErrNoQuorum with a NodeError for each master that did not answer as needed.
 func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	h, end, err := l.session.begin(ctx, l.lock, &l.opts)
 	if end == nil {
@@ -71,7 +71,7 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	defer leave()
 	c := &candidate{l: l, name: s.newValue(l.opts.label)}
 	defer c.close()
-	var seen error // why the newest election failed whose end was waited for
+	var seen error // why the newest completed election failed
 	for {
 		h, failed := c.try(ctx)
 		if h != nil {
@@ -110,10 +110,10 @@ type candidate struct {
 	l       *Redlock
 	name    string
 	tries   int
-	next    bool    // it has just heard that it is next
+	next    bool    // it was just notified that it is next
 	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
 	since   int64   // its place among the waiters (see acquire.lua)
-	orders  *master // the master that it asked first the last time
+	orders  *master // the master that it asked first in its last try
 	queued  []*vote // requests that may have made it a master's waiter: the newest of each, and all without an answer
 	waiting bool    // OnWaiting was called
 	w       *waiter
@@ -142,7 +142,7 @@ func (c *candidate) try(ctx context.Context) (*Hold, error) {
 		c.since = first.at
 	}
 	switch {
-	case h != nil && first.gave: // a master takes its waiter out when it gives it the key
+	case h != nil && first.gave: // a master that grants the key removes the waiter
 		c.queued = slices.DeleteFunc(c.queued, func(v *vote) bool { return v == first })
 	case slices.Contains(e.refusals, first):
 		c.lost = 0

@@ -46,7 +46,7 @@ func TestRedlockIsExclusive(t *testing.T) {
 }
 
 // A hold that lost votes asks those masters again, so that it has more than a bare majority.
-func TestL2_VotesAreMadeUpFor(t *testing.T) {
+func TestL2_LostVotesAreRegained(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -113,7 +113,7 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 	}
 }
 
-// Answers that take longer than the TTL do not make a lock.
+// Answers that take longer than the TTL grant no lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}

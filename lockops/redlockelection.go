@@ -186,7 +186,7 @@ type redlockGrant struct {
 
 func (r *redlockGrant) name() string { return r.e.value }
 
-// token: Redlock has no order that a token could follow.
+// token returns false, since Redlock has no order that a token could follow.
 func (r *redlockGrant) token() (uint64, bool) { return 0, false }
 
 // prolong renews the TTL on a majority. Without a majority, whatever the reason, the lock is lost

@@ -84,7 +84,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 }
 
 // A hold's deadline is one percent and 2 ms less than the TTL, counted from before the request.
-func TestL7_DriftIsTakenOff(t *testing.T) {
+func TestL7_DriftIsSubtracted(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		const ttl = 20 * time.Second

@@ -28,7 +28,7 @@ type vote struct {
 	over      bool       // taken back: no more requests but releases
 	has       bool       // the key has our value, as far as we know
 	lateUntil time.Time  // until when an unanswered request to set it may still be executed
-	sent      time.Time  // the request that gave it, at the earliest
+	sent      time.Time  // when the request that gave it was sent, at the earliest
 	at        int64      // the master's clock when it answered, µs since 1970
 	err       error      // of the newest request to set it
 }
@@ -60,7 +60,7 @@ func (v *vote) keys() []string {
 	return v.e.l.key
 }
 
-// set asks the master for the key, if it is one that may vote. requestMu is held.
+// set asks the master for the key, if the master may vote. requestMu is held.
 func (v *vote) set() {
 	o, s := &v.e.l.opts, v.e.l.session
 	if v.err = v.entitled(s.clock.now().Add(-lentIdentity)); v.err != nil {
@@ -76,7 +76,7 @@ func (v *vote) set() {
 	if got.lateUntil.After(v.lateUntil) {
 		v.lateUntil = got.lateUntil
 	}
-	if v.has && (s.lent || v.master.dials.Load() != dials) { // perhaps to another server, or another run of it
+	if v.has && (s.lent || v.master.dials.Load() != dials) { // perhaps now a different or restarted server
 		v.err = v.entitled(s.clock.now())
 	}
 }

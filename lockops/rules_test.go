@@ -18,7 +18,7 @@ var rules = map[string]int{"Z": 22, "R": 12, "L": 11}
 var (
 	anyTest  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	ruleTest = regexp.MustCompile(`^Test([ZRL]\d+)_`)
-	// On the page: a rule, and a test or, before an ellipsis, a prefix of tests.
+	// These match a rule on the page, and a test or, before an ellipsis, a prefix of test names.
 	ruleNamed = regexp.MustCompile(`\b[ZRL]\d+\b`)
 	testNamed = regexp.MustCompile("`(Test\\w+)(…?)`")
 )

@@ -103,7 +103,7 @@ func (s *ZKSession) ACL(ctx context.Context, dir string) ([]zk.ACL, error) {
 	return s.aclBelow(ctx, session, dir)
 }
 
-// aclBelow is ACL for a known session.
+// aclBelow is like ACL, for a known session.
 func (s *ZKSession) aclBelow(ctx context.Context, session int64, dir string) ([]zk.ACL, error) {
 	if s.opts.acl != nil {
 		return s.opts.acl, nil

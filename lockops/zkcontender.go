@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/failpoint"
 )
 
-// attempt holds the side that a contender queues on and its patience.
+// attempt holds the mode in which a contender queues, and whether it waits.
 type attempt struct {
 	mode recipe.Mode
 	wait bool
@@ -26,8 +26,8 @@ type contender struct {
 	attempt
 	q        *zkQueue
 	node     node
-	session  int64   // that was alive before the node was asked for
-	creating *flight // of the create request, while its answer is due
+	session  int64   // the session before the create request
+	creating *flight // the create request, while its answer is pending
 	reported string  // the predecessor that was last reported
 	proofs   proofs
 }
@@ -133,7 +133,7 @@ func (c *contender) made(ctx context.Context, f *flight) error {
 	if errors.Is(err, zk.ErrNodeExists) && !c.node.numbered {
 		return c.q.spent()
 	}
-	if errors.Is(err, zk.ErrNoNode) { // no directory, or no longer: containers vanish when they are empty
+	if errors.Is(err, zk.ErrNoNode) { // the directory is missing: servers remove empty containers
 		if _, err := c.q.look(ctx); err != nil {
 			return err
 		}
@@ -291,7 +291,7 @@ func (c *contender) abandon(ctx context.Context) error {
 	}
 }
 
-// removeCreated is remove for a node whose create request may be under way.
+// removeCreated is like remove, for a node whose create request may be under way.
 func (s *ZKSession) removeCreated(session int64, n *node, creating *flight) removal {
 	if creating != nil {
 		select {

@@ -31,7 +31,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 }
 
 // Nodes that are not contenders of any library are ignored.
-func TestZ16_ForeignChildrenDoNotHurt(t *testing.T) {
+func TestZ16_ForeignChildrenAreIgnored(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

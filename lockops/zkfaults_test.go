@@ -257,7 +257,7 @@ func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 }
 
 // A hold survives a reconnect within the session timeout.
-func TestZ12_ShortCutKeepsTheLock(t *testing.T) {
+func TestZ12_ReconnectKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

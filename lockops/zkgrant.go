@@ -36,7 +36,7 @@ func (z *zkGrant) begin() error {
 	_, timeout := z.session.tap.Session()
 	z.timer = time.AfterFunc(watchAfter, func() { z.session.goDo(z.watch) })
 	z.session.held.add(z, z.session.clock.now(), timeout)
-	if z.session.ctx.Err() != nil { // behind add: a Close that begins later finds the hold
+	if z.session.ctx.Err() != nil { // after add, so that a later Close finds the hold
 		z.lost(ErrClosed)
 		return ErrClosed
 	}
@@ -99,7 +99,7 @@ func (z *zkGrant) watch() {
 		case errors.Is(err, zk.ErrNoNode), err == nil && stat.Czxid != z.node.czxid:
 			z.lost(errRemoved)
 			return
-		case err != nil && !lostInTransit(err): // it may not be read: the heartbeats have to do
+		case err != nil && !lostInTransit(err): // it may not be read, so only heartbeats check it
 			return
 		}
 		select {

@@ -104,7 +104,7 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 	}
 }
 
-func TestALeaseIsOfItsSession(t *testing.T) {
+func TestLeaseBelongsToItsSession(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
 	id, _ := s.tap.Session()
@@ -150,7 +150,7 @@ func TestFailedWatchForcesRecheck(t *testing.T) {
 }
 
 // A watch ends with its connection, even if the next one has long been open.
-func TestAWatchIsOfOneConnection(t *testing.T) {
+func TestWatchEndsWithItsConnection(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
 	session, _ := s.tap.Session()

@@ -53,7 +53,7 @@ func (s *ZKSession) lease() (session int64, deadline time.Time) {
 	return session, s.sleep.correct(since, end.Add(-timeout/100-earlyZK))
 }
 
-// A hold begins only if its session is certain to live for such a part of the timeout. slowLease is
+// A hold begins only if its session is certain to live for this part of the timeout. slowLease is
 // for servers too slow to prove more.
 const (
 	leastLease = 4
@@ -77,7 +77,7 @@ func (s *ZKSession) prove(ctx context.Context, session int64, path string) error
 	return err
 }
 
-// proofs counts a contender's proofs that its session lives which were too short to begin a hold.
+// proofs counts the proofs of a contender's session that were too short to begin a hold.
 type proofs struct {
 	n     int
 	since time.Time
@@ -93,7 +93,7 @@ func (c *contender) proveLease(ctx context.Context) error {
 	}
 	p.n++
 	part := time.Duration(leastLease)
-	if p.n > 2 { // by now the queue's list was answered a report before the proof, however long that takes
+	if p.n > 2 { // from now on, wait for a report between the list and the proof
 		part = slowLease
 		if err := s.rest(ctx, reportsPerTimeout); err != nil {
 			return err
@@ -121,8 +121,8 @@ func (c *contender) proveLease(ctx context.Context) error {
 }
 
 const (
-	// reportsPerTimeout is the least number of reports in a timeout by which the leader learns the
-	// sessions that a server has heard of.
+	// reportsPerTimeout is the least number of reports in a timeout. In a report, a server lists
+	// the sessions that it has heard from to the leader.
 	reportsPerTimeout = 4
 	// restPerTimeout sets the wait after a first proof that came too soon.
 	restPerTimeout = 16
@@ -138,8 +138,8 @@ func (s *ZKSession) rest(ctx context.Context, part time.Duration) error {
 type heldNodes struct {
 	mu    sync.Mutex
 	holds map[*zkGrant]struct{}
-	beat  time.Time     // sending of the newest heartbeat
-	next  time.Time     // not before when they are looked after next
+	beat  time.Time     // when the newest heartbeat was sent
+	next  time.Time     // earliest time of the next look
 	wake  chan struct{} // look now
 }
 
@@ -172,7 +172,7 @@ func (h *heldNodes) begin(now time.Time, soon bool) []*zkGrant {
 	return slices.Collect(maps.Keys(h.holds))
 }
 
-// beatNow makes the next heartbeat go out at once.
+// beatNow sends the next heartbeat at once.
 func (h *heldNodes) beatNow() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

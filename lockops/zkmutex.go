@@ -12,15 +12,16 @@ import (
 // Errors"). It can share the directory with clients of the library whose recipe is chosen.
 type ZKMutex struct{ queue *zkQueue }
 
-// NewZKMutex makes a mutex of the directory path, which starts with a slash and is created when it is first needed.
-// Options: WithLabel, WithRecipe, WithQueue, WithPrefix, WithReentry, OnWaiting.
+// NewZKMutex makes a mutex of the directory path, which starts with a slash and is created when it
+// is first needed. Options: WithLabel, WithRecipe, WithQueue, WithPrefix, WithReentry, OnWaiting,
+// OnBehind.
 func NewZKMutex(s *ZKSession, path string, opts ...Option) *ZKMutex {
 	return &ZKMutex{newZKQueue(s, path, opts, false)}
 }
 
-// Acquire queues and waits for its turn. Besides ctx's error it returns a *RecipeError, ErrClosed, and refusals
-// of the servers (zk.ErrNoAuth …). A session that expires meanwhile costs the place in the queue: it
-// queues again with the next.
+// Acquire queues and waits for its turn. Besides ctx's error it returns a *RecipeError, ErrClosed,
+// and refusals of the servers (zk.ErrNoAuth …). If the session expires meanwhile, Acquire loses its
+// place and queues again in the next session.
 func (m *ZKMutex) Acquire(ctx context.Context) (*Hold, error) {
 	if h, err := begin(ctx, m.queue.lock, &m.queue.opts); h != nil || err != nil {
 		return h, err
@@ -39,23 +40,24 @@ func (m *ZKMutex) TryAcquire(ctx context.Context) (*Hold, error) {
 // String names the lock for messages.
 func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.queue.lock.name) }
 
-// ZKRWMutex is a lock in ZooKeeper that many readers may hold together, or one writer alone: a fair queue of
-// ephemeral sequential nodes in one directory (zookeeper.apache.org, "Recipes: Shared Locks"). A writer waits
-// for the node right before it. A reader waits for the writers before it, watching one of them: the first
-// with the recipe of Curator, as Curator's readers do, the nearest with the others. Readers that wait for one
-// writer are granted together when it leaves.
+// ZKRWMutex is a lock in ZooKeeper that many readers may hold together, or one writer alone. It is
+// a fair queue of ephemeral sequential nodes in one directory (zookeeper.apache.org, "Recipes:
+// Shared Locks"). A writer waits for the node right before it. A reader waits for the writers
+// before it, and watches one of them. With Curator's recipe that is the first writer, as for
+// Curator's own readers. With other recipes it is the nearest. Readers that wait for one writer are
+// granted together when it leaves.
 //
 // It can share the directory with clients of the library whose recipe is chosen: "curator"
 // (InterProcessReadWriteLock), "kazoo" (ReadLock and WriteLock; kazoo's plain Lock ignores
 // readers), "sequential" or "madelson" (read- and write- before the number). go-zookeeper's lock has no
 // shared mode.
 //
-// The hold is the identity, as with every lock of this package. With the context of a hold, or one derived
-// from it, and a lock that was made WithReentry (otherwise ErrReentry; a write inside a read is ErrUpgrade
-// in any case):
+// As with every lock of this package, a caller re-enters with the context of its hold, or one
+// derived from it. A lock that was made without WithReentry returns ErrReentry, or ErrUpgrade for a
+// write inside a read. WithReentry:
 //
 //   - Acquire of the same side re-enters.
-//   - Read inside a write is granted at once, and lasts on when the write is released: a downgrade.
+//   - Read inside a write is granted at once, and remains when the write is released (a downgrade).
 //     The lock is then held for reading, and no other writer had it in between. The read has its own
 //     node, with the number of the write's, as Curator writes it since 5.5.
 //   - Write inside a read would wait for itself forever: it fails with ErrUpgrade. Only a read inside
@@ -65,8 +67,9 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 // not wait for it (CURATOR-621).
 type ZKRWMutex struct{ queue *zkQueue }
 
-// NewZKRWMutex makes a read-write lock of the directory path, which starts with a slash and is created when it is first
-// needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting.
+// NewZKRWMutex makes a read-write lock of the directory path, which starts with a slash and is
+// created when it is first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry,
+// OnWaiting, OnBehind.
 func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
 }

@@ -21,7 +21,7 @@ func (s *ZKSession) makeDir(ctx context.Context, session int64, path string) err
 	return s.make(ctx, session, path, nil, opCreateContainer)
 }
 
-// makeNode is makeDir for a node that has data and stays.
+// makeNode is like makeDir, for a persistent node with data.
 func (s *ZKSession) makeNode(ctx context.Context, session int64, path string, data []byte) error {
 	return s.make(ctx, session, path, data, opCreate2)
 }
@@ -47,7 +47,7 @@ func (s *ZKSession) make(ctx context.Context, session int64, path string, data [
 	}
 	_, err = s.call(ctx, session, createRequest(op, path, data, acl, mode))
 	if err != nil && !lostInTransit(err) && !expectedOfCreate(err) && ctx.Err() == nil {
-		// containers are switched off
+		// containers are disabled
 		_, err = s.call(ctx, session, createRequest(opCreate2, path, data, acl, modePersistent))
 	}
 	if errors.Is(err, zk.ErrNodeExists) {
@@ -78,7 +78,7 @@ func expectedOfCreate(err error) bool {
 type node struct {
 	dir      string
 	prefix   string // full path without the number that the server appends
-	data     []byte // has a random part where the prefix has none
+	data     []byte // has a random part if the prefix has none
 	unique   bool   // the prefix has a GUID
 	numbered bool   // the prefix has a number: the server appends none
 	path     string // "" when not known
@@ -156,7 +156,8 @@ func (s *ZKSession) stays(n *node, err error) error {
 	return err
 }
 
-// patient is call for clean-up, and continues while the session is being closed.
+// patient sends requests for clean-up. It waits for the replies even while the session is being
+// closed.
 func (s *ZKSession) patient(session int64, requests ...zkwire.Request) (*flight, error) {
 	f := s.send(session, requests...)
 	select {

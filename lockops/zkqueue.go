@@ -294,9 +294,10 @@ func (q *zkQueue) queuesWith(writer string, e *recipe.Entry) bool {
 	return true
 }
 
-// family gives recipes whose clients wait for each other the same name: Curator and go-zookeeper order whatever ends in
-// "lock-" and a number, kazoo ignores what it did not write, and the tutorials sort whole names, as do ZooKeeper's own
-// recipes, which are theirs; madelson's readers and writers are named as those of the recipes page.
+// family maps recipes whose clients wait for each other to the same name. Curator and go-zookeeper
+// order all nodes that end in "lock-" and a number. Kazoo ignores nodes that it did not write. The
+// tutorials and ZooKeeper's own recipes sort whole names. madelson's readers and writers are named
+// like those of the recipes page.
 func family(name string) string {
 	switch name {
 	case "go-zookeeper":

@@ -121,7 +121,7 @@ func (s *ZKSession) send(session int64, requests ...zkwire.Request) *flight {
 // wait waits for the replies, or for the end of ctx or the session.
 func (s *ZKSession) wait(ctx context.Context, f *flight) error { return s.await(ctx, f.done) }
 
-// call is send and wait for one request.
+// call sends one request and waits for its reply.
 func (s *ZKSession) call(ctx context.Context, session int64, request zkwire.Request) (zkwire.Reply, error) {
 	f := s.send(session, request)
 	if err := s.wait(ctx, f); err != nil {

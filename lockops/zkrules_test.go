@@ -282,7 +282,7 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 }
 
 // Locks work on an adopted connection, which stays open when their session is closed.
-func TestAnAdoptedConnectionStaysItsOwners(t *testing.T) {
+func TestAdoptedConnectionStaysOpen(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)

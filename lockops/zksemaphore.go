@@ -291,7 +291,7 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 	h, err := m.judge(ctx, c, list)
 	if h == nil && err == nil { // there is room for it
 		if h, err = m.create(ctx, inside, c); errors.As(err, new(*blocked)) {
-			err = errAgain // another client was faster out of turn: make room
+			err = errAgain // another client took a permit out of turn, so give up ours
 		}
 	}
 	var b *blocked

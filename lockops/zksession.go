@@ -24,7 +24,7 @@ type zkOptions struct {
 	tls     *tls.Config
 	dialer  func(ctx context.Context, network, addr string) (net.Conn, error)
 	auth    []string // digest credentials, user:password
-	acl     []zk.ACL // nil: the parent's
+	acl     []zk.ACL // nil means the parent's
 	chroot  string
 	dials   bool // there is an option about connecting
 	clock   clock
@@ -80,14 +80,14 @@ type ZKSession struct {
 	held    heldNodes
 	ctx     context.Context // ends with ErrClosed when Close begins
 	end     context.CancelCauseFunc
-	gone    context.Context // ends when there is nothing left to clean up for
+	gone    context.Context // ends when clean-up has to stop
 	endGone context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool           // no new Acquire begins
 	drained bool           // and no new work in the background
 	changed chan struct{}  // closed when the connection was made or lost
-	work    sync.WaitGroup // with mu: nothing is added after drained
+	work    sync.WaitGroup // adds under mu, so none after drained
 }
 
 // silent is a zk.Logger that drops everything: the tap reports what matters.
@@ -95,9 +95,9 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// NewZKSession connects to an ensemble given as host:port (port 2181 when left out) and waits until it has a
-// session, or until ctx ends; the error then names the servers and why the last of them could not be reached.
-// Close ends it.
+// NewZKSession connects to an ensemble given as host:port (port 2181 when left out) and waits until
+// it has a session or ctx ends. The error names the servers and why the last of them could not be
+// reached. Close ends the session.
 func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKSession, error) {
 	s := newZKSession(opts)
 	s.servers = strings.Join(servers, ",")
@@ -114,7 +114,7 @@ func NewZKSession(ctx context.Context, servers []string, opts ...ZKOption) (*ZKS
 	}
 	s.conn = conn
 	s.goDo(func() {
-		for range events { // the tap sees more; closed when go-zookeeper has ended
+		for range events { // unused, since the tap sees more; ends with go-zookeeper
 		}
 	})
 	s.goDo(s.keepHolds)
@@ -189,7 +189,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		switch _, err := s.call(ctx, session, existsRequest("/")); {
 		case err == nil:
 			trip = min(trip, s.clock.since(sent))
-		case lostInTransit(err) && trip <= timeout/3: // the next connection may take another way
+		case lostInTransit(err) && trip <= timeout/3: // the next connection may take another route
 			return nil
 		case !lostInTransit(err):
 			return fmt.Errorf("no session with zookeeper %s: %w", s.servers, err)

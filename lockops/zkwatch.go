@@ -80,7 +80,7 @@ func (s *ZKSession) watch(session int64, path string) *zkWatch {
 	return s.join(session, path, watchableRequest(opGetData, path, true))
 }
 
-// watchChildren is watch for the children of a directory; the reply lists them. No path of a
+// watchChildren is like watch, for the children of a directory. The reply lists them. No path of a
 // session's locks ever has both kinds of watch.
 func (s *ZKSession) watchChildren(session int64, dir string) *zkWatch {
 	return s.join(session, dir, watchableRequest(opGetChildren2, dir, true))
