@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// The faults that people may inject into the sandbox, to see how locks bear them. All of them are safe to call at any
-// time.
+// Faults that users can inject into the sandbox, to see how locks react. They are safe to call at
+// any time.
 
 // ExpireSession ends a ZooKeeper session as the server does when its client was silent for too long: its
 // nodes are gone, and the client learns of it when it asks again.
 func (s *Sandbox) ExpireSession(id int64) error { return s.zk.ExpireSession(id) }
 
-// Cut closes the connection of a ZooKeeper session. Its client comes back and keeps its place.
+// Cut closes the connection of a ZooKeeper session. Its client reconnects and keeps its place.
 func (s *Sandbox) Cut(id int64) error { return s.zk.DropConnection(id) }
 
-// Freeze keeps the current or next holder of a lock from releasing it, as a hung process does: its
-// session or key lives on. It ends with Thaw, or when the holder loses the lock.
+// Freeze keeps the current or next holder of a lock from releasing it, as a hung process does. Its
+// session or key stays alive. It ends with Thaw, or when the holder loses the lock.
 func (s *Sandbox) Freeze(lock string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,12 +68,12 @@ func (s *Sandbox) Stopped(addr string) bool {
 	return at >= 0 && s.masters[at].isStopped()
 }
 
-// StopMaster stops a Redis master; it keeps what it has.
+// StopMaster stops a Redis master, which keeps its data.
 func (s *Sandbox) StopMaster(addr string) error {
 	return s.switchMaster(addr, true)
 }
 
-// StartMaster starts a Redis master again, with what it had.
+// StartMaster starts a Redis master again, with its data.
 func (s *Sandbox) StartMaster(addr string) error {
 	return s.switchMaster(addr, false)
 }

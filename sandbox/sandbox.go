@@ -1,4 +1,4 @@
-// Package sandbox has the world of `lockscope demo`: an embedded ZooKeeper, five embedded Redis
+// Package sandbox is the world of `lockscope demo`: an embedded ZooKeeper, five embedded Redis
 // masters, and scripted clients that take and release locks on them, all in this process and on
 // loopback. It is for learning and trying; it proves nothing about real servers.
 package sandbox
@@ -14,13 +14,13 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// mastersCount of the backend "redis".
+// mastersCount is the number of masters of the backend "redis".
 const mastersCount = 5
 
 // Scenario is a script of clients.
 type Scenario struct {
 	Name string
-	// About describes in a line what there is to see.
+	// About says in one line what the scenario shows.
 	About  string
 	scenes []Scene
 	script *script
@@ -29,7 +29,7 @@ type Scenario struct {
 // Tour is the name of the scenario that plays all others.
 const Tour = "tour"
 
-// ErrNoScenario is wrapped by the error about a scenario of an unknown name.
+// ErrNoScenario is wrapped by Start's error for an unknown scenario.
 var ErrNoScenario = errors.New("no such scenario")
 
 // Sandbox is a running demo. Close ends it.

@@ -15,7 +15,7 @@ type script struct {
 	About      string            `yaml:"about"`
 	Locks      []scriptLock      `yaml:"locks"`
 	Contenders []scriptContender `yaml:"contenders"`
-	Steps      []scriptStep      `yaml:"steps"` // in their order
+	Steps      []scriptStep      `yaml:"steps"` // in order of time
 	Repeat     time.Duration     `yaml:"repeat"`
 }
 
@@ -66,10 +66,10 @@ type rawVote struct {
 	Lock    string        `yaml:"lock"`
 	Owner   string        `yaml:"owner"`
 	Masters []int         `yaml:"masters"`
-	TTL     time.Duration `yaml:"ttl"` // 0: it stays
+	TTL     time.Duration `yaml:"ttl"` // 0 means that it stays
 }
 
-// UnmarshalYAML reads a time, "2s", or two that it lies between, "1s..3s".
+// UnmarshalYAML reads a time, "2s", or a range, "1s..3s".
 func (s *span) UnmarshalYAML(text []byte) error {
 	low, high, both := strings.Cut(string(text), "..")
 	if !both {

@@ -67,7 +67,7 @@ func (s *script) client(box *Sandbox, c *scriptContender, w *worker) (func(conte
 	return func(ctx context.Context) { w.takeBoth(ctx, first, then, j) }, nil
 }
 
-// locker is a client's side of a lock in ZooKeeper.
+// locker returns a client's side of a lock in ZooKeeper.
 func (l *scriptLock) locker(session *lockops.ZKSession, mode, label string) lockops.Locker {
 	_, path, _ := strings.Cut(l.ID, ":")
 	options := []lockops.Option{lockops.WithLabel(label), lockops.WithRecipe(cmp.Or(l.Recipe, "curator"))}
@@ -177,7 +177,7 @@ func (s *Sandbox) leaveOrphan(o *orphan) error {
 	return err
 }
 
-// vote writes a value in redsync's form to masters that have none. A master that is stopped does without.
+// vote writes a value in redsync's form to masters that have none. It skips stopped masters.
 func (s *Sandbox) vote(v *rawVote) {
 	_, key, _ := strings.Cut(v.Lock, ":")
 	for i, m := range s.masters {
@@ -191,8 +191,8 @@ func (s *Sandbox) vote(v *rawVote) {
 	}
 }
 
-// redsyncValue returns a value in redsync's form, 16 bytes in base64, always the same for a client:
-// findings come only where a key is likely to be a lock.
+// redsyncValue returns a value in redsync's form, 16 bytes in base64, always the same for a client.
+// Only keys that are likely to be locks get findings.
 func redsyncValue(client string) string {
 	sum := sha256.Sum256([]byte(client))
 	return base64.StdEncoding.EncodeToString(sum[:16])

@@ -13,7 +13,7 @@ type Scene struct {
 	Lock string
 }
 
-// Scenes of the scenarios that are played, in the order of a guided tour.
+// Scenes returns the scenes of the running scenario, in the order of a guided tour.
 func (s *Sandbox) Scenes() []Scene { return s.scenes }
 
 //go:embed scenes/*.yaml

@@ -44,8 +44,8 @@ type job struct {
 	work, think span
 }
 
-// contend takes the lock, works, releases it and thinks, repeatedly. A failure is a thing that
-// happens to clients: it thinks and tries again.
+// contend takes the lock, works, releases it and thinks, repeatedly. After a failure it thinks and
+// tries again, as clients do.
 func (w *worker) contend(ctx context.Context, lock lockops.Locker, j job) {
 	for w.pauseFor(ctx, j.think) {
 		hold, err := lock.Acquire(ctx)
@@ -72,8 +72,8 @@ func (w *worker) workUnder(ctx context.Context, hold *lockops.Hold, lock string,
 	}
 }
 
-// takeBoth takes one lock and, after its work, a second one that it waits for with the first in hand, again
-// and again. It lets go when the first is lost.
+// takeBoth repeatedly takes one lock, works, and waits for a second lock while it holds the first.
+// It gives up when the first is lost.
 func (w *worker) takeBoth(ctx context.Context, first, then lockops.Locker, j job) {
 	for {
 		if one, err := first.Acquire(ctx); err == nil {

@@ -80,7 +80,7 @@ func drawSheet(ctx context.Context, dir, sheet string, width, height int) (path 
 		at := image.Pt(i%2*size.X, i/2*size.Y)
 		draw.Draw(all, image.Rectangle{at, at.Add(size)}, pixels, image.Point{}, draw.Over)
 	}
-	var drawn bytes.Buffer // with all its colours: four ways have more than a palette
+	var drawn bytes.Buffer // with all colours, since four modes exceed a palette
 	if err := png.Encode(&drawn, all); err != nil {
 		return "", err
 	}

@@ -5,7 +5,7 @@
 //	go run .             # all pictures, into this directory
 //	go run . locks       # one of them
 //	go run . -frames DIR # sheets from (cd .. && go test ./tui -args -frames DIR):
-//	                     # each screen, dialog, size and way of colour
+//	                     # each screen, dialog, size and colour mode
 //
 // Most pictures show a moment of tour.jsonl.gz, a recording of the demo, so they are reproducible.
 // Pictures that need a running program are of the demo itself, and made only when named.

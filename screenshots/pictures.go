@@ -19,7 +19,8 @@ type picture struct {
 	env   []string
 	light bool // the terminal's background
 	steps []step
-	// frames more than 0 make a film, one every so often from at on.
+	// frames, if not 0, is the number of frames of a film. They are taken from at on, with every as
+	// the interval.
 	frames int
 	every  time.Duration
 }
@@ -44,7 +45,7 @@ func pictures() []picture {
 		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
 		{name: "chain", about: "a stuck lock: who holds it, who waits on whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
 		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), inBreadcrumb("timeline"))},
-		{name: "findings", about: "all that is wrong, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
+		{name: "findings", about: "all problems, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
 		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock"))},
 		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
 		{name: "wide", about: "the locks with the chain next to them", width: 160, height: 50, at: stuck, steps: script(filter("orders"), press(escape), see("stuck-holder"))},

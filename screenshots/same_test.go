@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A picture of the recording is the same each time that it is drawn, and the one that is checked in: where a screen has
-// changed, run this test with -update, and make shots.
+// A picture of the recording is the same each time, and the same as the one checked in. If a screen
+// has changed, run this test with -update, and then make shots.
 func TestPicturesAreTheSame(t *testing.T) {
 	program := must.Have(os.Executable())(t)
 	s := &studio{program: program, recording: "tour.jsonl.gz", quietFor: 750 * time.Millisecond}
@@ -53,7 +53,7 @@ func TestPicturesAreTheSame(t *testing.T) {
 				return
 			}
 			if !bytes.Equal(first, again) {
-				t.Errorf("%s is another the second time:\n%s", p.name, difference(first, again))
+				t.Errorf("%s differs the second time:\n%s", p.name, difference(first, again))
 			}
 			sums[i] = fmt.Sprintf("%x  %s.svg\n", sha256.Sum256(first), p.name)
 		})
@@ -68,7 +68,7 @@ func TestPicturesAreTheSame(t *testing.T) {
 	}
 	want := must.Have(os.ReadFile(path))(t)
 	if got != string(want) {
-		t.Errorf("the pictures are not those checked in: run this test with -update, and make shots\ngot\n%swant\n%s", got, want)
+		t.Errorf("the pictures differ from those checked in: run this test with -update, and make shots\ngot\n%swant\n%s", got, want)
 	}
 }
 

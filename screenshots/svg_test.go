@@ -32,7 +32,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-func TestPicturesHaveNamesOfTheirOwn(t *testing.T) {
+func TestPictureNamesAreUnique(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, p := range pictures() {
 		if seen[p.name] || p.name == "" || p.about == "" || len(p.steps) == 0 {
