@@ -39,7 +39,7 @@ func contrast(a, b color.Color) float64 {
 	return max(x, y) / min(x, y)
 }
 
-// The matrices of Machado, Oliveira and Fernandes (2009) for the whole loss of one kind of cones.
+// The matrices of Machado, Oliveira and Fernandes (2009) for the complete loss of one type of cone.
 var sights = map[string][3][3]float64{
 	"deuteranopia": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
@@ -81,8 +81,8 @@ func texts(t *Theme) map[string]lipgloss.Style {
 	}
 }
 
-// Whatever is read can be read: on the background that the theme is made for and on black or white, on the
-// selected row, on a fresh one and on a badge.
+// All text is legible: on the background that the theme is made for, on black or white, on the
+// selected row, on a fresh row and on a badge.
 func TestContrast(t *testing.T) {
 	for _, name := range Names() {
 		for _, light := range []bool{false, true} {
@@ -167,7 +167,7 @@ func TestContrastOf16(t *testing.T) {
 	}
 }
 
-// The states also differ in colour without one kind of cones.
+// The states also differ in colour for users who lack one type of cone.
 func TestColourBlind(t *testing.T) {
 	least := func(o Options) float64 {
 		th := New(o)
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 	must.Equal(t, New(Options{Name: "nope"}).Options.Name, Auto, "an unknown name is")
 }
 
-// A theme for another background than the terminal's sets its own, if the terminal allows that.
+// A theme for the opposite of the terminal's background sets its own, if the terminal allows that.
 func TestPaint(t *testing.T) {
 	for _, test := range []struct {
 		o    Options

@@ -30,8 +30,8 @@ type Glyphs struct {
 	Border                                         lipgloss.Border
 }
 
-// LaneGlyphs are the cells of a contender's lane: it waits, holds, did either before we looked, was there when we
-// began to look, left without a grant. Start marks the beginning of our look.
+// LaneGlyphs are the cells of a contender's lane: it waits, holds, did either before we looked, was
+// there when we began to look, left without a grant. Start marks the time when we began to look.
 type LaneGlyphs struct{ Wait, Hold, Unclear, Open, Left, Start string }
 
 // Translate writes a sentence with the signs … · – → ≤ ≥ in these glyphs.

@@ -70,8 +70,8 @@ func highContrastLightPalette() palette {
 	}
 }
 
-// The colour-blind palettes have blue for what goes well and yellow to orange for what does not, and differ
-// in lightness.
+// The colour-blind palettes use blue for healthy states and yellow to orange for problems, and the
+// colours differ in lightness.
 func colourBlindDarkPalette() palette {
 	return palette{
 		muted: {"#a4acb9", "248"}, faint: {"#5a616d", "240"},
@@ -90,9 +90,9 @@ func colourBlindLightPalette() palette {
 	}
 }
 
-// Of 16 colours every terminal has its own, so that these are chosen by what the usual ones have in common:
-// on black the bright ones can be read, except for blue; on white only red, blue, magenta and grey. The selected
-// row and the badges have black text.
+// Every terminal has its own 16 colours, so these suit the most common palettes. On black, the
+// bright colours except blue are legible. On white, only red, blue, magenta and grey are. The
+// selected row and the badges have black text.
 func darkOf16() [roles]string {
 	return [roles]string{
 		muted: "7", faint: "8", holding: "10", waiting: "14", critical: "9", warning: "11", unknown: "13",
@@ -106,7 +106,7 @@ func colourBlindDarkOf16() [roles]string {
 	return p
 }
 
-// On white a warning is black on yellow: no yellow can be read there.
+// On white, a warning is black on yellow, since no yellow text is legible there.
 func lightOf16() [roles]string {
 	return [roles]string{
 		muted: "8", faint: "7", holding: "4", waiting: "", critical: "1", warning: "0", unknown: "5",
@@ -114,7 +114,8 @@ func lightOf16() [roles]string {
 	}
 }
 
-// colour returns the terminal's own if the palette omits it or the terminal has none.
+// colour returns a colour by its name, or the terminal's own if the palette omits it or the
+// terminal has none.
 func colour(name string) color.Color {
 	if name == "" {
 		return lipgloss.NoColor{}
@@ -122,7 +123,7 @@ func colour(name string) color.Color {
 	return lipgloss.Color(name)
 }
 
-// colours returns a theme's, for a terminal's background and profile.
+// colours returns a theme's colours, for a terminal's background and profile.
 func colours(o Options) [roles]color.Color {
 	var out [roles]color.Color
 	of16 := of16(o)

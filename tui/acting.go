@@ -264,9 +264,9 @@ func (a acting) actOnMany(k actingKey) tea.Cmd {
 }
 
 // choices returns the marked locks, each once. For a group of findings, they are the targets of the
-// findings' steps for the verb. These may be other locks than the findings' own, and only the
-// contenders that the steps name. Each contender is listed once, and so is each reason to leave one
-// out.
+// findings' steps for the verb. These may be on other locks than the findings' own, and are only
+// the contenders that the steps name. Each contender is listed once, and so is each reason to leave
+// one out.
 func (a acting) choices(verb inspect.Verb) (list []release.Choice) {
 	add := func(c release.Choice) {
 		same := func(o release.Choice) bool { return o.Lock == c.Lock && o.Owner == c.Owner && o.Why == c.Why }

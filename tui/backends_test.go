@@ -138,7 +138,7 @@ func TestBackendsSayWhyThereAreNone(t *testing.T) {
 	fits(t, m2)
 }
 
-// Warnings are visible without colour, and errors have no names of our packages.
+// Warnings are visible without colour, and errors do not show the names of our packages.
 func TestBackendWarningsHaveMarks(t *testing.T) {
 	t.Parallel()
 	at := fixture.Backends()
@@ -155,7 +155,7 @@ func TestBackendWarningsHaveMarks(t *testing.T) {
 	wantNoText(t, m, "redissource", `\u{a}`)
 }
 
-// A window with room shows names whole.
+// A wide window shows full names.
 func TestWideChainCutsNoNames(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()

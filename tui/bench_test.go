@@ -22,7 +22,7 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// p99 of measured times.
+// p99 returns the 99th percentile of measured times.
 func p99(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[len(times)*99/100]

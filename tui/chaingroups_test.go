@@ -122,7 +122,7 @@ func answer(t *testing.T, m *Model, cmd tea.Cmd) {
 }
 
 // A client that writes may also read. It counts as one holder, not two.
-func TestWriterThatReadsIsOne(t *testing.T) {
+func TestReadingWriterIsOneHolder(t *testing.T) {
 	l := library(2)
 	l.Holders[0].Mode, l.Holders[1].Owner = recipe.Exclusive, l.Holders[0].Owner
 	wantText(t, showing(t, Options{}, 120, 36, l), "reader-a holds it with 2 entries")

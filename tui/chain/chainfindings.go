@@ -14,7 +14,7 @@ import (
 // Up to mostFindings are listed; if there are more, only listedFindings of them.
 const mostFindings, listedFindings = 3, 2
 
-// findings lists a lock's findings, the worst first, with advice. A low window only has room for
+// findings lists a lock's findings, the worst first, with advice. A short window only has room for
 // the worst one's advice.
 func (p *Pane) findings(l *inspect.Lock) []widget.Line {
 	t, tail := p.Theme(), p.Theme().Glyphs.Ellipsis

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// grouped is the number of consecutive readers from which they collapse into one row.
+// grouped is the least number of consecutive readers that collapse into one row.
 const grouped = 4
 
 // group is a row for several contenders.

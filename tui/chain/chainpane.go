@@ -225,7 +225,7 @@ func (p *Pane) draw() string {
 	return p.finish(append(lines, p.grants(p.height-len(lines))...))
 }
 
-// leastRows of the list stay when the window is low.
+// leastRows is the number of rows that a short window still shows.
 const leastRows = 4
 
 // finish draws the pane around its list, whose lines are already drawn.
@@ -267,7 +267,7 @@ func (p *Pane) header(l *inspect.Lock) widget.Line {
 	}
 	trend := p.Trend(l.ID)
 	if !slices.ContainsFunc(trend.Waiting, func(n float64) bool { return n >= 0 }) {
-		return left // nothing is known of it yet, or any more
+		return left // nothing is known about it yet, or any more
 	}
 	for _, cells := range []int{screen.TrendCells, screen.TrendCells / 3} { // as much as there is room for
 		right := widget.Line{{
@@ -343,7 +343,7 @@ func (p *Pane) grants(room int) []widget.Line {
 func (p *Pane) section(name string) widget.Line { return widget.Section(p.Theme(), p.width, name) }
 
 // stripFrom is the height from which the last minutes are drawn below the rows. roomForGrants is
-// the room they leave for the last grants in a high window.
+// the room they leave for the last grants in a tall window.
 const stripFrom, roomForGrants = 25, 7
 
 // leastStrip is the shortest time that the strip shows. At the slow beat it then moves by a cell

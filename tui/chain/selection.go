@@ -51,7 +51,7 @@ func (p *Pane) moveTo(at int) {
 	}
 }
 
-// followed returns the heading of the selection, and says what the cursor follows.
+// followed returns the heading of the selection, which says what the cursor follows.
 func (p *Pane) followed() string {
 	name, r := "selected", p.rows[p.list.At]
 	switch {
