@@ -37,8 +37,8 @@
 // appendfsync always. A key can be evicted unless maxmemory-policy is noeviction. A fencing token
 // is the time by the server's clock, or one more than the newest token. Tokens survive all of that
 // unless a server's clock goes back by more than the time for which the lock was free. The fair
-// mutex is first come, first served. So is the plain mutex, nearly, except for clients of other
-// libraries. Redis 5 or newer is needed.
+// mutex is first come, first served. The plain mutex nearly keeps that order, except for clients of
+// other libraries. Redis 5 or newer is needed.
 //
 // Redlock: A master that restarts empty within the TTL can give the lock to a second holder. If the
 // user may run INFO, such masters are recognised and do not vote until the TTL is over. Otherwise,

@@ -43,10 +43,11 @@ var (
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
 	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves
-	// no time for an answer over the link to the servers. NewZKSession returns it for such a
-	// session timeout. The error says how long an answer takes, and which TTL or timeout would do.
+	// no time for an answer over the link to the servers. A new ZooKeeper session returns it if its
+	// timeout leaves none. The error says how long an answer takes, and which TTL or timeout would
+	// do.
 	ErrTooShort = errors.New("too short for the link to the server")
-	// ErrClosed is returned by every call that needs a closed session.
+	// ErrClosed is returned by every call on a closed session or on its locks.
 	ErrClosed = errors.New("session is closed")
 )
 

@@ -54,7 +54,7 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 //
 // As with every lock of this package, a caller re-enters with the context of its hold, or one
 // derived from it. A lock that was made without WithReentry returns ErrReentry, or ErrUpgrade for a
-// write inside a read. WithReentry:
+// write inside a read. If it was made WithReentry:
 //
 //   - Acquire of the same side re-enters.
 //   - Read inside a write is granted at once, and remains when the write is released (a downgrade).

@@ -2,7 +2,7 @@ package contend
 
 import "time"
 
-// Report has the figures of a run, or of a run so far.
+// Report has the figures of a run, which may still be going on.
 type Report struct {
 	Lock, Kind string
 	// Order names the clock or counter that ordered the arrivals, as in Description.
