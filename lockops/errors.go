@@ -28,8 +28,9 @@ var (
 	// ErrReentry is returned at once when the context given to Acquire comes from a hold of the
 	// same lock, unless the lock was made WithReentry. The call would wait for itself.
 	ErrReentry = errors.New("lock is held by the context that asks for it")
-	// ErrOption is returned by Check and every Acquire when the lock was made with an option that
-	// its kind does not support, or with a bad path, key, TTL, recipe, prefix or number of permits.
+	// ErrOption is returned by Check and every Acquire when the kind of lock does not support one
+	// of its options. It is also returned for a bad path, key, TTL, recipe, prefix or number of
+	// permits.
 	ErrOption = errors.New("option not supported by this kind of lock")
 	// ErrMasters is returned by Check and every Acquire when the session has the wrong number of
 	// masters for this kind of lock.

@@ -211,8 +211,9 @@ func (s *RedisSession) closeClients() {
 	}
 }
 
-// begin begins an Acquire. It returns a hold to re-enter, an error, or a function to call at its
-// end, which is nil unless the session is open and the servers are near enough for the lock.
+// begin begins an Acquire. It returns a re-entered hold, an error, or a function to call at the end
+// of the Acquire. The function is nil unless the session is open and the servers are near enough
+// for the lock.
 func (s *RedisSession) begin(ctx context.Context, lock lockKey, opts *options) (h *Hold, end func(), err error) {
 	if h, err = begin(ctx, lock, opts); h != nil || err != nil {
 		return h, nil, err
@@ -227,8 +228,8 @@ func (s *RedisSession) begin(ctx context.Context, lock lockKey, opts *options) (
 	return nil, s.leave, nil
 }
 
-// enter counts a caller, so that Close waits for it and for what it starts; false after Close. The
-// caller must leave.
+// enter counts a caller, so that Close waits for it and for what it starts. The caller must call
+// leave. After Close, enter returns false instead.
 func (s *RedisSession) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,10 +25,11 @@ import (
 // timeout is at least two ticks. So the report is at most a quarter of the timeout old when a
 // transaction is answered that was sent after it.
 //
-// Hence a hold lasts the timeout, counted from the sending of a message that the server had
-// answered a quarter of the timeout before the transaction was sent. That ends at most three
-// quarters of the timeout after the transaction. With heartbeats alone it is an eighth less, and
-// after a silence less by the length of the silence (see zkwire.Tap's Kept).
+// Hence a hold counts from an earlier message, which the server had answered a quarter of the
+// timeout before the transaction was sent. The hold lasts the timeout from the sending of that
+// message. So it ends at most three quarters of the timeout after the transaction. With heartbeats
+// alone it is an eighth less, and after a silence less by the length of the silence (see
+// zkwire.Tap's Kept).
 const (
 	beatsPerTimeout = 8
 	// earlyZK ends a hold before its deadline, in addition to one percent for clocks that run at

@@ -12,8 +12,8 @@ type Report struct {
 	Ended    bool
 
 	Grants uint64
-	// Handoff is the time from the start of a release with a waiter to the next grant, Wait the time
-	// from the call of Acquire to the grant.
+	// Handoff is the time from the start of a release with a waiter to the next grant. Wait is the
+	// time from the call of Acquire to the grant.
 	Handoff, Wait Quantiles
 	// LongestWait includes waits that have not ended or ended without a grant.
 	LongestWait   time.Duration

@@ -137,8 +137,9 @@ func TestZooKeeperTokensAreChecked(t *testing.T) {
 	})
 }
 
-// answeredFight repeats a run until no release had to be sent twice. On a machine that is paused for a
-// tenth of a second, the answer to a release may come after the next grant, which counts as an error.
+// answeredFight repeats a run until no release had to be sent twice. If the machine pauses for a
+// tenth of a second, the answer to a release may come after the next grant. That counts as an
+// error.
 func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	for try := 1; ; try++ {

@@ -40,9 +40,10 @@ type Description struct {
 
 // Member is a contender's access to the lock. One goroutine uses it, except for Requests.
 type Member interface {
-	// Acquire waits for the lock until ctx ends. It calls arrived with its place in the servers' order
-	// of arrival, preferably as soon as it waits, at the latest before it returns a hold, and again if
-	// it has to queue again. If it does not, the order of the calls counts.
+	// Acquire waits for the lock until ctx ends. It calls arrived with its place in the servers'
+	// order of arrival, at the latest before it returns a hold, but preferably as soon as it waits.
+	// It calls arrived again if it has to queue again. If it never calls arrived, the order of the
+	// Acquire calls counts.
 	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
 	// Requests is the number sent to the servers so far.
 	Requests() uint64

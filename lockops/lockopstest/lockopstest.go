@@ -59,8 +59,8 @@ func (l *Locker) TryAcquire(ctx context.Context) (*lockops.Hold, error) {
 }
 
 // Lose ends the current hold with lockops.ErrLost and a reason, as if the servers had given the
-// lock to another client, and keeps the lock from all callers until Free. It does nothing while
-// there is no hold.
+// lock to another client. No caller gets the lock until Free. Lose does nothing while there is no
+// hold.
 func (l *Locker) Lose(reason error) {
 	l.mu.Lock()
 	lose := l.lose
