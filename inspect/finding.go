@@ -86,6 +86,7 @@ type History struct {
 // held when we began to watch. Ended is zero if we missed the end.
 type Span struct {
 	Contender, Label       Untrusted
+	Session                int64 // of ZooKeeper; 0 if none
 	Queued, Granted, Ended time.Time
 }
 

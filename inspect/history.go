@@ -139,7 +139,7 @@ func (t *track) forget(is *Lock) {
 func (t *track) ended(c change, e *Event) {
 	h := e.Contender
 	s := Span{
-		Contender: h.Name, Label: h.Owner.Label, Queued: h.Since, Granted: h.HeldSince,
+		Contender: h.Name, Label: h.Owner.Label, Session: h.Owner.Session, Queued: h.Since, Granted: h.HeldSince,
 		Ended: c.is.ReadAt.Add(c.offset),
 	}
 	switch {

@@ -27,7 +27,7 @@ func TestHistoryOfAQueue(t *testing.T) {
 	a.send(15, Update{Put: []*Lock{at(queueOf(t, ""), 15)}})
 	seconds := func(from, to, end int) Span {
 		s := Span{Ended: now.Add(time.Duration(end) * time.Second), Queued: now, Granted: now.Add(time.Duration(from) * time.Second)}
-		s.Contender = Untrusted(fmt.Sprintf("%s__lock__%010d", guid, to))
+		s.Contender, s.Session = Untrusted(fmt.Sprintf("%s__lock__%010d", guid, to)), int64(to)
 		return s
 	}
 	before := seconds(0, 11, 10)

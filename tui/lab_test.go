@@ -153,8 +153,8 @@ func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 // None of these keys acquires a lock.
 func TestNothingIsTakenByAccident(t *testing.T) {
 	for name, keys := range map[string][]string{
-		"esc":                  {"tab", "esc"},
-		"Cancel":               {"up", "down", "enter"},
+		"esc":    {"tab", "esc"},
+		"Cancel": {"up", "down", "enter"},
 	} {
 		f := newFakeLab()
 		m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)

@@ -187,7 +187,7 @@ func LanesOf(l *inspect.Lock, past PastLock, now time.Time) []Lane {
 func spanLane(s *inspect.Span, ours func(time.Time) time.Time) Lane {
 	n := Lane{
 		Contender: &inspect.Contender{
-			Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label},
+			Name: s.Contender, Since: s.Queued, HeldSince: s.Granted, Owner: inspect.Owner{Label: s.Label, Session: s.Session},
 			State: inspect.Holding,
 		},
 		Ended: ours(s.Ended), early: s.Granted.IsZero(),

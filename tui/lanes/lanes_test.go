@@ -248,6 +248,18 @@ func TestAttemptsAreFolded(t *testing.T) {
 	}
 }
 
+// Attempts that only the lock's history remembers are folded like others.
+func TestRememberedAttemptsAreFolded(t *testing.T) {
+	span := func(name inspect.Untrusted, from int) inspect.Span {
+		return inspect.Span{
+			Contender: name, Label: "a", Session: 1, Queued: fixture.In(time.Duration(from) * time.Second),
+			Granted: fixture.In(time.Duration(from) * time.Second), Ended: fixture.In(time.Duration(from+1) * time.Second),
+		}
+	}
+	lanes := LanesOf(nil, PastLock{spans: []inspect.Span{span("x", 1), span("y", 5)}}, fixture.In(time.Minute))
+	must.Equal(t, len(Fold([]*Lane{&lanes[0], &lanes[1]}, "zk")), 1, "lanes")
+}
+
 // A client's lane keeps its place while its first attempts leave the window. A new client comes last.
 func TestLanesKeepTheirPlaces(t *testing.T) {
 	lane := func(session int64, at time.Duration) *Lane {
