@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 )
 
-func TestSVG(t *testing.T) {
+func TestScreenIsDrawnAsSVG(t *testing.T) {
 	term := &terminal{window: dark(), screen: vt.NewEmulator(20, 2)}
 	term.screen.WriteString("a<\x1b[1;38;2;255;0;0mR\x1b[0m\x1b[7mv\x1b[0m\x1b[2mf\x1b[0m\x1b[4mu\x1b[0m█\x1b[48;2;0;0;255m  \x1b[0m世")
 	out := term.svg("a & b")

@@ -83,7 +83,7 @@ func texts(t *Theme) map[string]lipgloss.Style {
 
 // All text is legible: on the background that the theme is made for, on black or white, on the
 // selected row, on a fresh row and on a badge.
-func TestContrast(t *testing.T) {
+func TestAllTextIsLegible(t *testing.T) {
 	for _, name := range Names() {
 		for _, light := range []bool{false, true} {
 			for profile, slack := range map[colorprofile.Profile]float64{colorprofile.TrueColor: 0, colorprofile.ANSI256: 0.3} {
@@ -195,7 +195,7 @@ func TestColourBlind(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNextVisitsEveryTheme(t *testing.T) {
 	o := Options{}
 	var seen []string
 	for range Names() {
@@ -207,7 +207,7 @@ func TestNames(t *testing.T) {
 }
 
 // A theme for the opposite of the terminal's background sets its own, if the terminal allows that.
-func TestPaint(t *testing.T) {
+func TestOppositeThemePaintsTheWindow(t *testing.T) {
 	for _, test := range []struct {
 		o    Options
 		want bool

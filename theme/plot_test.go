@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestSparks(t *testing.T) {
+func TestSparksKeepSmallValuesVisible(t *testing.T) {
 	for _, test := range []struct {
 		options Options
 		want    string
@@ -21,7 +21,7 @@ func TestSparks(t *testing.T) {
 	must.Equal(t, New(Options{}).Sparks([]float64{0, 3}, 0), "  ", "of nothing")
 }
 
-func TestPillar(t *testing.T) {
+func TestPillarIsProportional(t *testing.T) {
 	for _, test := range []struct {
 		value float64
 		want  string

@@ -10,7 +10,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestSkin(t *testing.T) {
+func TestSkinReplacesColours(t *testing.T) {
 	s := must.Have(NewSkin(map[string]string{"holding": "#123456"}))(t)
 	must.Equal(t, New(Options{Skin: s}).Holding.GetForeground(), lipgloss.Color("#123456"))
 	if a, b := New(Options{Skin: s}).Waiting.GetForeground(), New(Options{}).Waiting.GetForeground(); a != b {

@@ -63,7 +63,7 @@ func TestAccentsDiffer(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestBarIsProportional(t *testing.T) {
 	th := New(Options{})
 	for _, test := range []struct {
 		n, most, width int
@@ -75,7 +75,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-func TestGauge(t *testing.T) {
+func TestGaugeRunsDown(t *testing.T) {
 	for _, o := range []Options{{}, {NoColor: true}, {ASCII: true}} {
 		th := New(o)
 		for fraction := -0.5; fraction <= 1.5; fraction += 0.01 {

@@ -68,7 +68,7 @@ func TestTheBellRingsForNewFindings(t *testing.T) {
 	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells while they are off")
 }
 
-func TestSuspend(t *testing.T) {
+func TestSuspendNeedsAShell(t *testing.T) {
 	t.Parallel()
 	isSuspend := func(cmd tea.Cmd) bool {
 		if cmd == nil {

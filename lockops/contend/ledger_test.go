@@ -139,7 +139,7 @@ func TestPermitsMayBeHeldTogether(t *testing.T) {
 	must.True(t, s.gets(2).Overlap, "a third holder of two permits is not counted as an overlap")
 }
 
-func TestOverlaps(t *testing.T) {
+func TestOverlapsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, false, false)
 	s.comes(0, 1)
@@ -283,7 +283,7 @@ func TestStuckCountsOnlyServerWaits(t *testing.T) {
 	must.Equal(t, s.stuck(later()), 0, "all have ended")
 }
 
-func TestJain(t *testing.T) {
+func TestJainIndexOfGrants(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		grants []uint64

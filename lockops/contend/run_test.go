@@ -365,7 +365,7 @@ func TestStalledRunEnds(t *testing.T) {
 }
 
 // Events report each contender's steps in order. Not reading them only loses events.
-func TestEvents(t *testing.T) {
+func TestEventsReportStepsInOrder(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Events = 1000
