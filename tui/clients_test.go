@@ -261,7 +261,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	l.Waiters[0].Owner = inspect.Owner{}
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
-	wantText(t, m, "No deadlock among the identified clients,", "zk: 1 of 4 contenders is unidentified (no session; a value does not prove its client). Deadlocks involving it cannot be detected.")
+	wantText(t, m, "No deadlock among the identified clients,", "zk: 1 of 4 contenders is unidentified (no session). Deadlocks involving it cannot be detected.")
 	press(m, "w")
 	wantText(t, m, "1 unidentified, not listed")
 	press(m, "/", "worker-3", "enter")

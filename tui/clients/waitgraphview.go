@@ -139,14 +139,16 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		d.add(nil)
 	}
 	for _, b := range g.blind {
-		are, them := "are", "them"
+		are, them, why := "are", "them", "no session"
 		if b.unknown == 1 {
 			are, them = "is", "it"
 		}
+		if s.Snapshot().Backend(b.backend).Kind == inspect.Redis {
+			why = "a key does not record its client"
+		}
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
-			"%s: %d of %s %s unidentified (no session; a value does not prove its client). "+
-				"Deadlocks involving %s cannot be detected.",
-			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender"), are, them), t.Unknown)
+			"%s: %d of %s %s unidentified (%s). Deadlocks involving %s cannot be detected.",
+			describe.Printable(b.backend), b.unknown, describe.Count(b.of, "contender"), are, why, them), t.Unknown)
 	}
 	for _, b := range s.Snapshot().Backends {
 		if b.State == inspect.Down {
