@@ -143,7 +143,7 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		if b.unknown == 1 {
 			are, them = "is", "it"
 		}
-		if s.Snapshot().Backend(b.backend).Kind == inspect.Redis {
+		if of := s.Snapshot().Backend(b.backend); of != nil && of.Kind == inspect.Redis {
 			why = "a key does not record its client"
 		}
 		d.words(widget.Line{{" " + t.Glyphs.Unknown + " ", t.Unknown}}, fmt.Sprintf(
