@@ -122,8 +122,8 @@ func (c *contender) proveLease(ctx context.Context) error {
 }
 
 const (
-	// reportsPerTimeout is the least number of reports in a timeout. In a report, a server lists
-	// the sessions that it has heard from to the leader.
+	// reportsPerTimeout is the least number of reports in a timeout. In a report, a server
+	// tells the leader which sessions it has heard from.
 	reportsPerTimeout = 4
 	// restPerTimeout sets the wait after a first proof that came too soon.
 	restPerTimeout = 16
