@@ -51,8 +51,8 @@ func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 		}()
 	}
 	start(cmd)
-	// After many turns without a message the rest waits for the end of a hold. One long turn would only
-	// show that the machine was busy.
+	// Commands that send no message for many turns wait for the end of a hold. One long turn would
+	// only show that the machine was busy.
 	for turns := 0; started > 0 && turns < 60; {
 		select {
 		case msg := <-answers:
@@ -166,7 +166,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 	}
 }
 
-func TestATypedLock(t *testing.T) {
+func TestTypedLockNameIsChecked(t *testing.T) {
 	f := newFakeLab()
 	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	goTo(m, screen.Lab, screen.Subject{})
@@ -188,7 +188,7 @@ func TestATypedLock(t *testing.T) {
 }
 
 // A path alone is on the selected lock's ensemble, also if that lock is not proposed.
-func TestAPathAloneIsNear(t *testing.T) {
+func TestBarePathUsesSelectedEnsemble(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	press(m, "a", "ctrl+u", "/mine")

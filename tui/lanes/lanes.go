@@ -24,7 +24,7 @@ type Lane struct {
 	// see its grant, but its entry is hardly older than our first sight of it. That is good enough
 	// to draw. No figure counts it, since it may have waited for most of that time.
 	Present, early, Left, unseenEnd, near bool
-	// how is the event that ended it; empty if unknown.
+	// how is the kind of event that ended it; empty if unknown.
 	how inspect.EventKind
 	// Earlier are the client's previous attempts, if they are folded into this lane.
 	Earlier []*Lane
@@ -130,7 +130,7 @@ type PastLock struct {
 	// spans are the last holds that the observer knows, ended the events of contenders that left.
 	spans []inspect.Span
 	ended []inspect.Event
-	// joined has the arrivals, by our clock, of contenders whose entries have none.
+	// joined holds the arrivals, by our clock, of contenders whose entries have no arrival time.
 	joined map[Key]time.Time
 	// offset is the backend's clock minus ours.
 	offset time.Duration

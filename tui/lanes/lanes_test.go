@@ -41,7 +41,7 @@ func TestAxis(t *testing.T) {
 }
 
 // Consecutive holders are never drawn as holding together.
-func TestHandoverDoesNotOverlap(t *testing.T) {
+func TestHandoffDoesNotOverlap(t *testing.T) {
 	w := WindowTo(fixture.Noon, time.Minute, 60)
 	for ms := range 1000 {
 		at := fixture.Ago(30*time.Second + time.Duration(ms)*time.Millisecond)
@@ -67,7 +67,7 @@ func TestLaneCells(t *testing.T) {
 		lane Lane
 		want string
 	}{
-		{"waited, held and gone", Lane{Contender: holder, Queued: s(14), Granted: s(10), Ended: s(6)}, "   | ----####       "},
+		{"waited, held and released", Lane{Contender: holder, Queued: s(14), Granted: s(10), Ended: s(6)}, "   | ----####       "},
 		{"holds at once", Lane{Contender: holder, Queued: s(10), Granted: s(10), Present: true}, "   |     ###########"},
 		{"waits", Lane{Contender: waiter, Queued: s(5), Present: true}, "   |          ------"},
 		{"waits for longer than is shown", Lane{Contender: waiter, Queued: s(500), Present: true}, strings.Repeat("-", 20)},
@@ -78,8 +78,8 @@ func TestLaneCells(t *testing.T) {
 		{"long before", Lane{Contender: holder, Queued: s(180), Present: true, early: true}, "<::#################"},
 		{"first seen when we could look again", Lane{Contender: holder, seen: s(8), Present: true, early: true}, "   |      <#########"},
 		{"unknown start", Lane{Contender: holder, Present: true, early: true}, "  <#################"},
-		{"held before, and gone", Lane{Contender: holder, Queued: s(18), Ended: s(10), early: true}, " <:######           "},
-		{"waits since before, and does not tell since when", Lane{Contender: waiter, Present: true}, "   <----------------"},
+		{"held before, and released", Lane{Contender: holder, Queued: s(18), Ended: s(10), early: true}, " <:######           "},
+		{"has waited since an unknown time", Lane{Contender: waiter, Present: true}, "   <----------------"},
 		{"its end was not seen", Lane{Contender: holder, Queued: s(10), Granted: s(8), Ended: s(4), unseenEnd: true}, "   |     --####:    "},
 		{"overtaken", Lane{Contender: waiter, Queued: s(10), Present: true, Overtaken: []time.Time{s(7), s(3)}}, "   |     ---^---^---"},
 	} {
@@ -112,7 +112,7 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 	}
 	must.Equal(t, m.ended[len(m.ended)-1].Contender.Name, "19999", "the newest")
 	m.read(&log, fixture.Id("zk:/b"))
-	must.Equal(t, len(m.ended), 0, "another lock has the past of this one")
+	must.Equal(t, len(m.ended), 0, "events remembered of another lock")
 }
 
 // Server times are drawn by our clock.
@@ -163,7 +163,7 @@ func TestLanesOfAVeryLongQueue(t *testing.T) {
 }
 
 // If the entry of a Redis waiter has no arrival time, the time of its first sight counts.
-func TestWaitWithoutAnEntryIsSeen(t *testing.T) {
+func TestWaitWithoutArrivalTimeIsSeen(t *testing.T) {
 	lock := fixture.Id("redis:fair")
 	waiter := inspect.Contender{Name: "w", State: inspect.Waiting}
 	holder := inspect.Contender{Name: "w", State: inspect.Holding, HeldSince: fixture.Ago(5 * time.Second)}
