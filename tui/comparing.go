@@ -40,7 +40,7 @@ func compare(m *Model) tea.Cmd {
 	for _, b := range to.Backends { // nothing is compared with a first look that is not complete
 		if whole := to.Watched(b.Name).Add(inspect.PastStep); at.Before(whole) {
 			at = whole
-			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "; findings reported since may be older."
+			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "."
 		}
 	}
 	if first := m.past.From(); at.Before(first) {
@@ -58,6 +58,7 @@ func compare(m *Model) tea.Cmd {
 		only = m.front().Selected().Lock
 	}
 	top, lost := d.lostHolds(only)
+	top = slices.Concat([]string{openNow(to, only)}, top, d.passingFindings(only))
 	if began != "" {
 		top = slices.Insert(top, 0, began)
 	}
@@ -93,7 +94,7 @@ type hold struct {
 func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 	for _, e := range slices.Backward(d.events.Until(d.to).List) {
 		lost := e.Kind == inspect.EventForced || e.Kind == inspect.EventExpired
-		if !lost || e.At.Before(d.from) || only != (inspect.ID{}) && e.Lock != only {
+		if !lost || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
 		if len(lines) == lostShown {
@@ -112,7 +113,58 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 	return lines, holds
 }
 
-// lostShown limits the lines of lost holds, and whoShown the cells of their holders.
+// before reports whether an event came before the first moment. A moment that was sought by an event
+// is a step after it.
+func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
+
+// openNow counts the findings at the second moment, whenever they were reported.
+func openNow(s *inspect.Snapshot, only inspect.ID) string {
+	var critical, warnings int
+	for l := range s.Locks() {
+		if only != (inspect.ID{}) && l.ID != only {
+			continue
+		}
+		for i := range l.Findings {
+			switch f := &l.Findings[i]; {
+			case f.Muted != nil:
+			case f.Severity == inspect.Critical:
+				critical++
+			case f.Severity == inspect.Warning:
+				warnings++
+			}
+		}
+	}
+	return fmt.Sprintf("Open now: %d critical, %s (f lists them).", critical, describe.Count(warnings, "warning"))
+}
+
+// passingFindings lists the findings that were reported and cleared between the two moments, so that
+// neither shows them.
+func (d *comparing) passingFindings(only inspect.ID) (lines []string) {
+	type found struct {
+		lock inspect.ID
+		rule string
+	}
+	reported := make(map[found]bool)
+	for _, e := range d.events.Until(d.to).List {
+		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
+			continue
+		}
+		f := found{e.Lock, e.Finding.Rule}
+		switch {
+		case e.Kind == inspect.EventFinding:
+			reported[f] = true
+		case reported[f] && len(lines) < lostShown:
+			lines = append(lines, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), e.Lock, describe.Printable(f.rule)))
+			delete(reported, f)
+		}
+	}
+	if lines != nil {
+		lines = slices.Insert(lines, 0, "", "findings that came and went")
+	}
+	return lines
+}
+
+// lostShown limits the lines of lost holds and of passing findings, and whoShown the cells of their holders.
 const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.

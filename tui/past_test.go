@@ -342,6 +342,19 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	wantNoText(t, r.Model, " released  zk:", "ended holds")
 }
 
+// Findings that neither moment shows are listed, and so is what came a step before the first one.
+func TestPassingFindingsAreListed(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	f := fixture.Trouble("herd", inspect.Warning, "")
+	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared} {
+		at := fixture.In(time.Duration(i)*20*time.Second - inspect.PastStep)
+		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Finding: &f}})
+	}
+	run(t, r.Model, press(r.Model, "D"))
+	wantText(t, r.Model, "Open now: 0 critical, 0 warnings (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
+}
+
 // A long comparison scrolls, and wraps its long lines.
 func TestLongComparisonsScroll(t *testing.T) {
 	t.Parallel()
