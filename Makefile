@@ -42,7 +42,7 @@ test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
 	$(GO) test -vet=off $(RACING) -p 3 -parallel 4 -timeout 20m ./...
 	@# The race detector finds races of go-zookeeper itself in these.
-	$(GO) test -vet=off $(QUICK) -run 'TestCancellationIsNoFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
+	$(GO) test -vet=off $(QUICK) -run 'TestCancellationIsNotAFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
 	$(GO) test -vet=off $(RACING) -tags failpoints -run TestFailpoint_ ./lockops/campaign
 	cd screenshots && $(GO) test -vet=off $(RACING) -timeout 5m .
 	cd bench && $(GO) test -vet=off $(RACING) -timeout 5m .

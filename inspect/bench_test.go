@@ -17,7 +17,7 @@ func heap() uint64 {
 }
 
 // curatorLock is a lock of ten Curator clients as zksource reads it. Each name is its own string,
-// and the data is an address. The clients run on 1000 processes.
+// and the data is an address. The clients run in 1000 processes.
 func curatorLock(i int, from int) *Lock {
 	var nodes []Znode
 	for j := from; j < from+10; j++ {
@@ -50,7 +50,8 @@ func manyLocks(b *testing.B, locks int) *Observer {
 	return o
 }
 
-// The memory of a contender in a snapshot, including names but not the source's own copy.
+// BenchmarkContenderMemory measures the memory of a contender in a snapshot, including names but
+// not the source's own copy.
 func BenchmarkContenderMemory(b *testing.B) {
 	const locks = 100_000
 	for b.Loop() {

@@ -193,8 +193,8 @@ func TestSlowReadsAreNotRenewals(t *testing.T) {
 	}
 }
 
-// If the few intervals differ, the longer one is the usual one. A client that renews twice in quick
-// succession has not stopped afterwards.
+// If the few intervals differ, the longer one is the usual one. Otherwise a client that renews
+// twice in quick succession would look as if it had stopped.
 func TestUsualIntervalPrefersTheLonger(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
@@ -210,8 +210,8 @@ func TestUsualIntervalPrefersTheLonger(t *testing.T) {
 	}
 }
 
-// A renewal in a gap was not skipped.
-func TestAGapMissesNoRenewal(t *testing.T) {
+// A renewal that falls into a gap does not count as skipped.
+func TestGapRenewalsAreNotSkipped(t *testing.T) {
 	a := applying(t)
 	key := func(second, until int) []*Lock {
 		v := ballots("x")
@@ -247,7 +247,7 @@ func TestLongestTTLSurvivesRereads(t *testing.T) {
 }
 
 // A flapping master changes how long a quorum lasts, which is not a renewal.
-func TestFlappingMasterIsNoRenewal(t *testing.T) {
+func TestFlappingMasterIsNotARenewal(t *testing.T) {
 	a := applying(t)
 	u := Update{Backend: zkUp}
 	for second := range 12 {

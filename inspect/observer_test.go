@@ -194,7 +194,7 @@ func (dying) Run(ctx context.Context, emit func(Update)) error {
 func (dying) Focus([]ID) {}
 
 // Failures during a shutdown appear neither in the last snapshot nor as errors.
-func TestCancellationIsNoFailure(t *testing.T) {
+func TestCancellationIsNotAFailure(t *testing.T) {
 	for range 50 {
 		o := NewObserver(func() time.Time { return now }, dying{})
 		sub := o.Subscribe()

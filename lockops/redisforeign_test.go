@@ -33,7 +33,7 @@ func behind(t *testing.T, p *cutter, others ...*servertest.Redis) *lockops.Redis
 
 // An unexpected reply proves neither a renewal nor a release. The renewal fails, and the release is
 // retried.
-func TestUnexpectedReplyIsNoSuccess(t *testing.T) {
+func TestUnexpectedReplyIsNotASuccess(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])
@@ -74,7 +74,7 @@ func TestUnexpectedReplyIsNoSuccess(t *testing.T) {
 
 // An unexpected reply does not prove that the lock was refused either, so a possible key is
 // removed.
-func TestUnexpectedReplyIsNoRefusal(t *testing.T) {
+func TestUnexpectedReplyIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		c := redisClient(t, masters[0])

@@ -42,8 +42,8 @@ func (f *failing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// If a release was not sent and the key is gone, the lock was lost, unless an earlier request was
-// sent and may have deleted the key.
+// An unsent release whose key is gone means that the lock was lost. The exception is an earlier
+// request that may have deleted the key.
 func TestUnsentReleaseReportsLoss(t *testing.T) {
 	t.Parallel()
 	lost := context.DeadlineExceeded
@@ -79,7 +79,7 @@ func TestUnsentReleaseReportsLoss(t *testing.T) {
 }
 
 // A key that is gone after its TTL may have been ours until it expired.
-func TestLateReleaseIsNoLoss(t *testing.T) {
+func TestLateReleaseIsNotALoss(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()

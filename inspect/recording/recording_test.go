@@ -255,7 +255,7 @@ func TestAFullDiskEndsTheRecording(t *testing.T) {
 	}
 }
 
-func TestThePaceIsTheRecordedOne(t *testing.T) {
+func TestReplayKeepsRecordedPace(t *testing.T) {
 	line := func(after time.Duration) string {
 		return `{"at":"` + now.Add(after).Format(time.RFC3339Nano) + `","update":{"Gone":["zk:/l"]}}` + "\n"
 	}

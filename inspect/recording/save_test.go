@@ -49,7 +49,8 @@ func TestTheSavedPastPlays(t *testing.T) {
 	must.Be(t, Save(fullDisk{}, Updates(past)), errFull, "a full disk")
 }
 
-// A recording written live or later dates the ends in a gap as the screen did.
+// Whether written live or saved later, a recording dates holds that ended in a gap as the screen
+// did.
 func TestRecordingsKeepGaps(t *testing.T) {
 	queue := func(at time.Time, name string) inspect.Update {
 		held := inspect.Contender{Name: inspect.Untrusted(name), State: inspect.Holding, Count: 1, Czxid: 1, Since: now}

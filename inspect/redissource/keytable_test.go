@@ -44,7 +44,7 @@ func TestJudgingWaitsForEveryMaster(t *testing.T) {
 	}
 }
 
-func TestExpiryCountdownIsNoChange(t *testing.T) {
+func TestExpiryCountdownIsNotAChange(t *testing.T) {
 	b := testTable(1)
 	b.add("k", noon)
 	b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon)

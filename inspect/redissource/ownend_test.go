@@ -13,7 +13,7 @@ import (
 )
 
 // A source that reaches its deadline during a read does not report its masters as failed.
-func TestOwnDeadlineIsNoFailure(t *testing.T) {
+func TestOwnDeadlineIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	for _, m := range masters {

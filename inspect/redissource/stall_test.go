@@ -90,7 +90,8 @@ func TestVoteAgeFollowsItsAnswer(t *testing.T) {
 	}
 }
 
-// A change during a lost tracking connection happened after the last sign of life of that connection.
+// A change made while a tracking connection was lost happened after the connection's last sign of
+// life.
 func TestChangeDuringPushLossIsBounded(t *testing.T) {
 	w := newWatchedRun(t)
 	armed := func(after time.Duration, yes bool) {

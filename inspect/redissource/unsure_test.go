@@ -55,7 +55,7 @@ func limited(maxMemory int64) node.Status {
 	return node.Status{Reported: true, Server: inspect.Server{MaxMemory: maxMemory, EvictionPolicy: "allkeys-lru"}}
 }
 
-// After a flush of any database it is unknown how a key ended, until the key is read again.
+// After a flush of any database it is unknown how a key went away, until the key is read again.
 func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	flush := func(w *watchedRun) { w.masters[0].inbox.addAll(); w.read() }
 	read := func(value inspect.Untrusted) func(*watchedRun) {

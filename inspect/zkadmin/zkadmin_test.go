@@ -178,7 +178,7 @@ func TestSlowAdminServerLeavesFallbackTime(t *testing.T) {
 }
 
 // A call that we cut short ourselves is not a failure.
-func TestCancellationIsNoFailure(t *testing.T) {
+func TestCancellationIsNotAFailure(t *testing.T) {
 	asked, hang := make(chan struct{}, 1), make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
 	defer admin.Close()

@@ -22,7 +22,7 @@ import (
 // (conn.go, sendSetWatches).
 
 // A source that is cancelled or reaches its deadline does not report servers as failed.
-func TestCancellationIsNoFailure(t *testing.T) {
+func TestCancellationIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	contended(t, zks, "/l")

@@ -54,7 +54,7 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 
 // If a lock ends after a refused request, the request did not release it. If the request may have
 // run, the cause is unknown.
-func TestNaturalEndIsNoRelease(t *testing.T) {
+func TestNaturalEndIsNotARelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
