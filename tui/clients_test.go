@@ -256,7 +256,7 @@ func TestClientsSayWhyThereAreNone(t *testing.T) {
 	}
 	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), screen.Subject{})
 	press(m, "w")
-	wantText(t, m, "No deadlock where we could look", "zk cannot be reached")
+	wantText(t, m, "No deadlock found in the parts that could be read", "zk cannot be reached")
 	l := fixture.Orders()
 	l.Waiters[0].Owner = inspect.Owner{}
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})

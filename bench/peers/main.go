@@ -1,5 +1,5 @@
-// Command peers compares lockscope with its peers in one table. It runs the benchmarks of the directory above, in
-// which all take turns on the same servers:
+// Command peers compares lockscope with its peers in one table. It runs the benchmarks in the
+// parent directory, where all take turns on the same servers:
 //
 //	make bench-peers
 package main
@@ -80,7 +80,7 @@ func run() error {
 	return table(os.Stdout, figures(&out), strings.Fields(string(versions)))
 }
 
-// figures reads what go test prints: by the name of a benchmark and the figure's unit.
+// figures parses go test's output into figures by benchmark and unit.
 func figures(r io.Reader) map[string]map[string]float64 {
 	all := make(map[string]map[string]float64)
 	for lines := bufio.NewScanner(r); lines.Scan(); {
@@ -110,7 +110,7 @@ func table(w io.Writer, figures map[string]map[string]float64, versions []string
 		of := figures[m.benchmark]
 		ours, peer := of[m.ours+"-"+m.unit], of[m.peer+"-"+m.unit]
 		if ours == 0 || peer == 0 {
-			return fmt.Errorf("%s: no figures of %s and %s", m.benchmark, m.ours, m.peer)
+			return fmt.Errorf("%s: no figure for %s or %s", m.benchmark, m.ours, m.peer)
 		}
 		text, met := m.goal.judge(ours, peer)
 		fmt.Fprintf(t, "%s\t%s\t%.4g\t%.4g\t%s\t%.2f\t%s\t%s\n",

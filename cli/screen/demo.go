@@ -78,7 +78,7 @@ func (d *demo) run(ctx context.Context, args []string) error {
 		return app.Usagef("--headless or --linear, not both")
 	}
 	if d.record != "" && !d.headless {
-		return app.Usagef("--record %s needs --headless (and --for, for how long)", d.record)
+		return app.Usagef("--record %s needs --headless (--for sets the length, default 3s)", d.record)
 	}
 	scenario := sandbox.Tour
 	if len(args) > 0 {
@@ -172,8 +172,8 @@ func scenesOf(box *sandbox.Sandbox) ([]tui.Scene, error) {
 	return scenes, nil
 }
 
-// watchFor watches the targets until ctx ends, the locks of the scenes as closely as a screen does,
-// and returns the last snapshot.
+// watchFor watches the targets until ctx ends and returns the last snapshot. It watches the scenes'
+// locks as closely as a screen does.
 func (d *demo) watchFor(ctx context.Context, s app.Setup, box *sandbox.Sandbox) (*inspect.Snapshot, error) {
 	sources, err := d.Sources(s, false, "")
 	if err != nil {

@@ -21,7 +21,7 @@ func TestReplicaFailover(t *testing.T) {
 	}{
 		"a replica, not waited for":     {[]inspect.Server{master(1, false)}, "does not wait for its replica"},
 		"replicas, not waited for":      {[]inspect.Server{master(3, false)}, "waits for none of its 3 replicas"},
-		"several masters with replicas": {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "and so 1 other"},
+		"several masters with replicas": {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "replicas, nor does 1 other:"},
 		"no replica":                    {[]inspect.Server{master(0, false)}, ""},
 		"min-replicas-to-write is set":  {[]inspect.Server{master(2, true)}, ""},
 		"a replica of a replica":        {[]inspect.Server{{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1}}, ""},

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
@@ -42,7 +41,7 @@ func evictionRisk() rule {
 			return nil
 		}
 		if n := len(servers) - 1; n > 0 {
-			first += fmt.Sprintf(", and so %s", describe.Count(n, "other"))
+			first += ", and so " + doOthers(n)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// arrived is the least age of a contender before its missing session counts: reading the
-	// tables of several servers takes a while.
+	// arrived is the minimum age at which a contender's missing session counts: reading the tables
+	// of several servers takes a while.
 	arrived = 5 * time.Second
 	// arrivedUntimed replaces arrived for a table of unknown age. It is longer than any source
 	// waits between two tables.
@@ -25,8 +25,8 @@ const (
 // heard from it for longer than its timeout. The finding is only likely, since the client may be
 // reconnecting. In a continuous watch the finding is info until the session must have timed out,
 // and a warning afterwards. Without the tables of all servers the rule is silent. It is also silent
-// until a server is due to end the session, and while clients may be reconnecting after a server
-// began to serve (Backend.DisturbedAt).
+// about a listed session until its server is due to end it. So it is while clients may be
+// reconnecting after a server began to serve (Backend.DisturbedAt).
 //
 // Redis: a key that the library keeps alive next to the entry is gone, such as a Redisson reader's
 // own key. A dead waiter in a fair queue is reported by stale-fair-queue instead.
@@ -112,12 +112,12 @@ const twoTicks = 4 * time.Second
 // times out in less than two ticks, unless the server is configured otherwise.
 func expiry(timeout time.Duration) time.Duration { return timeout + min(timeout, twoTicks) }
 
-// longestUsual is the longest timeout that a server grants by default: 20 ticks of 2 s. If it
-// grants more, sessions that it reported before are known by their own timeout.
+// longestUsual is the longest timeout that a server grants by default: 20 ticks of 2 s. It
+// is used unless a server reported the session's own timeout.
 const longestUsual = 40 * time.Second
 
 // returning reports whether a client may be reconnecting: servers that begin to serve again keep
-// each session for its whole timeout. A client that made its entry after that came back and
+// each session for its whole timeout. If the client created its entry later, it came back and has
 // left again.
 func returning(c *inspect.Case, one *inspect.Contender) bool {
 	at := cmp.Or(c.SessionsAt, c.Now)
@@ -133,8 +133,8 @@ func returning(c *inspect.Case, one *inspect.Contender) bool {
 // readOnce reports whether the backend is read once: first its locks, then its clients.
 func readOnce(c *inspect.Case) bool { return c.Backend != nil && c.Backend.Mode == inspect.ModeOnce }
 
-// overdue reports whether a session's server, when asked, had not heard from it for longer than
-// its timeout, so that it should have ended it.
+// overdue reports whether a session has been silent for so long that its server should have ended
+// it.
 func overdue(c *inspect.Case, s inspect.Session) bool {
 	return !c.SessionsAt.IsZero() && !s.LastContact.IsZero() && s.Timeout > 0 &&
 		c.SessionsAt.Sub(s.LastContact) > expiry(s.Timeout)
@@ -159,8 +159,8 @@ func ghostSession(c *inspect.Case, one *inspect.Contender, e evidence) (message 
 }
 
 // endsBy is the time, by our clock, by which a session without a connection has timed out: a
-// timeout after it was first missed. It is zero if unknown. The evidence of the previous finding
-// has the first miss.
+// timeout after it was first missed. It is zero if unknown. The previous finding's evidence
+// records when it was first missed.
 func endsBy(c *inspect.Case, one *inspect.Contender, e evidence) time.Time {
 	_, reported := c.Sessions[one.Owner.Session]
 	if reported || c.Backend == nil || readOnce(c) {

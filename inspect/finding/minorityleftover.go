@@ -14,8 +14,8 @@ import (
 //
 // Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when
 // the caller's context ends); redsync PR #147, #149 (still renewed after a restart cost it the
-// quorum); minio #10948, #11275. The same happens with a library that makes one lock of several
-// keys on a master (rueidislock) and has only some of them.
+// quorum); minio #10948, #11275. The same happens with a library whose lock is several keys on one
+// master (rueidislock), if only some of them are set.
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,

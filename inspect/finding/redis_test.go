@@ -337,10 +337,14 @@ func TestEvictionRisk(t *testing.T) {
 	check(t, "eviction-risk", []state{
 		{
 			name: "allkeys", c: full(inspect.Server{Addr: "r1", MaxMemory: 256 << 20, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1 << 30, EvictionPolicy: "volatile-ttl"}), fires: true,
-			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 evicts keys when its memory is full (allkeys-lru, 256 MiB), and so 1 other"},
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"r1 evicts keys when its memory is full (allkeys-lru, 256 MiB), and so does 1 other"},
 			evidence: map[string]any{"servers": []map[string]any{
 				{"addr": "r1", "policy": "allkeys-lru", "maxmemory": int64(256 << 20)}, {"addr": "r2", "policy": "volatile-ttl", "maxmemory": int64(1 << 30)},
 			}},
+		},
+		{
+			name: "three", c: full(inspect.Server{Addr: "r1", MaxMemory: 1, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r3", MaxMemory: 1, EvictionPolicy: "allkeys-lru"}), fires: true,
+			severity: inspect.Warning, confidence: recipe.Certain, has: []string{"(allkeys-lru, 1 B), and so do 2 others: a held lock may vanish"},
 		},
 		{name: "volatile", c: full(inspect.Server{Addr: "r1", MaxMemory: 1, EvictionPolicy: "volatile-lru"}), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "noeviction", c: full(inspect.Server{Addr: "r1", MaxMemory: 1 << 30, EvictionPolicy: "noeviction"})},

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
@@ -49,7 +48,7 @@ func replicaFailover() rule {
 			return nil
 		}
 		if n := len(masters) - 1; n > 0 {
-			first += fmt.Sprintf(", and so %s", describe.Count(n, "other"))
+			first += ", nor " + doOthers(n)
 		}
 		return one(inspect.Finding{
 			Confidence: recipe.Certain,

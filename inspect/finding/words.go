@@ -2,6 +2,7 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -22,6 +23,14 @@ func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 func utc(t, now time.Time) string { return describe.When(t, now.UTC()) + " UTC" }
 
 func at(addr string) string { return inspect.Untrusted(addr).Cut(40) }
+
+// doOthers ends a phrase such as "and so do 2 others".
+func doOthers(n int) string {
+	if n == 1 {
+		return "does 1 other"
+	}
+	return fmt.Sprintf("do %d others", n)
+}
 
 // about returns the evidence for one contender: its name (contender) and its owner; session and
 // client if known; since and held_since by the backend's clock if known.

@@ -118,7 +118,7 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 	}
 	others := ""
 	if n := len(refused) - 1; n > 0 {
-		others = fmt.Sprintf(" (and so %s)", describe.Count(n, "other"))
+		others = fmt.Sprintf(" (and so %s)", doOthers(n))
 	}
 	if b.Topology != inspect.Sentinel && b.Topology != inspect.Cluster && masters > 1 {
 		quorum := masters/2 + 1

@@ -38,7 +38,7 @@ func TestWritesRefused(t *testing.T) {
 		fires("one of three while another is down", of(independent, master("r1", down, ""), master("r2", up, replicas), master("r3", up, "")), inspect.Critical,
 			"since no replica keeps up: no lock can be taken, renewed or released", "decide whether it should", map[string]any{"quorum": 2, "unusable": 2}),
 		fires("two of three", of(independent, master("r1", up, memory), master("r2", up, memory), master("r3", up, "")), inspect.Critical,
-			"its memory is full: most locks cannot be taken, nor can Redisson's be released (and so 1 other)", "DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
+			"its memory is full: most locks cannot be taken, nor can Redisson's be released (and so does 1 other)", "DEL and PEXPIRE still work; SET, ZADD, HINCRBY do not",
 			map[string]any{"servers": []evidence{{"addr": "r1", "maxmemory": int64(1 << 20)}, {"addr": "r2", "maxmemory": int64(1 << 20)}}}),
 		fires("a node of a cluster", of(inspect.Cluster, master("r1", up, ""), master("r2", up, ""), master("r3", up, save)), inspect.Critical, "r3 refuses writes", "", nil),
 		fires("one of three, another is a replica", of(independent, master("r1", up, save), replica("r2", ""), master("r3", up, "")), inspect.Critical,

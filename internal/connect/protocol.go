@@ -36,11 +36,11 @@ const (
 		"a port for TLS, or another service " +
 		"(use the servers behind the proxy, rediss://, or the right port)"
 	silentTLS = "no answer to the TLS handshake in time " +
-		"(if the port does not use TLS, use redis:// for rediss://, zk:// for zks://)"
-	noTLS = "the port does not speak TLS (use redis:// for rediss://, zk:// for zks://, " +
+		"(if the port does not use TLS, use redis:// instead of rediss://, zk:// instead of zks://)"
+	noTLS = "the port does not speak TLS (use redis:// instead of rediss://, zk:// instead of zks://, " +
 		"or the server's port for TLS)"
 	closedTLS = "the server closed the connection before TLS began: " +
-		"it may be a Redis that has reached its limit of clients (maxclients), " +
+		"it may be a Redis that has reached its client limit (maxclients), " +
 		"a proxy without a server behind it, or a port without TLS (close other connections, " +
 		"raise maxclients, or check the port)"
 )
@@ -55,8 +55,9 @@ func misfit(first []byte) string {
 	case bytes.HasPrefix(first, []byte("HTTP")):
 		return "a web server answers there (use the server's port for clients; " +
 			"the address of an AdminServer goes into admin=)"
-	case bytes.HasPrefix(first, []byte{0x15, 3}): // an alert of TLS
-		return "the port speaks TLS (use rediss:// for redis://, zks:// for zk://, or the server's port without TLS)"
+	case bytes.HasPrefix(first, []byte{0x15, 3}): // a TLS alert
+		return "the port speaks TLS (use rediss:// instead of redis://, zks:// instead of zk://, " +
+			"or the server's port without TLS)"
 	}
 	return ""
 }
@@ -65,7 +66,8 @@ func misfit(first []byte) string {
 // inconclusive.
 func NotZooKeeper(first []byte) string {
 	if bytes.HasPrefix(first, []byte("-")) {
-		return "a Redis server answers there (use redis:// for zk://, rediss:// for zks://, or the port of ZooKeeper)"
+		return "a Redis server answers there (use redis:// instead of zk://, rediss:// instead of zks://, " +
+			"or ZooKeeper's port)"
 	}
 	return misfit(first)
 }

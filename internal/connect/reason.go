@@ -58,7 +58,7 @@ func Reason(err error) string {
 	case errors.As(err, &untrusted):
 		return err.Error() +
 			" (set ca= to the authority of the server's certificate, and server_name= to a name in it)"
-	// an alert of TLS
+	// a TLS alert
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Error(), "certificate"):
 		return err.Error() + " (the server demands a client certificate that it trusts: use cert= and key=)"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
@@ -103,7 +103,7 @@ func Ours(err error) bool {
 	case errors.As(err, &lookup): // some networks remove the name of a server that is down
 		return !lookup.IsNotFound
 	}
-	return errors.As(err, &op) && op.Op == "remote error" // an alert of TLS
+	return errors.As(err, &op) && op.Op == "remote error" // a TLS alert
 }
 
 // Unreachable reports whether an error is about a server that could not be reached or did not answer.

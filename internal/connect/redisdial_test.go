@@ -56,7 +56,7 @@ func TestEarlyDisconnectIsExplained(t *testing.T) {
 	silent := connect.Listen(t, func(net.Conn) {})
 	for addr, want := range map[string]string{
 		protected: "DENIED Redis is running in protected mode (set a password on the server, or connect from its own host)",
-		alerted:   "the port speaks TLS (use rediss:// for redis://, zks:// for zk://, or the server's port without TLS)",
+		alerted:   "the port speaks TLS (use rediss:// instead of redis://, zks:// instead of zk://, or the server's port without TLS)",
 	} {
 		if err := ping(t, addr); err == nil || connect.Reason(err) != want {
 			t.Errorf("%#v, want %q", err, want)

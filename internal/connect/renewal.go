@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// Renewal has a target's current secrets. It is safe for concurrent use.
+// Renewal holds a target's current secrets. It is safe for concurrent use.
 type Renewal struct {
 	current atomic.Pointer[Secrets]
 	refused func()
 }
 
-// NewRenewal starts with these secrets. refused is called when a server refuses them; it must not
-// block.
+// NewRenewal returns a Renewal with the given secrets. refused is called when a server refuses
+// them; it must not block.
 func NewRenewal(present Secrets, refused func()) *Renewal {
 	r := &Renewal{refused: refused}
 	r.current.Store(&present)

@@ -50,7 +50,7 @@ type Target struct {
 	Via *Via
 	// Secrets for these servers; ParseTargets leaves them empty.
 	Secrets Secrets
-	// Renewal has newer secrets; nil if they do not change.
+	// Renewal holds newer secrets; nil if they do not change.
 	Renewal *Renewal
 }
 

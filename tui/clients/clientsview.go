@@ -345,7 +345,8 @@ func (s *Screen) emptyLines() []widget.Line {
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)
 	case screen.Down(s) > 0:
-		text, more = "No clients where we could look.", "A backend is down, see above: there may be holders on it."
+		text = "No clients found in the parts that could be read."
+		more = "A backend is down, see above: there may be holders on it."
 	default:
 		text, more = "No clients.", "No client holds or waits for a lock."
 	}

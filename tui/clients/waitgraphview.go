@@ -128,7 +128,7 @@ func (s *Screen) drawGraph(g *waitGraph, width int) []graphRow {
 		text := "No deadlock, and no holder that waits for another lock while others wait for its own."
 		switch {
 		case screen.Down(s) > 0:
-			text = "No deadlock where we could look; a backend cannot be reached."
+			text = "No deadlock found in the parts that could be read; a backend cannot be reached."
 		case busy:
 			text = "No deadlock so far: still scanning."
 		case len(g.blind) > 0:

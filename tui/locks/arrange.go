@@ -81,7 +81,7 @@ func (a *arranger) review() {
 	a.Index.update(a.Snapshot(), ids, a.Now())
 }
 
-// settle moves the changed rows to their places, at once or if the last time was long enough ago.
+// settle moves the changed rows to their places, at once or if the last move was long enough ago.
 func (a *arranger) settle(atOnce bool) {
 	switch {
 	case a.Busy || !atOnce && a.Now().Sub(a.settledAt) < a.patience() || a.Index.settled():
@@ -149,7 +149,7 @@ func (a *arranger) arranged(msg arrangedMsg) bool {
 	return true
 }
 
-// aged looks at the locks again if the filter depends on times that have passed.
+// aged filters again if the matches change with time and are older than the limit.
 func (a *arranger) aged() {
 	limit := agedFew
 	if a.Snapshot().Len() > screen.AtOnce {

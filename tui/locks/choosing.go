@@ -86,7 +86,7 @@ func (d *choosing) move(by int) { d.list.To(d.list.At+by, len(d.all), len(d.all)
 func (d *choosing) toggle() {
 	c := d.all[d.list.At]
 	if c == byName {
-		d.Flash("a row without its lock's name cannot be distinguished")
+		d.Flash("without the lock column, rows would look alike")
 		return
 	}
 	d.on[c] = !d.on[c]

@@ -93,7 +93,7 @@ func TestColumnsShowLocks(t *testing.T) {
 	}
 }
 
-// A finding that is muted for a while leaves no column wider.
+// Muting a finding for a while does not widen any column.
 func TestMutingKeepsNoWidth(t *testing.T) {
 	l := fixture.Orders()
 	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), 80, 8)
@@ -168,7 +168,7 @@ func TestAnOpenedGroupIsFollowed(t *testing.T) {
 	must.True(t, p.moved, "the group is not followed")
 }
 
-// The longest waits are shown from one lock on, whatever the table is sorted by.
+// The longest waits are shown even for a single lock, whatever the table is sorted by.
 func TestOverviewListsLongestWaits(t *testing.T) {
 	one := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
 	must.True(t, strings.Contains(open(t, one, 190, 36).drawn(110), "worker-7      waits for zk:/locks/orders"), "one lock")
@@ -241,7 +241,7 @@ func TestColumnsAreChosen(t *testing.T) {
 	p := open(t, some(), 80, 6)
 	p.press("C")
 	for _, step := range []struct{ press, want, said string }{
-		{"space", "lock holder held wait queue finding", "a row without its lock's name cannot be distinguished"},
+		{"space", "lock holder held wait queue finding", "without the lock column, rows would look alike"},
 		{"j", "lock holder held wait queue finding", ""},
 		{"space", "lock held wait queue finding", ""},
 		{"K", "lock held wait queue finding", ""},
@@ -281,7 +281,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		{"No locks so far. Still scanning: 7 directories and keys so far.", []*inspect.Backend{backend(inspect.Connected, false)}, nil},
 		{"Unknown: no backend can be reached. There may be locks; the errors are above.", []*inspect.Backend{backend(inspect.Down, true)}, nil},
 		{"No locks that we can see. Some could not be read: f says which, and why. 7 scanned.", []*inspect.Backend{blind}, nil},
-		{"No locks where we could look. 14 scanned; a backend is down, see above.", []*inspect.Backend{backend(inspect.Down, true), sought}, nil},
+		{"No locks found in the parts that could be read. 14 scanned; a backend is down, see above.", []*inspect.Backend{backend(inspect.Down, true), sought}, nil},
 		{"No locks. Found no lock under these roots and patterns; 7 scanned. zk: looked below /.", []*inspect.Backend{sought}, nil},
 	} {
 		p := open(t, inspect.NewSnapshot(fixture.Noon, test.backends, nil), 120, 12)

@@ -160,7 +160,8 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "No locks that we can see.",
 			fmt.Sprintf("Some could not be read: f says which, and why. %d scanned.", scanned)
 	case down > 0:
-		return "No locks where we could look.", fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
+		return "No locks found in the parts that could be read.",
+			fmt.Sprintf("%d scanned; a backend is down, see above.", scanned)
 	default:
 		return "No locks.", fmt.Sprintf("Found no lock under these roots and patterns; %d scanned.%s", scanned,
 			sought(s))

@@ -56,7 +56,7 @@ func newTable(names []string) (table, error) {
 		t.columns = append(t.columns, c)
 	}
 	if !slices.Contains(t.columns, byName) {
-		return usualTable(), fmt.Errorf("columns: %s is missing: rows without it cannot be distinguished", byName.name())
+		return usualTable(), fmt.Errorf("columns: %s is missing: without it, rows would look alike", byName.name())
 	}
 	return t, nil
 }

@@ -18,7 +18,7 @@ func TestViewsAreNamedAndChecked(t *testing.T) {
 		{View{}, "", "", "finding", "lock holder held wait queue finding"},
 		{View{Filter: "held>x"}, "held>x", "filter: ", "finding", "lock holder held wait queue finding"},
 		{View{Sort: "size"}, "sort size", `sort: "size"` + names, "finding", "lock holder held wait queue finding"},
-		{View{Columns: []string{"held"}}, "columns held", "columns: lock is missing: rows without it cannot be distinguished", "finding", "lock holder held wait queue finding"},
+		{View{Columns: []string{"held"}}, "columns held", "columns: lock is missing: without it, rows would look alike", "finding", "lock holder held wait queue finding"},
 		{View{Columns: []string{"lock", "lock"}}, "columns lock lock", "columns: lock is listed twice", "finding", "lock holder held wait queue finding"},
 		{View{Columns: []string{"size"}}, "columns size", `columns: "size"` + names, "finding", "lock holder held wait queue finding"},
 	} {
