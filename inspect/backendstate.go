@@ -38,8 +38,8 @@ type backendState struct {
 	// locks.
 	watches *WatchTable
 	covered map[ID]*WatchTable
-	// blindFrom and blindUntil bound the last time that we could not see all of it: it was silent,
-	// or we did not look. blindReported is the end of the gap that was reported.
+	// blindFrom and blindUntil bound the last period in which we could not see all of it: it was
+	// silent, or we did not look. blindReported is the end of the gap that was reported.
 	blindFrom, blindUntil, blindReported time.Time
 	// blindBefore has the gaps shortly before that one: locks may not have been read since.
 	blindBefore []Interval
@@ -49,7 +49,7 @@ type backendState struct {
 	spread       spread
 	suspect      bool
 	suspectSince time.Time
-	// outliers found last.
+	// outliers are those found last.
 	outliers []Outlier
 }
 
@@ -194,9 +194,9 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
-// sessionEnded reports whether a gone holder's session is known to have expired. It is missing
-// from the servers' tables, or was silent for longer than its timeout. now and the table are by
-// our clock, the holder's instants by the backend's.
+// sessionEnded reports whether a gone holder's session is known to have expired. It is if the
+// servers' tables lack it, or if it was silent for longer than its timeout. now and the table are
+// by our clock, the holder's instants by the backend's.
 func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false
@@ -248,7 +248,7 @@ const (
 	// shortestTimeout is the shortest session timeout. Servers refuse less than two of their ticks,
 	// and ticks below half a second are not used in practice.
 	shortestTimeout = time.Second
-	// contactSlack is the tolerance of a client's last contact: the round trip of our request.
+	// contactSlack is the tolerance for a client's last contact: the round trip of our request.
 	contactSlack = 250 * time.Millisecond
 )
 
@@ -316,11 +316,11 @@ func (p *backendState) unheardSince(c *Contender, at time.Time) time.Time {
 	return cmp.Or(heard, p.blindFrom, p.came(c), disturbed)
 }
 
-// arrived is the least age of a contender before its missing session counts: reading the tables of
+// arrived is the minimum age at which a contender's missing session counts: reading the tables of
 // several servers takes a while.
 const arrived = 5 * time.Second
 
-// came returns the latest instant, by our clock, at which a contender can have entered.
+// came returns the latest instant, by our clock, at which a contender could have entered.
 func (p *backendState) came(c *Contender) time.Time {
 	if p.dates(c) {
 		return c.Since.Add(-p.state.ClockOffset())

@@ -17,7 +17,7 @@ type zkGrant struct {
 	number  uint64 // the fencing token
 
 	timer *time.Timer // begins to watch the node
-	inner chan *Hold  // has the hold of the read inside this write, nil if none, unless it is being taken
+	inner chan *Hold  // holds the nested read's hold, or nil; empty while that is being acquired
 }
 
 func (z *zkGrant) name() string { return z.node.name() }
@@ -63,7 +63,8 @@ func (z *zkGrant) lost(reason error) {
 	})
 }
 
-// leaveInner gives up the write's own hold of the read inside of it. Other holders of it are not affected.
+// leaveInner gives up the write's own hold on its nested read. Other holders of it are not
+// affected.
 func (z *zkGrant) leaveInner(ctx context.Context) {
 	read := <-z.inner
 	z.inner <- nil

@@ -84,8 +84,8 @@ func (m *ZKSemaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return m.acquire(ctx, ctx, true)
 }
 
-// tryPatience limits how long a TryAcquire waits for clients that are taking a permit while there are free
-// ones, in addition to its own round trips.
+// tryPatience limits the extra time of a TryAcquire, beyond its round trips, while permits are free
+// but other clients are taking them.
 const (
 	tryPatience = 250 * time.Millisecond
 	tryTrips    = 6
@@ -133,8 +133,8 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 	}
 }
 
-// look makes sure, before anything is created, that the directory has no other use, and creates missing nodes.
-// Unless it may wait, a permit has to be free.
+// look makes sure, before anything is created, that the directory is not used for anything else,
+// and creates missing nodes. Unless wait is set, a permit must be free.
 func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
 	for {
 		err := m.lookOnce(ctx, wait)

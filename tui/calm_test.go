@@ -117,7 +117,7 @@ func TestColumnsOnlyGrow(t *testing.T) {
 	must.Equal(t, lineWith(t, m, "KIND"), before, "the columns with a filter")
 }
 
-// Until the first order is final, the list says so.
+// Until the first order is final, the list says that it is provisional.
 func TestProvisionalOrderIsAnnounced(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
@@ -175,7 +175,7 @@ func TestLabelledHoldersAreClients(t *testing.T) {
 	}
 }
 
-// If the list shows the age of a lock's reading, so does the pane. Hold times stop meanwhile.
+// If the list shows how long ago a lock was read, so does the pane. Hold times stop meanwhile.
 func TestLostBackendPaneFreezes(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon

@@ -41,7 +41,7 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	}
 }
 
-// A first waiter that watches one behind it has that watch in its row, like the finding about it.
+// If a contender watches a node behind it, its row shows that watch, as its finding does.
 func TestAWatchBehindIsShown(t *testing.T) {
 	t.Parallel()
 	l := fixture.Readers()

@@ -41,7 +41,7 @@ func newHelp(w *world, title string, here, everywhere []screen.Action) *help {
 	return &help{world: w, title: title, here: here, everywhere: everywhere}
 }
 
-// Update scrolls and searches; any key that usually leaves something closes the help.
+// Update scrolls and searches; any key that usually closes a view closes the help.
 func (h *help) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case tea.MouseWheelMsg:
@@ -79,8 +79,8 @@ func (h *help) search(msg tea.KeyPressMsg) {
 
 func (h *help) scroll(by int) { h.text.Scroll(by, len(h.all), h.rows) }
 
-// helpColumn is the width of a column of the help; two are next to each other from twoColumns on,
-// columnGap apart.
+// helpColumn is the width of a column of the help; two are side by side, columnGap apart, if the
+// width is at least twoColumns.
 const helpColumn, twoColumns, columnGap = 88, 110, 2
 
 func (h *help) width(width int) int {
@@ -207,7 +207,7 @@ func (h *help) keysOf(a *screen.Action) string {
 }
 
 // keysWidth is the width of the longest key, in cells. If an action needs more, its keys are
-// below each other.
+// stacked.
 func (h *help) keysWidth() int {
 	width := 0
 	for _, a := range slices.Concat(h.here, h.everywhere) {

@@ -54,8 +54,8 @@ type Options struct {
 	Armed bool
 	// ReadOnly is the reason why writing is not allowed, unless that is just a missing flag.
 	ReadOnly string
-	// Commands are shell lines to copy. They inspect a lock, or the process behind its contender c,
-	// which may be nil. Without Commands, there are none.
+	// Commands returns shell commands for the user to copy. They inspect a lock, or the process
+	// behind its contender c, which may be nil. Without Commands, there are none.
 	Commands func(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs (OSC 52); empty if it may have one.
 	NoClipboard string

@@ -9,9 +9,9 @@ import (
 )
 
 // withOthers is a look at one lock, with the findings that only the other locks can show. The
-// others are read if the lock may be part of a deadlock, because a known contender waits for it.
-// They are also read if it has no quorum, since its servers may not be masters of one lock. If they
-// cannot all be read in time, a message says so.
+// others are read if the lock may be part of a deadlock, because both a holder and a waiter are
+// known. They are also read if it has no quorum, since its servers may not be masters of one lock.
+// If they cannot all be read in time, a message says so.
 func withOthers(ctx context.Context, a *app.App, s app.Setup, one *inspect.Snapshot, id inspect.ID) *inspect.Snapshot {
 	l := one.Lock(id)
 	if l == nil || !mayBlockEachOther(l) && l.State != inspect.StateMinority {

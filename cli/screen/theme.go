@@ -9,9 +9,9 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// chosenTheme is the theme that LOCKSCOPE_THEME names or, without that, the configuration. The demo and
-// replays use it, too, but nothing else of the configuration. Errors in the configuration are reported
-// by the commands that need it.
+// chosenTheme is the theme that LOCKSCOPE_THEME names or, without that, the configuration. The demo
+// and replays also use it, but nothing else from the configuration. Errors in the configuration are
+// reported by the commands that need it.
 func chosenTheme(a *app.App) (theme.Options, error) {
 	o := theme.Options{
 		Name:    a.Getenv("LOCKSCOPE_THEME"),

@@ -75,7 +75,7 @@ func RedissonSuffix(name, suffix string) string {
 	return "{" + name + "}:" + suffix
 }
 
-// Channels on which Redisson wakes waiters: of a lock, of a read-write lock, of a semaphore.
+// Channels on which Redisson wakes the waiters of a lock, a read-write lock or a semaphore.
 const (
 	redissonLockChannel = "redisson_lock__channel"
 	redissonRWChannel   = "redisson_rwlock"
@@ -191,7 +191,8 @@ func redissonDecode(k Keys) (Record, bool) {
 		}
 		redissonWaiters(k, &r)
 	case k.Main.Type == TypeNone && k.may(redissonName):
-		// A lock that is named {x} has the same helper keys as x: its hash distinguishes them, x is the likelier.
+		// A lock that is named {x} has the same helper keys as x. Only the hash tells them apart.
+		// Without one, x is more likely.
 		if _, _, other := redissonHash(k.Auxiliary["{"+k.Key+"}"]); other || isBraced(k.Key) {
 			return Record{}, false
 		}
@@ -208,7 +209,7 @@ func redissonDecode(k Keys) (Record, bool) {
 }
 
 // redissonSure grades a lock's hash. Hand-written re-entrant locks modelled on Redisson have the
-// same fields. The lock is certain only with keys or channels that Redisson alone adds: a queue,
+// same fields. It is certain only if there are keys or channels that only Redisson adds: a queue,
 // the keys of read holds, subscribers of its channels. Redisson's hashes always expire, and its ids
 // are random UUIDs; a foreign hash may count anything.
 func redissonSure(k Keys, claims []Claim) Confidence {
@@ -292,8 +293,8 @@ func redissonWaiters(k Keys, r *Record) {
 	r.WaitersAtLeast = k.Auxiliary[RedissonKey(redissonLockChannel, k.Key)].Subscribers
 }
 
-// redissonCounted is a semaphore. A plain counter shows neither holders nor limit, and
-// looks like any other number. Only its waiters, its permits or its name give it away.
+// redissonCounted reads a semaphore's counter. A plain counter shows neither holders nor limit, and
+// looks like any other number. Only its waiters, its permits or its name gives it away.
 func redissonCounted(k Keys) (Record, bool) {
 	available, err := strconv.Atoi(k.Main.Text)
 	if err != nil {
@@ -328,8 +329,8 @@ func redissonCounted(k Keys) (Record, bool) {
 // redissonNever is the score of a permit that does not expire.
 const redissonNever = 922337203685477
 
-// redissonPermitItems reads the members of a permit-expirable semaphore: 16 bytes; Java
-// shows the hex digits. Expiries are by the server's clock; zero without expiry.
+// redissonPermitItems reads the members of a permit-expirable semaphore. Each is 16
+// bytes, which Java shows as hex. Expiries are by the server's clock, and zero if there is none.
 func redissonPermitItems(v Value) ([]Claim, bool) {
 	if v.Type != TypeZSet || len(v.Items) == 0 {
 		return nil, false

@@ -1,17 +1,17 @@
 // Package recording saves source updates to a file and replays them: a recording is a source like
 // any other.
 //
-// A recording is a text of JSON lines. The first is a header, {"recording":2,"at":TIME}. Each
+// A recording is a text file of JSON lines. The first is a header, {"recording":2,"at":TIME}. Each
 // other line is an update, {"at":TIME,"update":{...}}, with the Go field names of inspect.Update
 // and without empty fields. A large update continues on the next line if "more" is true.
 //
-// At most once a minute there is a whole snapshot, written as updates of a first look. Its first
-// line begins with "whole":"first", the others with "whole":"rest". Full playback skips
-// snapshots; seeking starts at the one before the wanted moment. In a packed file, each snapshot
-// begins a zstd frame.
+// At most once a minute there is a whole snapshot, written as the updates that a source sends on
+// its first pass. Its first line begins with "whole":"first", the others with "whole":"rest". Full
+// playback skips snapshots; seeking starts at the one before the wanted moment. In a compressed
+// file, each snapshot begins a zstd frame.
 //
 // Instants are absolute, in RFC 3339. All text except a finding's evidence is escaped as by
-// inspect.Escape. A file may be packed with gzip or zstd.
+// inspect.Escape. A file may be compressed with gzip or zstd.
 package recording
 
 import (
@@ -36,7 +36,7 @@ type header struct {
 	At        time.Time `json:"at"`
 }
 
-// The words of entry.Whole, and how the first line of a whole snapshot begins, up to its time.
+// Values of entry.Whole, and the start of a whole snapshot's first line, up to its time.
 const (
 	wholeFirst = "first"
 	wholeRest  = "rest"

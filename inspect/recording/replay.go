@@ -64,8 +64,8 @@ func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, fa
 // when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open returns a source for a recording file, which may be packed with gzip or zstd. It is played
-// by the clock now. It fails if the file does not begin like a recording.
+// Open returns a source for a recording file, which may be compressed with gzip or zstd. It is
+// played by the clock now. It fails if the file does not begin like a recording.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
 	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
@@ -77,7 +77,7 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 	return r, err
 }
 
-// packed is a file that is unpacked while being read.
+// packed is a file that is decompressed while being read.
 type packed struct {
 	io.Reader
 	close func() error
@@ -85,7 +85,7 @@ type packed struct {
 
 func (p packed) Close() error { return p.close() }
 
-// openFile opens a file as text, whether it is packed or not.
+// openFile opens a file as text, whether it is compressed or not.
 func openFile(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// It is unknown how a key ended if its master evicts keys, was flushed, or did not push the end. No
-// server reports the cause.
+// How a key went away is unknown if its master evicts keys, was flushed, or did not push the
+// deletion. No server reports the cause.
 
 // mayHaveEvicted reports whether a key is gone or replaced on a master that evicts keys, or whose
 // INFO was never answered.
@@ -45,8 +45,8 @@ func holders(v *inspect.Vote) (names []string) {
 	return names
 }
 
-// staysUnsure reports whether a vote stays unsure. It does until a value appears and the lock was
-// emitted with it.
+// staysUnsure reports whether a vote stays unsure. It does until a value is present and
+// the lock has been emitted with the vote marked unsure.
 func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
 	old := &e.votes[at]
 	if !v.Up || !old.Unsure {

@@ -39,7 +39,7 @@ func (t *Target) UnmarshalYAML(unmarshal func(any) error) error {
 // Account is a user, and one of three sources of the password.
 type Account struct {
 	Username string `yaml:"username"`
-	// Password is in the configuration itself, which then only its owner may read.
+	// Password is in the configuration itself, which must then be readable only by its owner.
 	Password connect.Secret `yaml:"password"`
 	// PasswordFile is a file that only its owner may read; its first line is the password.
 	PasswordFile string `yaml:"password_file"`
@@ -140,7 +140,7 @@ type From struct {
 	// Stderr receives the commands' error output. Within limits the total time of all commands.
 	Stderr io.Writer
 	Within time.Duration
-	// Unattended commands get no terminal to ask on.
+	// Unattended detaches commands from the terminal, so they cannot prompt.
 	Unattended bool
 }
 

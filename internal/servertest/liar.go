@@ -32,7 +32,7 @@ func StartRelay(t testing.TB, addr string, relay Relay) string {
 // Answer may answer the nth piece of a connection's requests; false leaves it to the server.
 type Answer func(n int, requests []byte, client io.Writer) bool
 
-// StartLiar starts one in front of the server at addr.
+// StartLiar starts a Liar in front of the server at addr.
 func StartLiar(t testing.TB, addr string, answer Answer) *Liar {
 	t.Helper()
 	return startLiar(t, func(int) string { return addr }, answer, passOn)
@@ -44,7 +44,8 @@ func passOn(_ int, said []byte, client io.Writer) error {
 	return err
 }
 
-// startLiar starts one in front of several servers; pick chooses the server for the nth connection.
+// startLiar starts a Liar in front of several servers; pick chooses the server for the nth
+// connection.
 func startLiar(t testing.TB, pick func(n int) string, answer Answer, relay Relay) *Liar {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

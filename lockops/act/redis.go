@@ -243,7 +243,8 @@ func unreachableMasters(masters []MasterResult) error {
 }
 
 // remove removes the contender on one master. The request carries a time limit by that master's
-// clock, so that a stopped master does not run it after the operator was told that it had not.
+// clock. So a master that was stopped cannot run it late, after the operator was told that it
+// failed.
 func (r *Redis) remove(ctx context.Context, i int, way removal, key string) (bool, error) {
 	until, err := r.timeLimit(ctx, i)
 	if err != nil {

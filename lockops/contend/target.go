@@ -41,8 +41,8 @@ type Description struct {
 // Member is a contender's access to the lock. One goroutine uses it, except for Requests.
 type Member interface {
 	// Acquire waits for the lock until ctx ends. It calls arrived with its place in the servers'
-	// order of arrival, at the latest before it returns a hold, but preferably as soon as it waits.
-	// It calls arrived again if it has to queue again. If it never calls arrived, the order of the
+	// order of arrival. It should do so as soon as it waits, and must before it returns a hold. It
+	// calls arrived again if it has to queue again. If it never calls arrived, the order of the
 	// Acquire calls counts.
 	Acquire(ctx context.Context, arrived func(place int64)) (Hold, error)
 	// Requests is the number sent to the servers so far.

@@ -18,7 +18,7 @@ func (b *Side) length() time.Duration {
 	return max(2*time.Second, min(30*time.Second, 30*b.Order.Hold))
 }
 
-// lines draws the runs next to each other, in at most height lines.
+// lines draws the runs side by side, in at most height lines.
 func (c *runs) lines(width, height int) []widget.Line {
 	if len(c.List) == 0 {
 		return c.emptyLines(width)

@@ -36,8 +36,8 @@ type Context interface {
 	JustGranted(id inspect.ID, name inspect.Untrusted) bool
 	// Trend samples a lock over the last TrendCells steps of TrendStep, up to now.
 	Trend(id inspect.ID) inspect.Trend
-	// BackendTrend samples a number of a backend over the same time. A sample is -1 if the
-	// backend's state or the number is unknown.
+	// BackendTrend samples a metric of a backend over the same time. A sample is -1 if the
+	// backend's state or the metric is unknown.
 	BackendTrend(name string, of func(*inspect.Backend) float64) []float64
 	// FoundAt is a finding's first appearance. If the finding already existed when watching its
 	// backend began, exact is false and at is when watching began. at is zero if unknown.
@@ -53,7 +53,8 @@ type Context interface {
 	// Arm is the command that allows writing; nil if that is already allowed or impossible. The
 	// dialogs then receive an ArmedMsg.
 	Arm() tea.Cmd
-	// Commands are shell lines to copy about a lock and a contender, which may be nil.
+	// Commands returns shell commands about a lock and a contender, for the user to copy. The
+	// contender may be nil.
 	Commands(l *inspect.Lock, c *inspect.Contender) []describe.Command
 	// NoClipboard is the reason why the terminal has no clipboard for programs; empty if it may have
 	// one. Save writes text to a new file named after its subject, and returns the path; it may block.

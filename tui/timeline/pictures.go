@@ -61,7 +61,7 @@ func stripRows(free int) int {
 	}
 }
 
-// histograms show the finished waits and holds in the window, next to each other.
+// histograms show the finished waits and holds in the window, side by side.
 func (s *Screen) histograms(v *lanes.View) []widget.Line {
 	if s.height < histogramHeight {
 		return nil

@@ -24,8 +24,8 @@ type Screen struct {
 	id            inspect.ID
 	width, height int
 	drawn         string
-	// length of the window; 0 if it is fitted to the lock's lanes, and then it never shrinks. end
-	// of the window by our clock; zero means now.
+	// length is the window's length; 0 means that it fits the lanes. fitted is that length, which
+	// never shrinks. end is the window's end by our clock; zero means now.
 	length, fitted time.Duration
 	end            time.Time
 	list           widget.Scroller // of the lanes in the window

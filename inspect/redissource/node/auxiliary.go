@@ -88,7 +88,8 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 	}
 }
 
-// noSubscribers reports whether all channels wake waiters and none of them has a subscriber.
+// noSubscribers reports whether there are channels that wake a single waiter, and none of them has
+// a subscriber. Other channels are ignored.
 func (r *keyReading) noSubscribers() bool {
 	waiters := 0
 	for _, query := range r.missing {

@@ -38,7 +38,7 @@ func (e *Ensemble) disturbedBy(answers []answer) {
 			if !ahead.known { // if this is unknown too, its clock is assumed to be right
 				ahead = e.clock.ofServer(i, answers)
 			}
-			serves := a.oldest.Add(-ahead.middle()) // it has served since then at least
+			serves := a.oldest.Add(-ahead.middle()) // it has been serving since at least then
 			if serves.After(a.at) {
 				serves = a.at
 			}
