@@ -162,9 +162,9 @@ func (f *flow) scrolled(lines []widget.Line, room int) []widget.Line {
 	if len(lines) <= room {
 		return lines
 	}
-	note := fmt.Sprintf("%s %d more lines: up/down, pgup/pgdn", f.Theme().Glyphs.Down, f.hidden-f.text.Top)
+	note := fmt.Sprintf("%s %s: up/down, pgup/pgdn", f.Theme().Glyphs.Down, describe.Count(f.hidden-f.text.Top, "more line"))
 	if f.text.Top == f.hidden {
-		note = fmt.Sprintf("%s %d more lines: up/down, pgup/pgdn", f.Theme().Glyphs.Up, f.text.Top)
+		note = fmt.Sprintf("%s %s: up/down, pgup/pgdn", f.Theme().Glyphs.Up, describe.Count(f.text.Top, "more line"))
 	}
 	return append(slices.Clone(lines[f.text.Top:f.text.Top+room-1]), f.labelled("", widget.Line{{
 		note, f.Theme().Waiting,

@@ -92,8 +92,8 @@ func (s *Screen) fairness(grants int) widget.Line {
 				t.Warning,
 			},
 		}
-	case queue && grants == 0:
-		return widget.Line{{lead, t.Muted}, {"not acquired yet: fairness unknown", t.Muted}}
+	case queue && grants < 2:
+		return widget.Line{{lead, t.Muted}, {"acquired too rarely to judge fairness", t.Muted}}
 	case queue:
 		return widget.Line{{lead, t.Muted}, {"fair: no overtaking", t.Holding}}
 	default:
