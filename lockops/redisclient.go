@@ -297,7 +297,7 @@ func (s *RedisSession) nearEnough(ctx context.Context, o *options, key string) e
 // measure times a few requests, until one is fast enough for a lock.
 func (m *master) measure(o *options, key string) error {
 	for range tripsMeasured {
-		if _, err := m.readClock(key, m.session.opts.limit); err != nil || m.far(o) == nil {
+		if _, err := m.readClock(m.session.ctx, key, m.session.opts.limit); err != nil || m.far(o) == nil {
 			return nil
 		}
 	}

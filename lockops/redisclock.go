@@ -1,6 +1,7 @@
 package lockops
 
 import (
+	"context"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
@@ -17,12 +18,19 @@ type clockReading struct {
 // latest): an abandoned request can still take a lock that long after its limit.
 const clockMaxAge = 10 * time.Second
 
-// clockFor reads the clock of a key's server; in a Cluster each slot has its own.
-func (m *master) clockFor(key string, limit time.Duration) (clockReading, error) {
+// clockFor reads the clock of a key's server; in a Cluster each slot has its own. With brief, the limit
+// includes connecting.
+func (m *master) clockFor(key string, limit time.Duration, brief bool) (clockReading, error) {
 	if c, ok := m.clockKnown(key); ok {
 		return c, nil
 	}
-	return m.readClock(key, limit)
+	ctx := m.session.ctx
+	if brief {
+		short, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		ctx = short
+	}
+	return m.readClock(ctx, key, limit)
 }
 
 func (m *master) clockKnown(key string) (clockReading, bool) {
@@ -49,9 +57,9 @@ func (m *master) clockSlot(key string) uint16 {
 }
 
 // readClock asks the server that has a key for its time.
-func (m *master) readClock(key string, limit time.Duration) (clockReading, error) {
+func (m *master) readClock(ctx context.Context, key string, limit time.Duration) (clockReading, error) {
 	dials, before := m.dials.Load(), m.session.clock.now()
-	r := m.reach(m.session.ctx, limit)
+	r := m.reach(ctx, limit)
 	var at int64
 	var err error
 	if m.cluster { // TIME has no key that would lead to the right server

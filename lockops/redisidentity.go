@@ -110,7 +110,7 @@ func (m *master) probe(limit time.Duration) error {
 	if probed {
 		return nil
 	}
-	now, err := m.clockFor(keys[0], limit)
+	now, err := m.clockFor(keys[0], limit, false)
 	if err != nil {
 		return err
 	}

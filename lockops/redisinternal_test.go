@@ -107,7 +107,7 @@ func TestClockReadings(t *testing.T) {
 	one := s.masters[0]
 	read := func() uint64 {
 		before := one.requests.Load()
-		must.Have(one.clockFor("key", time.Minute))(t)
+		must.Have(one.clockFor("key", time.Minute, false))(t)
 		return one.requests.Load() - before
 	}
 	read()
@@ -343,7 +343,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			&NewRedisMutex(s, servertest.UniqueName(t)).redisKey, &NewRedisFairMutex(s, servertest.UniqueName(t)).redisKey,
 		} {
 			r := request{script: l.acquire, keys: l.keys, value: s.newValue(""), ttl: time.Minute, since: notInQueue, beat: l.beat}
-			c, err := m.clockFor(l.lock.name, 30*time.Second)
+			c, err := m.clockFor(l.lock.name, 30*time.Second, false)
 			must.Succeed(t, err)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
@@ -404,4 +404,28 @@ func TestCanceledAttemptReportsHolder(t *testing.T) {
 		}
 	}
 	must.Be(t, h.Release(t.Context()), nil)
+}
+
+// A brief clock reading ends within its limit, also where a new connection hangs.
+func TestBriefReadingsConnectBriefly(t *testing.T) {
+	t.Parallel()
+	wire := servertest.StartWire(t, servertest.StartEmbeddedRedis(t).Addr)
+	o := &redis.UniversalOptions{Addrs: []string{wire.Addr()}, DialTimeout: time.Hour, ReadTimeout: time.Hour}
+	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{o}, WithRequestLimit(time.Hour)))(t)
+	t.Cleanup(s.Close)
+	wire.Stop()
+	wire.Reset()
+	s.masters[0].dials.Add(1) // the reading is of an earlier connection
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.masters[0].clockFor("key", 50*time.Millisecond, true)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		must.True(t, err != nil, "the clock of a server that hangs was read")
+	case <-time.After(30 * time.Second):
+		t.Error("the reading goes on")
+	}
+	wire.Heal()
 }

@@ -53,7 +53,7 @@ func (m *master) meet(limit time.Duration) error {
 		}
 		return nil
 	}
-	_, err := m.readClock("", limit)
+	_, err := m.readClock(m.session.ctx, "", limit)
 	return err
 }
 
@@ -236,7 +236,7 @@ const notInQueue = -1
 // acquire runs a script that takes a lock. limit bounds the wait for the answer; a script that
 // arrives later takes nothing.
 func (m *master) acquire(r request, limit time.Duration) verdict {
-	clock, err := m.clockFor(r.keys[0], limit)
+	clock, err := m.clockFor(r.keys[0], limit, r.brief)
 	if err != nil {
 		return verdict{err: err}
 	}
