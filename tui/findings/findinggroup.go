@@ -21,10 +21,10 @@ type foundGroup struct {
 	// settle adds fresh and drops left. dirty is set if there is something to settle.
 	fresh, left []*found
 	dirty       bool
-	// cachedOldest is the oldest finding shown, and places the number of their locks; nil and 0 until
-	// computed.
+	// cachedOldest is the oldest finding shown, and places counts their locks and backends; nil and 0
+	// until computed.
 	cachedOldest *found
-	places       int
+	places       places
 }
 
 // foldedFrom is the number of findings from which a group folds into one row.
@@ -106,7 +106,7 @@ func (g *foundGroup) edit() {
 		}
 		return n
 	}
-	counted := g.places > 0
+	counted := g.places.all() > 0
 	for _, f := range g.left {
 		at, ok := slices.BinarySearchFunc(g.all, f, compareFound)
 		if !ok {
@@ -114,7 +114,7 @@ func (g *foundGroup) edit() {
 		}
 		g.all = slices.Delete(g.all, at, at+1)
 		if near(at, f) == 0 {
-			g.places--
+			g.places.add(f.on, -1)
 		}
 		if g.cachedOldest == f {
 			g.cachedOldest = nil
@@ -126,7 +126,7 @@ func (g *foundGroup) edit() {
 		}
 		at, _ := slices.BinarySearchFunc(g.all, f, compareFound)
 		if near(at, f) == 0 {
-			g.places++
+			g.places.add(f.on, 1)
 		}
 		g.all = slices.Insert(g.all, at, f)
 		if g.cachedOldest != nil && f.since.Before(g.cachedOldest.since) {
@@ -134,13 +134,13 @@ func (g *foundGroup) edit() {
 		}
 	}
 	if !counted {
-		g.places = 0
+		g.places = places{}
 	}
 	g.Shown, g.count, g.fresh, g.left, g.dirty = g.all, len(g.all), nil, nil, false
 }
 
 func (g *foundGroup) show(everything bool) {
-	g.count, g.cachedOldest, g.places = 0, nil, 0
+	g.count, g.cachedOldest, g.places = 0, nil, places{}
 	for _, f := range g.all {
 		if !f.shadow {
 			g.count++

@@ -243,19 +243,40 @@ func (x *findingIndex) Rows() int {
 
 // where counts the locks and backends with findings.
 func (x *findingIndex) where() string {
-	locks := len(x.byID)
+	var p places
 	for id := range x.byID {
-		if id.Path == "" {
-			locks--
+		p.add(id, 1)
+	}
+	return "on " + p.String()
+}
+
+// places counts locks and backends.
+type places struct{ locks, backends int }
+
+func (p *places) add(id inspect.ID, n int) {
+	if id.Path == "" {
+		p.backends += n
+	} else {
+		p.locks += n
+	}
+}
+
+func (p places) all() int { return p.locks + p.backends }
+
+func (p places) String() string {
+	count := func(n int, one string) string {
+		if n != 1 {
+			one += "s"
 		}
+		return describe.Thousands(n) + " " + one
 	}
-	words := describe.Count(locks, "lock")
-	if backends := len(x.byID) - locks; locks == 0 {
-		words = describe.Count(backends, "backend")
-	} else if backends > 0 {
-		words += " and " + describe.Count(backends, "backend")
+	switch {
+	case p.locks == 0:
+		return count(p.backends, "backend")
+	case p.backends == 0:
+		return count(p.locks, "lock")
 	}
-	return "on " + words
+	return count(p.locks, "lock") + " and " + count(p.backends, "backend")
 }
 
 // fewRows is the largest number of findings that are measured for their column's width.

@@ -68,6 +68,12 @@ func TestFindingIndexUpdatesMatchRebuild(t *testing.T) {
 	}
 }
 
+func TestGroupCountsLocksAndBackends(t *testing.T) {
+	a, b, backend := fixture.Id("zk:/a"), fixture.Id("zk:/b"), inspect.ID{Backend: "zk"}
+	g := &foundGroup{Shown: []*found{{on: a}, {on: a}, {on: b}, {on: backend}}}
+	must.Equal(t, onHowMany(g), "4 on 2 locks and 1 backend")
+}
+
 func TestFindingKeysDiffer(t *testing.T) {
 	list := []inspect.Finding{fixture.Trouble("a", inspect.Info, ""), fixture.Trouble("a", inspect.Info, ""), fixture.Trouble("a", inspect.Info, "c"), fixture.Trouble("b", inspect.Info, "c")}
 	var keys []string

@@ -162,27 +162,22 @@ func (g *foundGroup) oldest() *found {
 	return g.cachedOldest
 }
 
-// onHowMany counts a group's findings, and their locks or backends.
+// onHowMany counts a group's findings, and their locks and backends.
 func onHowMany(g *foundGroup) string {
-	if g.places == 0 {
+	if g.places.all() == 0 {
 		on := make(map[inspect.ID]bool)
 		for _, f := range g.Shown {
 			on[f.on] = true
 		}
-		g.places = len(on)
+		for id := range on {
+			g.places.add(id, 1)
+		}
 	}
-	what := "lock"
-	if g.Shown[0].aboutBackend() {
-		what = "backend"
-	}
-	if g.places != 1 {
-		what += "s"
-	}
-	where := describe.Thousands(g.places) + " " + what
+	where := g.places.String()
 	if n := g.muted(); n > 0 {
 		where += fmt.Sprintf(", %d muted", n)
 	}
-	if g.places < len(g.Shown) {
+	if g.places.all() < len(g.Shown) {
 		return describe.Thousands(len(g.Shown)) + " on " + where
 	}
 	return "on " + where
