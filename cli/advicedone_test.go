@@ -116,7 +116,7 @@ func (w *brokenServer) wrongInQueues(root string) []trouble {
 		w.create(s, fmt.Sprintf("%s/0c4f1b2e9d8a4f6fb1f0a7c3d5e6%04x", permits, i), "client", zk.FlagEphemeral)
 	}
 	return []trouble{
-		{rule: "alien-child", on: "zk:" + alien, advice: "Move it elsewhere, then delete it", do: func(reportedFinding) {
+		{rule: "alien-child", on: "zk:" + alien, advice: "Make that program write elsewhere, then delete it", do: func(reportedFinding) {
 			w.create(kept, root+"-README", "", 0)
 			remove(alien + "/README")
 		}},

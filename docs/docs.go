@@ -15,9 +15,9 @@ var recipes string
 // Word is an item of words.md: a column, a state, an error, or what a release does to a library's lock.
 type Word struct{ Name, Where, Means, Do string }
 
-// Recipe is an item of recipes.md: one way of writing a lock. Several libraries may write the same recipe. Alike, if
-// any, names programs that write nearly the same.
-type Recipe struct{ Library, Name, Certainty, Writes, Alike string }
+// Recipe is an item of recipes.md: one way of writing a lock. Several libraries may write the same recipe. Alike names
+// programs that write nearly the same, and Less the variants that are less certain; both may be empty.
+type Recipe struct{ Library, Name, Certainty, Writes, Alike, Less string }
 
 // Columns are the columns of ls and of the screens.
 func Columns() []Word { return section(words, "Columns") }
@@ -36,8 +36,9 @@ func Recipes() []Recipe {
 	var all []Recipe
 	for _, certainty := range []string{"Certain", "Likely", "Possible"} {
 		for _, w := range section(recipes, certainty) {
-			writes, alike, _ := strings.Cut(w.Means, " Look-alikes: ")
-			all = append(all, Recipe{w.Name, w.Where, strings.ToLower(certainty), writes, alike})
+			writes, less, _ := strings.Cut(w.Means, " Less certain: ")
+			writes, alike, _ := strings.Cut(writes, " Look-alikes: ")
+			all = append(all, Recipe{w.Name, w.Where, strings.ToLower(certainty), writes, alike, less})
 		}
 	}
 	return all

@@ -276,7 +276,7 @@ func TestEmptyFindingsSayWhy(t *testing.T) {
 func TestFindingDetailsScroll(t *testing.T) {
 	m := withFindings(t, Options{}, 80, 24, allFindings())
 	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-	wantText(t, m, "more lines, tab", "do   see what worker-3 does")
+	wantText(t, m, "more lines, tab", "do   see what worker-3 is doing")
 	wantNoText(t, m, "waiters")
 	press(m, "tab")
 	wantText(t, m, "tab: to the list")

@@ -133,12 +133,12 @@ func explainedRecipe(name string) string {
 	for _, r := range docs.Recipes() {
 		if r.Name == name {
 			parts = append(parts,
-				paragraphs(r.Name+" (up to "+r.Certainty+"): "+r.Library,
-					"based on", r.Writes, "look-alikes", r.Alike))
+				paragraphs(r.Name+" (confidence: "+r.Certainty+" at best): "+r.Library,
+					"based on", r.Writes, "look-alikes", r.Alike, "less certain", r.Less))
 		}
 	}
 	if w, ok := releaseOf(name); ok {
-		parts = append(parts, paragraphs("A release ("+w.Where+")", "does", w.Means))
+		parts = append(parts, paragraphs("A release ("+w.Where+")", "effect", w.Means))
 	}
 	return strings.Join(parts, "")
 }
@@ -183,7 +183,7 @@ func paragraphs(title string, pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")
 	for i := 0; i < len(pairs); i += 2 {
-		if text := strings.ReplaceAll(pairs[i+1], "`", ""); text != "" && text != "–" {
+		if text := pairs[i+1]; text != "" && text != "–" {
 			text = ansi.Wordwrap(text, explainedWidth-14, "")
 			fmt.Fprintf(&b, "  %-12s%s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 14)))
 		}
@@ -191,7 +191,7 @@ func paragraphs(title string, pairs ...string) string {
 	return b.String()
 }
 
-// explained describes a rule in wrapped lines, without the page's Markdown.
+// explained describes a rule in wrapped lines.
 func explained(e finding.Explanation) string {
 	rests := each.Of(e.RestsOn, describe.Aspect)
 	pairs := []string{

@@ -29,13 +29,13 @@ func TestAdvisedCommandsGetTheirOwnLine(t *testing.T) {
 	c := Complaint{Finding: inspect.Finding{
 		Message: "a holds it",
 		Steps: []inspect.Step{
-			{Verb: inspect.VerbWait, Why: "see what its client does", Command: "redis-cli CLIENT LIST"},
+			{Verb: inspect.VerbWait, Why: "see what its client is doing", Command: "redis-cli CLIENT LIST"},
 			{Verb: inspect.VerbWait, Why: "wait"},
 			{Verb: inspect.VerbRelease, Why: "only if it hangs", Command: "lockscope release zk:/a --owner 'b. c'"},
 			{Verb: inspect.VerbWait, Why: "let it be"},
 		},
 	}}
-	want := `    do   see what its client does:
+	want := `    do   see what its client is doing:
          redis-cli CLIENT LIST
          Wait. Only if it hangs:
          lockscope release zk:/a --owner 'b. c'

@@ -11,7 +11,7 @@ func Refusal(reason string) string {
 		"ignored":     "it was asked to release, but still holds the lock",
 		"gone":        "it is no longer in the queue; nothing was done",
 		"declined":    "not confirmed; nothing was done",
-		"two-leaders": "its leader would still lead, next to the new one: restart it instead; nothing was done",
+		"two-leaders": "its leader would keep leading alongside the new one: restart it instead; nothing was done",
 		"no-quorum":   "too few masters deleted it to free the lock; the deletions are not undone",
 		"audit":       "the audit file cannot be written; nothing was done",
 		"read-only":   "the profile is read_only; nothing was done",

@@ -41,9 +41,17 @@ func Reason(u inspect.Unseen) string {
 	}
 	text += inspect.Untrusted(cmp.Or(u.Reason, "no answer")).Cut(240)
 	if u.Right != "" {
-		text += " (allow " + Printable(u.Right) + ")"
+		text += " (" + Allow(Printable(u.Right)) + ")"
 	}
 	return text
+}
+
+// Allow advises to grant a right, or to use the server version that stands in its place.
+func Allow(right string) string {
+	if strings.HasPrefix(right, "Redis ") {
+		return "use " + right
+	}
+	return "allow " + right
 }
 
 // Reasons lists why these aspects are unknown, each reason once; empty if all were seen.

@@ -19,7 +19,7 @@ func alienChild() rule {
 		means: "A child of the lock's directory is not a contender. go-zookeeper's Lock fails on it, and Curator " +
 			"may wait for it forever.",
 		sure:     "`stat` in `zkCli.sh` shows when it was made and whether a session owns it.",
-		do:       "Find the program that writes it, move it elsewhere, then delete the node.",
+		do:       "Find the program that writes it, make it write elsewhere, then delete the node.",
 		not:      "Do not delete it before you know whose it is.",
 		evidence: "children",
 		restsOn:  []inspect.Aspect{inspect.AspectKind}, quiet: true,
@@ -45,7 +45,7 @@ func alienChild() rule {
 			Message:    fmt.Sprintf("%s %s among the contenders: %s", what, verb, harm),
 			Evidence:   evidence{"children": escaped(l.Aliens), "cause": "another program keeps its data in the lock's directory"},
 			Steps: do(by(wait("find out which program writes it"), zkCLI(c, "stat", l.Node(&inspect.Contender{Name: l.Aliens[0]}))),
-				configure("move it elsewhere, then delete it")),
+				configure("make that program write elsewhere, then delete it")),
 		})
 	})
 }

@@ -286,7 +286,7 @@ func (g *gap) grant(rights []string) string {
 	case strings.HasPrefix(rights[0], nodeRight):
 		return "give credentials with " + strings.Join(quoted, ", ") + " (LOCKSCOPE_ZK_AUTH=digest:USER:PASSWORD)"
 	default:
-		return "allow " + strings.Join(quoted, ", ")
+		return describe.Allow(strings.Join(quoted, ", "))
 	}
 }
 

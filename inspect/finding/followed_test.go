@@ -31,11 +31,11 @@ var followed = []struct{ rule, advice, shown string }{
 	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},
 	{"ghost-owner", "if no process has this id any more: lockscope release", forty},
 	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
-	{"lost-wakeup", "restart it if it waits", advisedInZooKeeper},
+	{"lost-wakeup", "restart it if it is waiting", advisedInZooKeeper},
 	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
-	{"alien-child", "Move it elsewhere, then delete it", advisedInZooKeeper},
+	{"alien-child", "Make that program write elsewhere, then delete it", advisedInZooKeeper},
 	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", forty + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestRedisActionsWorkOnEveryRecipe"},
-	{"renewal-stopped", "stop what this client does under the lock", "inspect/finding.TestARealWatchdogStops"},
+	{"renewal-stopped", "stop what this client is doing under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
 	{"minority-leftover", "If it comes back: lockscope release", forty},
 	{"suspect-target", "give each server its own target", advisedOnRedis},
@@ -52,7 +52,7 @@ var followed = []struct{ rule, advice, shown string }{
 	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli.TestAdvisedSweepDeletesLeftoverDirectories"},
 	{"outlier-client", "restart its program, which frees what it leaked", advisedInZooKeeper},
 	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedInZooKeeper},
-	{"self-wait", "If none of its threads works under the lock: lockscope release", forty},
+	{"self-wait", "If none of its threads is working under the lock: lockscope release", forty},
 }
 
 const (

@@ -22,7 +22,7 @@ func lostWakeUp() rule {
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "A contender watches a node that is gone, or one behind it, so it may miss its turn. The finding " +
 			"is info if its library may have checked again.",
-		sure:     "Does the client work under the lock, or still wait?",
+		sure:     "Is the client working under the lock, or still waiting?",
 		do:       "If it hangs, restart it.",
 		not:      "Do not remove its znode while it runs.",
 		evidence: "contender, watches_gone, or instead (the waiter that it watches), blocked_below",
@@ -99,7 +99,7 @@ func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	})
 }
 
-const restartWaiting = "check whether that client works under the lock; restart it if it waits or hangs"
+const restartWaiting = "check whether that client is working under the lock; restart it if it is waiting or hangs"
 
 // firstWatches is the message about the first in line if it still watches something.
 func firstWatches(h *inspect.Contender, what string) string {

@@ -27,7 +27,7 @@ func noTTL() rule {
 		do: "Give it a TTL longer than the work (`ttl`), or release it once its client is gone. Set value and expiry in " +
 			"one command (SET NX PX).",
 		not:      "Do not set a TTL shorter than the work.",
-		evidence: "contender or value, masters, until (the end in its value)",
+		evidence: "contender or value, masters, until (the expiry that its value states)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders, inspect.AspectExpiry},
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

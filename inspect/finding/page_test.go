@@ -27,8 +27,8 @@ What lockscope diagnoses, with the names and evidence of the JSON. ` + "`locksco
 
 - ¹ Not reported for [possible](operating.md#what-counts-as-a-lock) locks. Other findings about those are info, and
   advise only to investigate.
-- ² Reported only if a second look, a second later, finds the same.
-- ³ Not reported by one-shot commands: it needs a lock's history.
+- ² Reported only if a second read, a second later, finds the same.
+- ³ Needs a lock's history: one-shot commands report it only from a recording.
 - If a read that a rule needs failed, its findings are only possible, and advise no action.
 - Evidence also has the likely ` + "`cause`" + `, and next to ` + "`contender`" + `, where known, its ` + "`owner`, `session`, `client`" + `,
   ` + "`since`, `held_since` and `value_digest`" + `.

@@ -56,7 +56,7 @@ func renewalStopped() rule {
 			Message: fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s",
 				describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
 			Evidence: e, Subject: h.Subject(),
-			Steps: do(restart("before the key expires, stop what this client does under the lock or make it renew: " +
+			Steps: do(restart("before the key expires, stop what this client is doing under the lock or make it renew: " +
 				"after that another client gets the lock")),
 		})
 	})

@@ -29,9 +29,9 @@ func selfWait() rule {
 		name: "self-wait", severity: inspect.Info, sometimes: inspect.Warning,
 		means: "A client waits for itself. The finding is a warning after `--stuck-after`, or if it waits behind " +
 			"an entry that it has lost.",
-		sure:     "Does a thread of the client work under the lock?",
+		sure:     "Is a thread of the client working under the lock?",
 		do:       "Wait. If it lasts, restart the client: its entries end with its session.",
-		not:      "Do not release its holder while a thread works under the lock.",
+		not:      "Do not release its holder while a thread is working under the lock.",
 		evidence: "contender (the waiter), holder or behind (its own other entry)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
@@ -133,7 +133,7 @@ func waitingForItself(c *inspect.Case, h, w *inspect.Contender) inspect.Finding 
 		f.Severity, f.Confidence = inspect.Warning, recipe.Likely
 		f.Message = fmt.Sprintf("%s has waited for itself for over %s: it holds as %s",
 			describe.BriefOwner(w), describe.Over(lasted), describe.BriefName(h.Name))
-		f.Steps = do(restart("restart that client"), releaseOf(c, "if none of its threads works under the lock", h))
+		f.Steps = do(restart("restart that client"), releaseOf(c, "if none of its threads is working under the lock", h))
 	}
 	return f
 }

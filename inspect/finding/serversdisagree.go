@@ -36,10 +36,10 @@ func serversDisagree() rule {
 	return rule{
 		name: "servers-disagree", severity: inspect.Warning, sometimes: inspect.Info,
 		means: "A target's servers do not form one ensemble, or a member is far behind its leader or has different " +
-			"data. The finding is info in a single look.",
+			"data. The finding is info in a single read.",
 		sure: "Look again after half a minute. `srvr` shows each server's role, zxid and number of nodes.",
-		do: "Give each ensemble its own target. Restart a member that stays behind. Let one with different data copy " +
-			"its leader's.",
+		do: "Give each ensemble its own target. Restart a member that stays behind. Make a member with different data " +
+			"resync from its leader.",
 		not: "Do not trust a lock that only this member shows.",
 		evidence: "servers (addr, role); or server, role, zxid, lag_ms (at least), nodes_apart (znodes more than its " +
 			"leader has)",

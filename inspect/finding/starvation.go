@@ -25,7 +25,7 @@ func starvation() rule {
 			"than usual.",
 		sure:     "Timeline shows who overtook it. Does its client still run?",
 		do:       "Use a lock with a queue: any on ZooKeeper, a fair one on Redis.",
-		not:      "Do not release the holder: the next one overtakes it, too.",
+		not:      "Do not release the holder: the next one overtakes the waiter too.",
 		evidence: "contender (the worst), overtaken, starving (how many), wait_p99_ms if compared",
 		restsOn:  []inspect.Aspect{inspect.AspectWaiters}, quiet: true,
 		needsHistory: true,

@@ -40,9 +40,9 @@ func stuckHolder() rule {
 			"usual hold, or twice the expected one. The finding is info if it may be an election. No release is " +
 			"advised if the servers' clock is unchecked.",
 		sure: "Look at the holder's process: is it working, waiting, or gone?",
-		do: "Let it finish, fix what it waits for, or stop it. Release the lock only if it hangs for good. If " +
+		do: "Let it finish, fix what it is waiting for, or stop it. Release the lock only if it hangs for good. If " +
 			"long holds are normal, configure `expect`.",
-		not: "Do not release it while the holder works: a release does not stop it, and two may work at once.",
+		not: "Do not release it while the holder is working: a release does not stop it, and two may work at once.",
 		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked), held_at_least_ms, " +
 			"held_over, limit_ms, hold_p99_ms or expected_ms, waiters, kind if it may be an election, " +
 			"watched_since if no handoff was seen since",
@@ -207,9 +207,9 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 	if mayNotKnow(c, h) { // as lost-wakeup advises
 		return do(restart(condition + restartWaiting))
 	}
-	look := "see what its client does"
+	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
-		look = "see what its process does (jstack, py-spy)"
+		look = "see what its process is doing (e.g. jstack)"
 	}
 	steps := do(wait(condition + look))
 	if h.Revocable {

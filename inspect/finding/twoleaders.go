@@ -22,7 +22,7 @@ func twoLeaders() rule {
 		sure:     "Does the former leader still act as one?",
 		do:       "Restart the former leader.",
 		not:      "Do not force out the new leader.",
-		evidence: "contender (the former leader's entry), session, client, forced_at, leader (by the entries)",
+		evidence: "contender (the former leader's entry), session, client, forced_at, leader (the new leader's entry)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var found []inspect.Finding

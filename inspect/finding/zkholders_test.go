@@ -165,7 +165,7 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 	check(t, "stuck-holder", []state{
 		{
 			name: "a holder that may still wait for its turn", fires: true, severity: inspect.Warning, confidence: recipe.Certain,
-			advice: "restart it if it waits or hangs",
+			advice: "restart it if it is waiting or hangs",
 			c: present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Owner.Session = 7 })), func(c *inspect.Case) {
 				c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{c.Lock.Node(&c.Lock.Waiters[0]): {7}}}
 			}),

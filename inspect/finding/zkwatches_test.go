@@ -246,7 +246,7 @@ func TestSelfWait(t *testing.T) {
 		},
 		{
 			name: "for too long", c: twice(11 * time.Minute), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"has waited for itself for over 10m: it holds as "}, advice: "restart that client. If none of its threads works under the lock: lockscope release zk:/l --owner _c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000",
+			has: []string{"has waited for itself for over 10m: it holds as "}, advice: "restart that client. If none of its threads is working under the lock: lockscope release zk:/l --owner _c_e3b0c44298fc1c149afbf4c8996fb924-lock-0000000000",
 		},
 		{
 			name: "watched for a while", c: watched(6*time.Second, 6*time.Second), fires: true, severity: inspect.Info, confidence: recipe.Possible,

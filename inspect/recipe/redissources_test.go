@@ -5,7 +5,7 @@ var keySources = []written{
 	{
 		library: "Redisson: RLock, RSpinLock, RFencedLock, RFairLock, RReadWriteLock", recipe: redissonName, read: "66863978", file: "RedissonBaseLock.java, RedissonLock.java, RedissonFairLock.java, RedissonReadLock.java", function: "getLockName, tryLockInnerAsync",
 		proof: "a hash of `uuid:thread`, and a list `redisson_lock_queue:{NAME}`, a `…:rwlock_timeout:N`, or subscribers of `redisson_lock__channel:{NAME}` or `redisson_rwlock:{NAME}`",
-		alike: "the hash alone is likely with a random UUID and a TTL, else possible", sure: Certain, ours: []string{"redissonSure"},
+		alike: "none known; the hash alone is likely with a random UUID and a TTL, else possible", sure: Certain, ours: []string{"redissonSure"},
 		is: keyed("lock:a", hash(owner, "1"), "redisson_lock__channel:{lock:a}", Value{Type: TypeChannel, Subscribers: 1}),
 		near: []found{
 			keyed("lock:a", hash(owner, "1")), keyed("lock:a", forever(hash(owner, "1"))), keyed("lock:a", hash("mode", "read", owner, "1")),
@@ -39,7 +39,7 @@ var keySources = []written{
 	},
 	{
 		library: "Symfony Lock's RedisStore since 5.2", recipe: "symfony", read: "02a3863", file: "Store/RedisStore.php", function: "save, saveRead, getUniqueToken",
-		proof: "a sorted set of base64 of 32 bytes, scored by expiry, with the member `__write__`", alike: "readers alone are likely if the key names a lock and its TTL is the last expiry",
+		proof: "a sorted set of base64 of 32 bytes, scored by expiry, with the member `__write__`", alike: "none known; readers alone are likely if the key names a lock and its TTL is the last expiry",
 		sure: Certain, ours: []string{"symfonySure"},
 		is:   keyed("orders", zset(ends, base32, SymfonyWrite)),
 		near: []found{keyed("sessions:alice", zset(ends, base32)), keyed("lock:orders", zset(ends, base32)), keyed("lock:orders", forever(zset(ends, base32))), keyed("orders", zset(ends, "alice", SymfonyWrite))},

@@ -286,13 +286,18 @@ Each format is listed under the highest certainty that it can reach. ` +
 	}
 }
 
-// item is the row's line on the page. It names look-alikes only if they lower the confidence.
+// item is the row's line on the page. It names look-alikes, and variants that are less certain, only if they lower the
+// confidence.
 func (w written) item() string {
 	text := fmt.Sprintf("- **%s** (%s): %s.", w.library, w.recipe, w.proof)
-	alike := strings.TrimPrefix(w.alike, "none known; ")
+	label := " Look-alikes: "
+	alike, varies := strings.CutPrefix(w.alike, "none known; ")
+	if varies {
+		label = " Less certain: "
+	}
 	lessSure := w.sure != Certain || strings.Contains(alike, "likely") || strings.Contains(alike, "possible")
 	if lessSure && alike != "none known" {
-		text += " Look-alikes: " + alike + "."
+		text += label + alike + "."
 	}
 	return text + "\n"
 }

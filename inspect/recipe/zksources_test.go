@@ -24,7 +24,7 @@ func recipeSources() []written {
 		{
 			library: "kazoo: Lock, WriteLock, ReadLock, Election; Semaphore", recipe: "kazoo", read: "4476a3b; 2.8.0 run", file: "kazoo/recipe/lock.py", function: "_inner_acquire",
 			proof: "32 hex digits, `__lock__` or `__rlock__`, a sequence number. A Semaphore: also the directory `PATH-__lock__`, with the number of permits",
-			alike: "none known; a permit alone is 32 hex digits, and possible",
+			alike: "none known; a permit alone (32 hex digits) is possible",
 			sure:  Certain, ours: []string{"parseKazoo", "kazooSemaphore"},
 			is:   child(guid+"__lock__0000000001", session, "worker"),
 			near: []found{child(guid, session, "worker"), child(guid+"__party__", session, ""), child(guid+"__lock__", session, ""), child(guid+"-host-1", session, "")},
@@ -48,7 +48,7 @@ func recipeSources() []written {
 		},
 		{
 			library: "Accumulo: service locks", recipe: "accumulo", read: "0bc11f0", file: "ServiceLock.java", function: "lock, validateAndSort",
-			proof: "`zlock#UUID#SEQUENCE`", alike: "none known; before 2.0 `zlock-`, which is likely",
+			proof: "`zlock#UUID#SEQUENCE`", alike: "none known; `zlock-`, written before 2.0, is likely",
 			sure: Certain, ours: []string{"parseAccumulo"},
 			is:   child("zlock#"+uuid+"#0000000001", session, "host:9999"),
 			near: []found{child("zlock-0000000001", session, ""), child("zlock#7#0000000001", session, ""), child("zlock#"+uuid+"0000000001", session, "")},
@@ -93,7 +93,7 @@ func queueSources() []written {
 		},
 		{
 			library: "zk (Ruby): exclusive, shared, election", recipe: "zk-ruby", read: "master of 2026", file: "lib/zk/locker/*.rb, lib/zk/election/base.rb", function: "create_lock_path!, vote!",
-			proof: "`ex`, `sh` or `ballot` and a sequence number", alike: "short names of others", sure: Likely,
+			proof: "`ex`, `sh` or `ballot` and a sequence number", alike: "short names in other programs", sure: Likely,
 			is: child("ex0000000001", session, ""), near: []found{child("exe0000000001", session, ""), child("ex-0000000001", session, "")},
 		},
 		{

@@ -29,7 +29,7 @@ type refusal struct{ inspect.Unseen }
 func (r refusal) Error() string { return r.Reason }
 
 // newer is the requirement reported for a server without tracking.
-const newer = "Redis 6 or later, without a proxy in front of it"
+const newer = "Redis 6 or later, without a proxy"
 
 // refuse builds the refusal from a failed command. right would allow the command, unless the
 // reply names another right.
