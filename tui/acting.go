@@ -56,7 +56,7 @@ func (a acting) actions() []screen.Action {
 	}
 	return append(list,
 		screen.Action{
-			Keys: []string{"K"}, Shown: "K", Help: "end the selected contender's client",
+			Keys: []string{"K"}, Shown: "K", Help: "disconnect the selected contender",
 			Writes: a.MayAct() == "", Disabled: a.cannotEnd, Run: a.end,
 		},
 		screen.Action{

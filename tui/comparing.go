@@ -25,7 +25,7 @@ func changesAction(m *Model, none func() string) screen.Action {
 	return screen.Action{
 		Keys: []string{"D"}, Shown: "D", Hint: "changes", Late: true, Disabled: none,
 		Run:  func() tea.Cmd { return compare(m) },
-		Help: "what changed: in 2 minutes, or since then",
+		Help: "changes in 2m, or since the moment shown",
 	}
 }
 

@@ -138,10 +138,10 @@ func (h *help) lines(width int) []widget.Line {
 		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
 		section(h.everywhereHead(),
 			h.actionEntries(h.everywhere, column)),
-		section(widget.Line{{"Signs", t.Strong}}, h.signs(column)),
+		section(widget.Line{{"Symbols", t.Strong}}, h.signs(column)),
 	)
 	if len(entries) == 0 {
-		return append(sought, widget.Line{{"no key or sign matches", t.Muted}})
+		return append(sought, widget.Line{{"no key or symbol matches", t.Muted}})
 	}
 	if !two {
 		return append(sought, slices.Concat(entries...)[1:]...)
@@ -276,7 +276,7 @@ func (h *help) signs(width int) [][]widget.Line {
 		{widget.Span{Text: g.WatchExpected, Style: t.Muted}, "may watch"},
 		{widget.Span{Text: g.WatchMissing, Style: t.Critical}, "no watch"},
 		{widget.Span{Text: g.AtMost, Style: t.Strong}, "at most"},
-		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least, start unseen"},
+		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least; the start was not seen"},
 		{
 			widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong},
 			"about: by a clock that was not compared with ours",

@@ -14,7 +14,7 @@ func TestHelpFindsSigns(t *testing.T) {
 	wantText(t, m, "≥ at least")
 	wantNoText(t, m, "Everywhere", "no watch")
 	press(m, "xyz")
-	wantText(t, m, "no key or sign matches")
+	wantText(t, m, "no key or symbol matches")
 }
 
 // The help of every screen fits 120x36 in two columns.
@@ -24,7 +24,7 @@ func TestHelpFits(t *testing.T) {
 		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
 		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 		press(m, "?")
-		wantText(t, m, "Everywhere", "Signs", "about: by a clock")
+		wantText(t, m, "Everywhere", "Symbols", "about: by a clock")
 		wantNoText(t, m, "more lines")
 		fits(t, m)
 	}

@@ -43,8 +43,8 @@ func Sweep(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "sweep ROOT [TARGET…]",
 		Short: "Delete the empty directories that locks in ZooKeeper left behind",
-		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have none now, have no\n" +
-			"data, and have not changed for --idle, each only if unchanged since it was checked. ROOT itself\n" +
+		Long: "Delete the directories below ROOT (BACKEND:PATH) that once had children, have no children or data\n" +
+			"now, and have not changed for --idle. Each is deleted only if unchanged since it was checked. ROOT itself\n" +
 			"stays, and so do directories that this empties. For leftovers of failed attempts on Redis masters, use\n" +
 			"release --match --finding minority-leftover.",
 		Example: "  lockscope sweep zk:/locks/orders zk://localhost --idle 24h --max 1000 --dry-run\n" +

@@ -77,7 +77,7 @@ func Doctor(a *app.App) *cobra.Command {
 		"do not exit with 3 because of refused or failed reads")
 	command.Flags().BoolVar(&access, "access", false,
 		"print what this account can see and do, and the ACL lines for viewing and for acting")
-	command.Flags().BoolVar(&quiet, "quiet", false, "print nothing if nothing at or above --fail-on was found")
+	command.Flags().BoolVar(&quiet, "quiet", false, "print only errors unless there is a finding at or above --fail-on")
 	app.Complete(command, "fail-on", "info", "warning", "critical")
 	return command
 }

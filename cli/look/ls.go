@@ -72,7 +72,7 @@ func checkOrder(order, output string, s app.Setup) error {
 	case output == "json":
 		return app.Usagef("--sort is for tables and csv (sort the JSON with jq: .locks | sort_by(…))")
 	case order == render.ByGrants && s.Recording == "":
-		return app.Usagef("--sort grants: a single look cannot count acquisitions (record for a while: " +
+		return app.Usagef("--sort grants: a single read cannot count acquisitions (record for a while: " +
 			"lockscope record FILE TARGET… --for 1m, then: lockscope ls FILE --sort grants)")
 	}
 	return nil

@@ -29,8 +29,8 @@ func Mute(a *app.App) *cobra.Command {
 		Short: "Mute a finding for a while, or list what is muted",
 		Long: "Mute a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
 			"doctor does not exit with 1 because of it. Without arguments, list what is muted.\n\n" +
-			"The mute is for the servers of the TARGET, or of the profile's target of that name. Without either, it\n" +
-			"is for every backend of that name.",
+			"A mute applies to the servers of TARGET, or of the profile's target with the backend's name. Without\n" +
+			"either, it applies to every backend of that name.",
 		Example: "  lockscope mute zk:/locks/orders stuck-holder --for 2h --reason 'reindexing, see OPS-7'\n" +
 			"  lockscope mute\n" +
 			"  lockscope unmute zk:/locks/orders stuck-holder",

@@ -45,8 +45,8 @@ type reported struct {
 
 func (n *notifying) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&n.command, "exec", "", "run `COMMAND` in the shell for each new or cleared finding; its JSON is on stdin")
-	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each such finding to this `URL`; @FILE: read the URL from FILE")
+	flags.StringVar(&n.command, "exec", "", "run `COMMAND` in the shell for each alert; its JSON is on stdin")
+	flags.StringVar(&n.webhook, "webhook", "", "post the JSON of each alert to this `URL`; @FILE: read the URL from FILE")
 	flags.StringVar(&n.from, "notify-on", "warning", "report findings at this `SEVERITY` or above: info, warning or critical")
 	app.Complete(command, "notify-on", "info", "warning", "critical")
 }

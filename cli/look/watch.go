@@ -34,10 +34,11 @@ func Watch(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch [TARGET…]",
 		Short: "Print lock events as they happen, one line each",
-		Long: "watch prints a line for every lock that appears or disappears, every contender that queues,\n" +
-			"acquires the lock, releases it, expires or ends unseen, every finding raised or cleared, and every\n" +
-			"backend that goes down or recovers, until interrupted. It does not report what already existed at\n" +
-			"the start.\n\n" +
+		Long: "watch prints a line for each event until interrupted:\n" +
+			"a lock appears or disappears;\n" +
+			"a contender queues, acquires the lock, releases it, expires or ends unseen;\n" +
+			"a finding is raised or cleared; a backend goes down or recovers.\n" +
+			"It does not report what already existed at the start.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those\n" +
 			"present at the start, and once when it is cleared. It also alerts on a backend that fails or recovers.\n" +
 			"Muted findings do not alert. A failed delivery is retried for 15 minutes.",

@@ -44,13 +44,13 @@ func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{
 		Use:   "bundle LOCK [TARGET…]",
-		Short: "Put everything known about a lock into one file for a ticket",
-		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into one archive, or a\n" +
-			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, all of\n" +
-			"the backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +
+		Short: "Put everything known about a lock into an archive or a directory for a ticket",
+		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into an archive or a\n" +
+			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, the whole\n" +
+			"backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +
 			"one saved with R on the screen.\n\n" +
-			"It contains no passwords, but names, addresses and the first 1 KiB of values: anyone with the value\n" +
-			"of a Redis lock can release it.",
+			"It contains no passwords, but it does contain names, addresses and the first 1 KiB of values: anyone\n" +
+			"with the value of a Redis lock can release it.",
 		Example: "  lockscope bundle zk:/locks/orders zk://localhost:2181\n" +
 			"  lockscope bundle redis:lock:orders -p prod --for 1m --to ticket-7.tar.gz\n" +
 			"  lockscope bundle zk:/locks/orders incident.jsonl --to ticket-7",
@@ -58,8 +58,8 @@ func Bundle(a *app.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), args[0], args[1:]) },
 	}
 	command.Flags().DurationVar(&b.span, "for", 10*time.Second, "watch for this long after the initial scan")
-	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive if it ends in .tar.gz, else a new "+
-		"directory")
+	command.Flags().StringVar(&b.to, "to", "", "write to this `PATH`: an archive if it ends in .tar.gz or .tgz, else a "+
+		"new directory")
 	return command
 }
 

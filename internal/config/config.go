@@ -158,7 +158,7 @@ profiles:
       - match: redis:lock:nightly-*
         hold: 2h                # the usual maximum: stuck-holder is reported at twice that, instead of --stuck-after
       - match: zk:/locks/*/leader
-        kind: election          # its holder is a leader, which holds for long by design
+        kind: election          # its holder is a leader, which holds the lock for a long time by design
 # Names for the hosts of clients: by address or network, or by a regular expression for the whole host name that a
 # program writes about itself.
 hosts:
@@ -172,8 +172,8 @@ hosts:
 owner_command: ssh {host} jstack {pid}
 # Your own lock formats: where the locks are and what their names contain. Groups: host, pid, thread, label, library_id,
 # mode, since and until (instants), uuid1 (its time and MAC address) and count (a number of holders). {uuid}, {uuid4}
-# and {instant} match these. Redis targets without match= look for these keys, too; ZooKeeper targets look below their
-# own paths.
+# and {instant} match UUIDs and instants. Redis targets without match= look for these keys, too; ZooKeeper targets look
+# below their own paths.
 recipes:
   acme:
     backend: zookeeper          # or redis: lock is then the key, and contender the value
@@ -184,7 +184,7 @@ recipes:
     backend: redis
     lock: cron/.+
     contender: (?P<host>[^:]+):(?P<pid>\d+)@(?P<until>\d{10})
-    scan: [cron/*]              # if the words of lock would find too many keys
+    scan: [cron/*]              # set this if the words in "lock" match too many keys
     confidence: likely          # default: certain; confidence_if_named: if the key's words name a lock
 `
 
