@@ -23,7 +23,7 @@ func matchText(text, typed string) int {
 	switch {
 	case text == typed:
 		return sameText
-	case at == 0:
+	case at == 0 || strings.HasSuffix(text, "/"+typed) || strings.HasSuffix(text, ":"+typed): // a lock's own name
 		return startsText
 	case at > 0 && strings.ContainsRune("/:-_. ", rune(text[at-1])):
 		return startsPart

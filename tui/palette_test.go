@@ -25,6 +25,8 @@ func TestMatchText(t *testing.T) {
 		{"locks", "locks", sameText},
 		{"locks", "lo", startsText},
 		{"zk:/locks/orders", "ord", startsPart},
+		{"zk:/locks/orders", "orders", startsText},
+		{"redis:lock:legacy-orders", "orders", startsPart},
 		{"zk:/locks/orders", "rde", inText},
 		{"zk:/locks/orders", "lkor", scattered},
 		{"zk:/locks/orders", "orl", noMatch},
