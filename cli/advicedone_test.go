@@ -193,7 +193,7 @@ func (w *brokenServer) wrongClients(root string) []trouble {
 			w.queue(unwatched, again)
 			w.watch(again, first)
 		}},
-		{rule: "lost-wakeup", on: "zk:" + late, advice: "restart it if it waits", do: func(reportedFinding) {
+		{rule: "lost-wakeup", on: "zk:" + late, advice: "restart it if it is waiting", do: func(reportedFinding) {
 			next.Close()
 			writeLock(w.session())
 		}},

@@ -231,8 +231,8 @@ func TestObserverFindsLastingDeadlocks(t *testing.T) {
 			}
 		}
 	}
-	src.updates <- Update{Put: []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, Backend: zkUp}
 	began := time.Now()
+	src.updates <- Update{Put: []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, Backend: zkUp}
 	await("a deadlock", func(s *Snapshot) bool {
 		found := 0
 		for l := range s.Locks() {
