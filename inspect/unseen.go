@@ -52,6 +52,9 @@ type Unseen struct {
 	Advice string `json:"advice,omitempty"`
 }
 
+// NewerRedis is the Right of a Redis server that cannot push changes.
+const NewerRedis = "Redis 6 or later, without a proxy"
+
 // Unknown reports whether an aspect of the lock could not be seen.
 func (l *Lock) Unknown(a Aspect) bool { return unknown(l.Unseen, a) }
 

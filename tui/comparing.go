@@ -120,18 +120,25 @@ func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 *
 // openNow counts the findings at the second moment, whenever they were reported.
 func openNow(s *inspect.Snapshot, only inspect.ID) string {
 	var critical, warnings int
-	for l := range s.Locks() {
-		if only != (inspect.ID{}) && l.ID != only {
-			continue
-		}
-		for i := range l.Findings {
-			switch f := &l.Findings[i]; {
+	count := func(list []inspect.Finding) {
+		for _, f := range list {
+			switch {
 			case f.Muted != nil:
 			case f.Severity == inspect.Critical:
 				critical++
 			case f.Severity == inspect.Warning:
 				warnings++
 			}
+		}
+	}
+	for l := range s.Locks() {
+		if only == (inspect.ID{}) || l.ID == only {
+			count(l.Findings)
+		}
+	}
+	for _, b := range s.Backends {
+		if only == (inspect.ID{}) {
+			count(b.Findings)
 		}
 	}
 	return fmt.Sprintf("Open now: %d critical, %s (f lists them).", critical, describe.Count(warnings, "warning"))
@@ -146,7 +153,7 @@ func (d *comparing) passingFindings(only inspect.ID) (lines []string) {
 	}
 	reported := make(map[found]bool)
 	for _, e := range d.events.Until(d.to).List {
-		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
+		if e.Finding == nil || e.At.Before(d.from) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
 		f := found{e.Lock, e.Finding.Rule}

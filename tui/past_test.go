@@ -328,7 +328,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	r := seen(t, Options{}, 120, 36)
 	c := fixture.Znode(0, "worker-0", 0, nil, 0)
 	for _, kind := range []inspect.EventKind{inspect.EventForced, inspect.EventReleased, inspect.EventExpired} {
-		at := r.at.Add(-5 * time.Second)
+		at := fixture.Noon.Add(-inspect.PastStep) // a step before the first moment, as after @
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Contender: &c}})
 	}
 	run(t, r.Model, press(r.Model, "D"))
@@ -342,13 +342,13 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	wantNoText(t, r.Model, " released  zk:", "ended holds")
 }
 
-// Findings that neither moment shows are listed, and so is what came a step before the first one.
+// Findings that neither moment shows are listed.
 func TestPassingFindingsAreListed(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	f := fixture.Trouble("herd", inspect.Warning, "")
 	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared} {
-		at := fixture.In(time.Duration(i)*20*time.Second - inspect.PastStep)
+		at := fixture.In(time.Second + time.Duration(i)*20*time.Second)
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Finding: &f}})
 	}
 	run(t, r.Model, press(r.Model, "D"))

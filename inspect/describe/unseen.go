@@ -46,9 +46,9 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Allow advises to grant a right, or to use the server version that stands in its place.
+// Allow advises to grant a right, or to use a newer server.
 func Allow(right string) string {
-	if strings.HasPrefix(right, "Redis ") {
+	if right == inspect.NewerRedis {
 		return "use " + right
 	}
 	return "allow " + right

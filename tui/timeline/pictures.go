@@ -28,7 +28,7 @@ func (s *Screen) contention(v *lanes.View, free int) []widget.Line {
 	}
 	t, c := s.Theme(), v.Window.Contention(v.In(s.lanes()), s.source.Known(s.id), s.Now())
 	most, _ := lanes.Summary(c.Waiting)
-	known := slices.Max(c.Waiting) >= 0 // else no event of that time is kept
+	known := slices.ContainsFunc(c.Waiting, func(n float64) bool { return n >= 0 }) // else no event of that time is kept
 	label := widget.Line{{"max waiting: ", t.Muted}, {orUnknown(known, "%.0f", most), t.Text}}
 	lines := v.Strips(label, c.Waiting, max(most, 1), stripRows(free), t.Waiting)
 	if s.height < histogramHeight {

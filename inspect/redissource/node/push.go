@@ -28,9 +28,6 @@ type refusal struct{ inspect.Unseen }
 
 func (r refusal) Error() string { return r.Reason }
 
-// newer is the requirement reported for a server without tracking.
-const newer = "Redis 6 or later, without a proxy"
-
 // refuse builds the refusal from a failed command. right would allow the command, unless the
 // reply names another right.
 func (p *Pusher) refuse(why string, cmd redis.Cmder, right string) refusal {
@@ -129,7 +126,7 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case err != nil && !redisreply.Is(err):
 		return err
 	case err != nil || fields["proto"] != int64(3):
-		return p.refuse("the server does not speak RESP3, which change notifications need", hello, newer)
+		return p.refuse("the server does not speak RESP3, which change notifications need", hello, inspect.NewerRedis)
 	}
 	args := []any{"client", "tracking", "on", "bcast"}
 	for _, prefix := range p.Prefixes {
@@ -144,7 +141,7 @@ func (p *Pusher) arm(ctx context.Context, c *redis.Conn) error {
 	case redisreply.Denied(err):
 		return p.refuse("our user may not run CLIENT TRACKING", tracking, "")
 	case redisreply.Is(err):
-		return p.refuse("the server does not report which keys change (CLIENT TRACKING)", tracking, newer)
+		return p.refuse("the server does not report which keys change (CLIENT TRACKING)", tracking, inspect.NewerRedis)
 	default:
 		return err
 	}
