@@ -30,7 +30,8 @@ const (
 	screenAddr    = "LOCKSCOPE_BENCH_SCREEN_ADDR"
 )
 
-var yieldBy = flag.String("yield", "nice -n 19", "the command that lowers the priority of observers in BenchmarkNeighbour")
+var yieldBy = flag.String("yield", "nice -n 19",
+	"the command that lowers the priority of observers in BenchmarkNeighbour")
 
 // BenchmarkNeighbour measures how lockscope slows another program that reads from a ZooKeeper 500
 // times a second. The server has 20,000 locks of five contenders. In turn, the program is alone,

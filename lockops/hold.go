@@ -287,7 +287,7 @@ func acquireError(lock lockKey, err error) error {
 
 // Custom is an acquisition that does not come from this package, such as that of a test's fake.
 type Custom struct {
-	// Name is the contender's, see Hold.Name. Token is the fencing token; 0 if there is none.
+	// Name is the contender's, see Hold.Name. Token is the fencing token, or 0.
 	Name  string
 	Token uint64
 	// Release frees the lock. Extend may be nil: then there is nothing to extend.

@@ -23,7 +23,7 @@ type playhead struct {
 	speed   float64   // playing speed; 1 is real time
 	moved   time.Time // by the clock, when it last moved
 	inexact int       // locks drawn in a later version because theirs was not kept
-	sought  time.Time // a moment that is not read yet, drawn once it is; zero if there is none
+	sought  time.Time // a moment that is not read yet, drawn once it is; else zero
 	ahead   bool      // it is drawn without facts from earlier history
 	giveUp  func()    // cancels its lookup; nil without one
 }

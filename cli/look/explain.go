@@ -161,7 +161,7 @@ func releaseOf(name string) (docs.Word, bool) {
 // in ZooKeeper.
 const anyString, anyQueue = "any other string", "any other queue"
 
-// sharedRelease names the row that a recipe shares with others of its form; empty if there is none.
+// sharedRelease names the row that a recipe shares with others of its form, or is empty.
 func sharedRelease(name string) string {
 	if recipe.PlainString(name) {
 		return anyString

@@ -330,7 +330,7 @@ func redissonCounted(k Keys) (Record, bool) {
 const redissonNever = 922337203685477
 
 // redissonPermitItems reads the members of a permit-expirable semaphore. Each is 16
-// bytes, which Java shows as hex. Expiries are by the server's clock, and zero if there is none.
+// bytes, which Java shows as hex. Expiries are by the server's clock. Zero means that the entry never expires.
 func redissonPermitItems(v Value) ([]Claim, bool) {
 	if v.Type != TypeZSet || len(v.Items) == 0 {
 		return nil, false

@@ -108,7 +108,7 @@ type ensemble struct {
 
 func (e *ensemble) any(r *rand.Rand) int { return r.IntN(len(e.Members)) }
 
-// leader returns the leader, or any member if there is none.
+// leader returns the leader, or any member during an election.
 func (e *ensemble) leader() int {
 	i, _ := e.LeaderNow()
 	return i

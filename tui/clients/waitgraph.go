@@ -168,7 +168,7 @@ func heldUp(own []inspect.Entry, children map[inspect.ID][]*inspect.Lock) {
 
 // obstacles returns the first holders of two locks that an owner waits for. best blocks the most
 // contenders, as inspect.Snapshot.Culprit counts them. next blocks the most in the owner's other
-// locks. Each is empty if there is none.
+// locks. Either may be empty.
 func obstacles(entries []inspect.Entry) (best, next inspect.Entry) {
 	for _, e := range entries {
 		if e.Contender.State == inspect.Holding || e.Lock == best.Lock || len(e.Lock.Holders) == 0 || !e.Lock.Blocks() {

@@ -208,7 +208,7 @@ func (d *acquireForm) suitKind(wanted string) {
 }
 
 // backend is the backend of the typed lock. A path alone is on the selected lock's ensemble.
-// why says why there is none.
+// why is the reason for having no backend.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	typed := d.Rows[acquireLock].Typed.Value()
 	near := func(b Backend) bool { return b.ZooKeeper && b.Name == d.near }

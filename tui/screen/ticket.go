@@ -56,7 +56,7 @@ type Ticket struct {
 	Context
 	ticket ticket.Ticket
 	list   widget.Scroller
-	saving int // the number of the file being written; 0 if there is none
+	saving int // the number of the file being written, or 0
 }
 
 type ticketSavedMsg struct {
