@@ -239,6 +239,22 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	wantText(t, m, "Not released (changed)", "it has changed", "Now      ● worker-9")
 }
 
+// A small window shows the conditions of each request, and the last one whole.
+func TestSmallWindowsShowConditions(t *testing.T) {
+	t.Parallel()
+	f := newFakeReleaser()
+	node := "/locks/orders/_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602"
+	f.preview.Sends = []string{
+		"sync " + node, "get " + node + " (go on only if czxid is 0xd, no session owns it and it still holds)", "delete -v 0 " + node,
+	}
+	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
+	run(t, m, press(m, "x"))
+	text := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "│", " ")), " ")
+	for _, part := range []string{"-0000000602 (go on only if czxid is", "and it still holds)", "delete -v 0 ", "worker-3 is not stopped"} {
+		must.True(t, strings.Contains(strings.ToLower(text), strings.ToLower(part)), "the dialog lacks", part, "in", text)
+	}
+}
+
 func TestRefusalsAndErrors(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
