@@ -177,6 +177,7 @@ var (
 	sessionHex = regexp.MustCompile(`0x1[0-9a-f]{10,}`)
 	dates      = regexp.MustCompile(`expire at .*:`)
 	portNumber = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	interest   = regexp.MustCompile(`\[[01]\]\(sid`) // 0 while the server works on a request
 	millis     = regexp.MustCompile(`((est|lresp)=)[0-9./]+`)
 	unkept     = regexp.MustCompile(`(queued|recved|sent|lop|lcxid|lzxid|llat|minlat|avglat|maxlat)=[^,)]*,?`)
 	versions   = regexp.MustCompile(`(?m)version(:|=|\t).*$`)
@@ -192,6 +193,7 @@ func (b busy) plainText(text string) []string {
 	text = portNumber.ReplaceAllString(text, "127.0.0.1:PORT")
 	text = millis.ReplaceAllString(text, "${1}N")
 	text = strings.ReplaceAll(unkept.ReplaceAllString(text, ""), ",)", ")")
+	text = interest.ReplaceAllString(text, "[N](sid")
 	lines := strings.Split(versions.ReplaceAllString(text, "version"), "\n")
 	slices.Sort(lines)
 	return lines
