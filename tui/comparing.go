@@ -58,9 +58,17 @@ func compare(m *Model) tea.Cmd {
 		only = m.front().Selected().Lock
 	}
 	top, lost := d.lostHolds(only)
-	top = slices.Concat([]string{openNow(to, only)}, top, d.passingFindings(only))
+	passing, seen := d.findings(only)
+	top = slices.Concat(openNow(to, only), top, passing)
 	if began != "" {
 		top = slices.Insert(top, 0, began)
+	}
+	now := m.now
+	times := func(change *inspect.Difference, f *inspect.Finding, kind inspect.EventKind) string {
+		if t := seen[found{change.Backend, change.Lock, f.Rule, kind}]; !t.IsZero() {
+			return describe.When(t, now)
+		}
+		return ""
 	}
 	return m.Command(0, func(context.Context) tea.Msg {
 		list, skipped := inspect.Differences(from, to)
@@ -74,7 +82,7 @@ func compare(m *Model) tea.Cmd {
 				return slices.Contains(lost, hold{list[i].Lock, c.Name})
 			})
 		}
-		head, lines := describe.Differences(list, skipped, all)
+		head, lines := describe.Differences(list, skipped, all, times)
 		lines = slices.Concat(top, lines)
 		if only != (inspect.ID{}) {
 			lines = slices.Insert(lines, 0, "Only "+only.String()+"; on the lock list, D compares all locks.")
@@ -117,61 +125,76 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 // is a step after it.
 func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
 
-// openNow counts the findings at the second moment, whenever they were reported.
-func openNow(s *inspect.Snapshot, only inspect.ID) string {
+// openNow counts the findings at the second moment, whenever they were reported, and names those
+// that are critical.
+func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	var critical, warnings int
-	count := func(list []inspect.Finding) {
+	count := func(where string, list []inspect.Finding) {
 		for _, f := range list {
 			switch {
 			case f.Muted != nil:
 			case f.Severity == inspect.Critical:
-				critical++
+				if critical++; critical <= lostShown {
+					lines = append(lines, "  critical  "+where+"  "+describe.Printable(f.Rule))
+				}
 			case f.Severity == inspect.Warning:
 				warnings++
 			}
 		}
 	}
-	for l := range s.Locks() {
-		if only == (inspect.ID{}) || l.ID == only {
-			count(l.Findings)
-		}
-	}
 	for _, b := range s.Backends {
 		if only == (inspect.ID{}) {
-			count(b.Findings)
+			count("backend "+describe.Printable(b.Name), b.Findings)
 		}
 	}
-	return fmt.Sprintf("Open now: %d critical, %s (f lists them).", critical, describe.Count(warnings, "warning"))
+	for l := range s.Locks() {
+		if only == (inspect.ID{}) || l.ID == only {
+			count(l.ID.String(), l.Findings)
+		}
+	}
+	head := fmt.Sprintf("Open now: %d critical, %s (f lists them).", critical, describe.Count(warnings, "warning"))
+	return slices.Insert(lines, 0, head)
 }
 
-// passingFindings lists the findings that were reported and cleared between the two moments, so that
-// neither shows them.
-func (d *comparing) passingFindings(only inspect.ID) (lines []string) {
-	type found struct {
-		lock inspect.ID
-		rule string
-	}
+// found is the kind of event of a rule's finding on a lock, or on a backend if lock is zero.
+type found struct {
+	backend string
+	lock    inspect.ID
+	rule    string
+	kind    inspect.EventKind
+}
+
+// findings lists the findings that were reported and cleared between the two moments, so that
+// neither shows them, and returns the time of each finding's last event of a kind.
+func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]time.Time) {
+	last = make(map[found]time.Time)
 	reported := make(map[found]bool)
 	for _, e := range d.events.Until(d.to).List {
-		if e.Finding == nil || e.At.Before(d.from) || only != (inspect.ID{}) && e.Lock != only {
+		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
-		f := found{e.Lock, e.Finding.Rule}
+		f, where := found{e.Lock.Backend, e.Lock, e.Finding.Rule, e.Kind}, e.Lock.String()
+		if e.Lock == (inspect.ID{}) {
+			f.backend, where = e.Backend.Name, "backend "+describe.Printable(e.Backend.Name)
+		}
+		last[f] = e.At
+		f.kind = inspect.EventFinding
 		switch {
+		case e.At.Before(d.from): // the first moment may show it
 		case e.Kind == inspect.EventFinding:
 			reported[f] = true
-		case reported[f] && len(lines) < lostShown:
-			lines = append(lines, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), e.Lock, describe.Printable(f.rule)))
+		case reported[f] && len(passing) < lostShown:
+			passing = append(passing, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, describe.Printable(f.rule)))
 			delete(reported, f)
 		}
 	}
-	if lines != nil {
-		lines = slices.Insert(lines, 0, "", "findings that came and went")
+	if passing != nil {
+		passing = slices.Insert(passing, 0, "", "findings that came and went")
 	}
-	return lines
+	return passing, last
 }
 
-// lostShown limits the lines of lost holds and of passing findings, and whoShown the cells of their holders.
+// lostShown limits the lines of lost holds, of passing and of critical findings, and whoShown the cells of their holders.
 const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.

@@ -317,7 +317,7 @@ func TestChangesAreListed(t *testing.T) {
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.",
-		"acquired         worker-12", "ended            worker-1 ")
+		"acquired         worker-12", "no longer holds  worker-1 ")
 	m := model(t, Options{}, 80, 24, nil)
 	press(m, "D")
 	wantText(t, m, "nothing has been seen yet")
@@ -353,6 +353,20 @@ func TestPassingFindingsAreListed(t *testing.T) {
 	}
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "Open now: 0 critical, 0 warnings (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
+}
+
+// A finding that is open has the time of its event, and a critical one is named at the top.
+func TestChangesTimeFindings(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	l := fixture.Orders()
+	l.Findings = []inspect.Finding{fixture.Trouble("herd", inspect.Critical, "")}
+	s := inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.In(61 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
+	send(r.Model, snapshotArrivedMsg{snapshot: s})
+	run(t, r.Model, press(r.Model, "D"))
+	wantText(t, r.Model, "Open now: 1 critical, 0 warnings (f lists them).", "critical  zk:/locks/orders  herd",
+		"reported         12:01:01  critical: herd")
 }
 
 // A long comparison scrolls, and wraps its long lines.

@@ -85,7 +85,7 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 // differenceText is the answer, then a line for each thing that changed.
 func differenceText(from, to *inspect.Snapshot) string {
 	list, skipped := inspect.Differences(from, to)
-	head, lines := describe.Differences(list, skipped, false)
+	head, lines := describe.Differences(list, skipped, false, nil)
 	at := func(s *inspect.Snapshot) string { return s.TakenAt.UTC().Format(time.RFC3339) }
 	text := fmt.Sprintf("%s from %s to %s\n", head, at(from), at(to))
 	for _, line := range lines {

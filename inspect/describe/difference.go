@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/each"
@@ -11,8 +12,12 @@ import (
 
 // Differences describes how the locks changed between two snapshots, in a headline and lines below
 // it. A blank line precedes each lock and backend, and its changes are indented. Those with
-// findings come first, those that only changed hands last. If brief, these have a line each.
-func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief bool) (head string, lines []string) {
+// findings come first, those that only changed hands last. If brief, these have a line each. At returns
+// when a finding was reported or cleared, empty if unknown; it may be nil.
+func Differences(
+	list []inspect.Difference, skipped []inspect.NotCompared, brief bool,
+	at func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string,
+) (head string, lines []string) {
 	slices.SortStableFunc(list, func(a, b inspect.Difference) int { return cmp.Compare(weight(&b), weight(&a)) })
 	if head = "nothing changed"; len(list)+len(skipped) > 0 {
 		head = Count(countLocks(list), "lock") + " changed"
@@ -40,7 +45,7 @@ func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief
 			word string
 			who  []*inspect.Contender
 		}{
-			{"acquired", d.Acquired}, {"ended", d.Ended}, {"now waits", d.Joined}, {"no longer waits", d.Left},
+			{"acquired", d.Acquired}, {"no longer holds", d.Ended}, {"now waits", d.Joined}, {"no longer waits", d.Left},
 		} {
 			for _, c := range group.who {
 				lines = append(lines, fmt.Sprintf("  %-15s  %s", group.word, Contender(c)))
@@ -48,11 +53,15 @@ func Differences(list []inspect.Difference, skipped []inspect.NotCompared, brief
 		}
 		for _, group := range []struct {
 			word string
+			kind inspect.EventKind
 			list []*inspect.Finding
-		}{{"reported", d.New}, {"cleared", d.Gone}} {
+		}{{"reported", inspect.EventFinding, d.New}, {"cleared", inspect.EventCleared, d.Gone}} {
 			for _, f := range group.list {
-				lines = append(lines, fmt.Sprintf("  %-15s  %s: %s: %s",
-					group.word, f.Severity, f.Rule, Printable(f.Message)))
+				text := fmt.Sprintf("%s: %s: %s", f.Severity, f.Rule, Printable(f.Message))
+				if at != nil {
+					text = strings.TrimSpace(at(d, f, group.kind) + "  " + text)
+				}
+				lines = append(lines, fmt.Sprintf("  %-15s  %s", group.word, text))
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func TestDifferencesInWords(t *testing.T) {
 		{"a backend", headOf(&inspect.Difference{Backend: "b\a", Was: inspect.Down, Is: inspect.Down}), `backend b\u{7}`},
 	})
 	list, skipped := inspect.Differences(from, to)
-	head, lines := Differences(list, skipped, false)
+	head, lines := Differences(list, skipped, false, nil)
 	want := strings.Split(`3 locks changed
 
 backend off
@@ -181,14 +181,14 @@ zk:/new   appeared, free
 
 zk:/held   contended, now held
   acquired         of-b (b)
-  ended            of-a (a)`, "\n")
+  no longer holds  of-a (a)`, "\n")
 	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
 	to.Lock(id("/held")).State, from.Lock(id("/gone")).State = inspect.StateContended, inspect.StateMinority
 	list, _ = inspect.Differences(from, to)
-	_, lines = Differences(list, nil, true)
+	_, lines = Differences(list, nil, true, nil)
 	must.Equal(t, lines[len(lines)-1], "zk:/held   contended · changed hands")
 	must.True(t, slices.Contains(lines, "zk:/gone   gone, was short of a quorum"), lines)
-	if head, lines := Differences(nil, nil, false); head != "nothing changed" || len(lines) > 0 {
+	if head, lines := Differences(nil, nil, false, nil); head != "nothing changed" || len(lines) > 0 {
 		t.Errorf("nothing: %s %q", head, lines)
 	}
 }
