@@ -90,9 +90,12 @@ func (a acting) hint() []screen.Action {
 	}
 	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
 		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
-			return []screen.Action{{Keys: []string{"L"}, Shown: "L", Hint: "release yours"}}
+			return []screen.Action{{Keys: []string{"L"}, Shown: "L", Hint: "your locks"}}
 		}
-		if a.options.Release != nil && a.MayAct() != "" && !a.Past() {
+		switch {
+		case a.Past():
+			return nil
+		case a.options.Release != nil && a.MayAct() != "":
 			return offer(inspect.VerbRelease, "preview")
 		}
 		return offer(inspect.VerbRelease, "")

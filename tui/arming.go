@@ -74,24 +74,29 @@ func (w *world) writeActions() []screen.Action {
 	if w.options.Arm == nil {
 		return nil
 	}
-	on := !w.armed
-	a := screen.Action{
-		Shown: ":write", Hint: "write", Help: "allow actions on locks",
-		Run: func() tea.Cmd { return w.arm(on) },
-	}
-	if !on {
-		a.Hint, a.Help = "read-only", "return to read-only mode"
-		a.Disabled = func() string {
+	set := func(on bool) func() tea.Cmd { return func() tea.Cmd { return w.arm(on) } }
+	return []screen.Action{{
+		Shown: ":write", Hint: "write", Help: "allow actions on locks", Run: set(true),
+		Disabled: func() string {
+			if w.armed {
+				return "writing is already allowed; :read-only forbids it"
+			}
+			return ""
+		},
+	}, {
+		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks", Run: set(false),
+		Disabled: func() string {
 			switch held, waiting := w.inHand(); {
+			case !w.armed:
+				return "already read-only"
 			case held > 0:
 				return "you hold locks here: release them first"
 			case waiting > 0:
 				return "you wait for locks here: stop that first"
 			}
 			return ""
-		}
-	}
-	return []screen.Action{a}
+		},
+	}}
 }
 
 func (w *world) arming(msg armedMsg) tea.Cmd {

@@ -28,7 +28,7 @@ func choose(t *testing.T, m *Model, name string) {
 }
 
 // Without permission to write, a release is previewed but cannot be sent. :write allows it in the
-// running program, and forbids it again.
+// running program, and :read-only forbids it again.
 func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	var asked []bool
@@ -47,9 +47,13 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Released: worker-3")
 	press(m, "enter", ":", "read")
-	wantText(t, m, "▸ read-only ", ":write return to read-only mode")
+	wantText(t, m, "▸ read-only ", ":read-only forbid actions on locks")
 	press(m, "esc")
-	choose(t, m, "write")
+	press(m, ":", "write", "enter")
+	wantText(t, m, "writing is already allowed; :read-only forbids it")
+	wantNoText(t, m, "READ-ONLY")
+	press(m, "esc")
+	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
 	if len(asked) != 2 || !asked[0] || asked[1] {
 		t.Errorf("asked for %v", asked)

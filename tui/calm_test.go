@@ -154,7 +154,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	}
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)")
-	wantText(t, m, "L release yours")
+	wantText(t, m, "L your locks")
 	wantNoText(t, m, "L lab")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "It is yours: Esc, then L and r")

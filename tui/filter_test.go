@@ -45,6 +45,22 @@ func TestFiltersAreEdited(t *testing.T) {
 	wantNoText(t, m, "in any name")
 }
 
+// Home shows all locks: H clears the list's filter, from any screen. Going back does not.
+func TestHomeClearsFilter(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	for _, key := range []string{"H", "1"} {
+		press(m, "/", "orders", "enter", "enter", "esc")
+		must.Equal(t, m.filter().Text(), "orders", "after esc")
+		press(m, "c", key)
+		must.Equal(t, m.filter().Text(), "", key)
+	}
+	press(m, "/", "orders", "enter", "H")
+	must.Equal(t, m.filter().Text(), "", "on the list itself")
+	press(m, "H")
+	wantText(t, m, "already on the lock list")
+}
+
 // Every screen has its filter in the same place, with any problem next to it.
 func TestFiltersAreTypedInOnePlace(t *testing.T) {
 	t.Parallel()

@@ -55,17 +55,28 @@ const unicodeMax = '\U0010FFFF'
 
 // atHome is the reason why the home key is disabled; empty if it works.
 func (m *Model) atHome() string {
-	if len(m.backStack) == 1 {
+	if f := m.filter(); len(m.backStack) == 1 && (f == nil || f.Text() == "") {
 		return "already on the lock list"
 	}
 	return ""
 }
 
-// home goes to the first screen, and clears the back stack.
+// atFirst is the reason why nothing is left to go back to.
+func (m *Model) atFirst() string {
+	if m.inPast() && !m.filmed() {
+		return "already on the lock list (backspace returns to now)"
+	}
+	return "already on the lock list (q quits)"
+}
+
+// home goes to the first screen without its filter, and clears the back stack.
 func (m *Model) home() {
 	m.backStack = m.backStack[:1]
 	m.openedFrom = ""
 	m.Later(m.open(m.backStack[0]))
+	if f := m.filter(); f != nil && f.Clear() {
+		f.Changed()
+	}
 }
 
 // commonActions are the keys with the same meaning on every screen, for screens that do not
@@ -97,7 +108,7 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("V", "mark all that is shown", "nothing can be marked here: locks can, in their list (1)"),
 		{
 			Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back",
-			Disabled: func() string { return "already on the lock list (q quits)" },
+			Disabled: m.atFirst,
 		},
 	}...)
 }

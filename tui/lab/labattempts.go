@@ -43,6 +43,7 @@ func recordAttempts(attempts []attempt, events []contend.Event) []attempt {
 		switch v := &attempts[at]; e.Kind {
 		case contend.Granted:
 			v.granted, v.overtook = e.At, e.Overtook
+		case contend.Left: // it waited to the end of the run
 		default:
 			v.ended, v.left = e.At, v.granted.IsZero()
 		}

@@ -117,7 +117,8 @@ func TestAttemptsAreDrawn(t *testing.T) {
 		{"an order of calls that the servers did not see", []contend.Event{
 			fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Queued, 1, 1), fixture.Event(contend.Granted, 1, 2), fixture.Event(contend.Released, 1, 4), fixture.Event(contend.Granted, 0, 4),
 		}, []string{"----######", " -##      "}},
-		{"gave up", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Left, 0, 3)}, []string{"---x      "}},
+		{"failed", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Failed, 0, 3)}, []string{"---x      "}},
+		{"waited to the end of the run", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Left, 0, 3)}, []string{"----------"}},
 		{"lost", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Lost, 0, 3), fixture.Event(contend.Failed, 0, 4)}, []string{"-##       "}},
 		{"a release that was dropped", []contend.Event{fixture.Event(contend.Queued, 0, 0), fixture.Event(contend.Granted, 0, 1), fixture.Event(contend.Queued, 0, 5)}, []string{"-####-----"}},
 	} {

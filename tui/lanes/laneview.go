@@ -107,7 +107,7 @@ func Present(lanes []*Lane) int {
 // Header is the time axis.
 func (v *View) Header() widget.Line {
 	t, now := v.Theme(), time.Time{}
-	if v.Live {
+	if v.Live && !v.Past() {
 		now = v.Now()
 	}
 	l := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
