@@ -22,7 +22,7 @@ const (
 	Exactly
 	AtMost
 	AtLeast
-	About // by a clock of the servers that could not be compared with ours
+	About // by a server clock that could not be compared with ours
 )
 
 // Held is how long a lock has been held, as far as known.

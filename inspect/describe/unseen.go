@@ -46,7 +46,7 @@ func Reason(u inspect.Unseen) string {
 	return text
 }
 
-// Allow advises to grant a right, or to use a newer server.
+// Allow advises granting a right, or using a newer server.
 func Allow(right string) string {
 	if right == inspect.NewerRedis {
 		return "use " + right

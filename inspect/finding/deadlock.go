@@ -87,7 +87,7 @@ func circle(c *inspect.Cycle) string {
 	return strings.Join(names, " → ")
 }
 
-// breakCircle advises to end the hold that costs the least.
+// breakCircle advises ending the hold that costs the least.
 func breakCircle(c *inspect.Case) []inspect.Step {
 	free := c.Cycle.Cheapest
 	if free.Owner < 0 || free.Owner >= len(c.Cycle.Owners) || free.Name == "" {

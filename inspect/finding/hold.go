@@ -12,7 +12,7 @@ import (
 const (
 	// defaultStuckAfter is the default of --stuck-after.
 	defaultStuckAfter = 10 * time.Minute
-	// enough is the number of complete spans that makes a percentile worth using.
+	// enough is the number of complete spans needed for a useful percentile.
 	enough = 20
 	// timesUsual is the multiple of the 99th percentile above which a time is unusual. Nothing
 	// below noticeable is reported.
@@ -48,7 +48,7 @@ type knowledge int
 
 const (
 	unknown   knowledge = iota
-	unchecked           // by a clock of the servers that could not be compared with ours
+	unchecked           // by a server clock that could not be compared with ours
 	atMost              // since it entered the queue, although the grant came later
 	atLeast             // since it was first seen to hold
 	exact
@@ -86,7 +86,7 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	if c.History != nil && !h.Seen.IsZero() {
 		seen := c.Now.Sub(h.Seen)
 		if dated {
-			seen = min(seen, backendNow(c).Sub(from)) // if seen before it entered, our clock was set since
+			seen = min(seen, backendNow(c).Sub(from)) // if seen before it entered, our clock has been set since
 		}
 		if seen > limit || !entered {
 			return max(0, seen), atLeast
@@ -104,8 +104,8 @@ func heldFor(c *inspect.Case, h *inspect.Contender, limit time.Duration) (time.D
 	return backendNow(c).Sub(from), unchecked
 }
 
-// pastFor returns how long ago a contender's instant was. If the clock that dated it is unknown, it
-// returns the least possible time.
+// pastFor returns how long ago a contender came or was granted. If the clock that dated this is
+// unknown, it returns the least possible time.
 func pastFor(c *inspect.Case, one *inspect.Contender, at time.Time) time.Duration {
 	if c.Backend.Dates(one.Czxid) || at.Equal(one.HeldSince) && !at.Equal(one.Since) {
 		return backendNow(c).Sub(at)

@@ -13,10 +13,10 @@ import (
 // lostWakeUp reports a contender that watches a deleted node before it. Such a watch never fires,
 // because an exists request set it after the node was gone. A client that ignores the answer waits
 // forever, even when its turn has come, and all behind it wait too. ZooKeeper's own WriteLock is
-// such a client (3.8.0, WriteLock.java). If exists finds nothing, it reports that it does not have
-// the lock, and does not look again. For the first in line of plain nodes the finding is only
-// possible, since a client that does check leaves the same watch behind. A waiter that had checked
-// would watch the one before it.
+// such a client (3.8.0, WriteLock.java). If exists finds nothing, WriteLock reports that it does
+// not have the lock, and never looks again. For the first in line of plain nodes the finding is
+// only possible, since a client that does check leaves the same watch behind. A waiter that had
+// checked would watch the one before it.
 func lostWakeUp() rule {
 	return rule{
 		name: "lost-wakeup", severity: inspect.Warning, sometimes: inspect.Info,
@@ -75,9 +75,9 @@ func lostTurn(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	return one(f)
 }
 
-// facingBack is the finding about the first in line if it watches a waiter behind it, as if it
-// still waited. In kazoo #649, a reader and a writer wait for each other. A leader may watch its
-// followers.
+// facingBack is the finding about the first in line if it still watches a waiter behind it. In
+// kazoo #649, a reader and a writer wait for each other. Elections are exempt, since a leader may
+// watch its followers.
 func facingBack(c *inspect.Case, h *inspect.Contender) []inspect.Finding {
 	l := c.Lock
 	if l.Kind == inspect.KindElection || l.Confidence == recipe.Possible || away(c, h) || elsewhereToo(l, h) {

@@ -15,8 +15,8 @@ import (
 // never expire it is also silent unless the holder is known to have come before. If the holder's
 // arrival is unknown, the finding is only possible: the key may never have been there.
 //
-// Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at once; the
-// Redlock page asks for a delayed restart. redsync PR #149, and #186 for what follows.
+// Cause in the wild: masters without persistence, or with appendfsync everysec, that rejoin at
+// once; the Redlock page asks for a delayed restart. See redsync PR #149 and #186.
 func masterRestarted() rule {
 	return rule{
 		name: "master-restarted", severity: inspect.Warning,

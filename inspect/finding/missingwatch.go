@@ -154,7 +154,7 @@ func unwatching(c *inspect.Case, w *inspect.Contender, gone bool) inspect.Findin
 		return inspect.Finding{
 			Severity: inspect.Info, Confidence: recipe.Possible,
 			Message: fmt.Sprintf("%s does not watch %s, which it waits for, and may not have been heard from since it "+
-				"queued: it may still do so", describe.BriefOwner(w), describe.BriefName(w.Watches)),
+				"queued: it may still set the watch", describe.BriefOwner(w), describe.BriefName(w.Watches)),
 			Evidence: e, Subject: w.Subject(),
 			Steps: do(wait("look again once its client has been heard from: " +
 				"a session that stays silent ends at its timeout")),

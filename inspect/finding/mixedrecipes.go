@@ -17,9 +17,9 @@ import (
 //
 // Watches outrank names, since a client may know the other names (kazoo's extra_lock_patterns). The
 // rule is silent if the watch table shows that each contender behind another library's contender
-// watches it. It is an alarm if one of them does not. Where nothing shows it, the finding is info
-// and possible. It is also only possible for names of plain sequential nodes, which any client may
-// have written.
+// watches it. If one of them does not, the finding is critical. If that is unknown, the finding is
+// info and only possible. It is also only possible for names of plain sequential nodes, which any
+// client may have written.
 //
 // Cause in the wild: kazoo ignores names with -lock- unless extra_lock_patterns says otherwise
 // (kazoo 2.7.1), so kazoo together with go-zookeeper or Curator gives two holders. go-zookeeper

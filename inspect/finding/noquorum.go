@@ -53,7 +53,7 @@ type electorate struct {
 	lost    []evidence // the members that are known to be lost
 	first   string     // the first of them, in words
 	silent  bool       // one of them says nothing
-	said    bool       // one of them reports that itself
+	said    bool       // one of them reports its own fault
 	unseen  []string   // servers that may serve others but not us
 	serving bool       // one can be used
 }

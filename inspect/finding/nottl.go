@@ -65,7 +65,7 @@ func noTTL() rule {
 		}
 		e["masters"] = on
 		f.Message = fmt.Sprintf("the key%s never expires: it stays when its client dies", of)
-		if until := untilOf(l); !until.IsZero() && until.Before(c.Now.Add(-written)) {
+		if until := untilOf(l); !until.IsZero() && until.Before(c.Now.Add(-writerSlack)) {
 			e["until"] = stamp(until)
 			f.Message += "; the end of its hold in the value, " + utc(until, c.Now) + ", has passed"
 		}
@@ -86,8 +86,8 @@ func noTTL() rule {
 	})
 }
 
-// written is how far off the clock of a value's writer may be.
-const written = time.Minute
+// writerSlack is how far off the clock of a value's writer may be.
+const writerSlack = time.Minute
 
 // untilOf returns when the hold ends according to a plain key's value; zero if the value does not
 // say.
@@ -100,8 +100,8 @@ func untilOf(l *inspect.Lock) (until time.Time) {
 	return until
 }
 
-// endOf advises to give a holder's key an expiry. A working client keeps its lock, and the lock of
-// a dead client expires. If no TTL on the key can do that, it advises a release.
+// endOf advises giving a holder's key an expiry. A working client keeps its lock, and the lock of a
+// dead client expires. If no TTL on the key can do that, it advises a release.
 func endOf(c *inspect.Case, holder *inspect.Contender) inspect.Step {
 	if structured(c.Lock) {
 		if _, ok := recipe.TTLKeys(c.Lock.Recipe, string(c.Lock.Kind), c.Lock.ID.Path); !ok {

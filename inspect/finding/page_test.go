@@ -83,7 +83,7 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 }
 
-// asked finds the rules that a test runs on scripted states with check, or directly on backends.
+// asked matches each rule that a test runs, with check or directly on backends.
 var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
 
 // Every rule is tested with states in which it fires and with near misses.
@@ -99,7 +99,7 @@ func TestEveryRuleHasItsStates(t *testing.T) {
 	}
 	for _, r := range all {
 		if !have[strings.ReplaceAll(r.name, "-", "")] {
-			t.Errorf("no test runs %s with check on states in which it fires and on near misses", r.name)
+			t.Errorf("no test runs %s on states in which it fires and on near misses", r.name)
 		}
 	}
 }

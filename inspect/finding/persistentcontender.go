@@ -10,8 +10,8 @@ import (
 )
 
 // persistentContender reports a contender that no session owns. It stays after its client is gone
-// and blocks all later contenders forever. Nodes that are persistent by design are exempt:
-// ShedLock, Helix and Hive, which expire.
+// and blocks all later contenders forever. Nodes that are persistent by design are exempt: those
+// that expire, and Hive's explicit locks.
 //
 // Cause in the wild: kazoo's acquire(ephemeral=False) (kazoo PR #492: such locks need manual removal); plain code that
 // creates PERSISTENT_SEQUENTIAL nodes.

@@ -76,7 +76,7 @@ func TestThinMargin(t *testing.T) {
 		{name: "just set: the others may follow", c: present(votes("aa-", time.Minute), seen(history()))},
 		{name: "it lasts", c: present(votes("aa-", 30*time.Second), seen(history())), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "four of five", c: present(votes("aaaa-", time.Minute))},
-		{name: "a silent one may hold it: only we may be cut off from it", c: present(votes("aaa-!", time.Minute))},
+		{name: "a silent one may hold it: perhaps only we are cut off", c: present(votes("aaa-!", time.Minute))},
 		{name: "two silent ones, whose votes were seen before", c: present(votes("aaa!!", time.Minute), seen(history()))},
 		{name: "a single master", c: present(votes("a", time.Minute))},
 		{name: "two masters", c: present(votes("aa", time.Minute))},
@@ -298,7 +298,7 @@ func TestStaleFairQueue(t *testing.T) {
 		{name: "a dead one's place lasts for hours", c: present(fair(deadAt(0), lapsed(0, -3*time.Hour))), fires: true, severity: inspect.Warning, confidence: recipe.Likely, advice: "do not wait: the place of the first lasts until"},
 		{name: "all live", c: present(fair())},
 		{name: "our own lock skips the dead", c: present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))},
-		{name: "a dead holder is another rule's", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},
+		{name: "another rule reports a dead holder", c: present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))},
 		{name: "a queue on ZooKeeper", c: present(with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) })))},
 	})
 }

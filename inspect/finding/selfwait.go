@@ -15,9 +15,9 @@ import (
 // reports it after a few seconds, and as a warning after StuckAfter. On a semaphore the client must
 // hold every lease.
 //
-// It also reports a waiter behind another entry of its own session that does not watch its
+// It also reports a waiter behind an entry of its own session, if that entry does not watch its
 // predecessor. No thread waits for that entry's turn. When its turn comes, the lock stays with it
-// until the session ends (a warning). One session may have leaked several.
+// until the session ends (a warning). A session may have leaked several entries.
 //
 // It is silent about a registry, such as members or block numbers, which has no waiters.
 //
@@ -55,7 +55,7 @@ func selfWait() rule {
 				}
 			}
 			if i == listed {
-				break // only readers or leases are that many
+				break // only readers or leases are so numerous
 			}
 		}
 		return nil
@@ -63,8 +63,8 @@ func selfWait() rule {
 }
 
 // lostEntry finds a waiter that does not watch its predecessor, and an entry of the same client
-// behind it, preferably one that watches. If none of them does, each may be lost, unless its
-// client may not be connected.
+// behind it, preferably one that watches. If none of them does, each may be lost, unless its client
+// may be disconnected.
 func lostEntry(c *inspect.Case) (lost, behind *inspect.Contender) {
 	l := c.Lock
 	if c.WatchesAre != inspect.TableOfNow {

@@ -24,9 +24,9 @@ const (
 
 // serversDisagree reports servers of a ZooKeeper target that do not show the same locks. They may
 // not be an ensemble: one is standalone, or two lead without an election that explains it. (A
-// server that was paused during an election leads on for some seconds.) Or a member is far behind
-// its leader and still serves clients. Or it has a different number of znodes at the same
-// transaction; other differences cannot be seen.
+// server that was paused during an election still claims to lead for some seconds.) Or a member is
+// far behind its leader and still serves clients. Or it has a different number of znodes at the
+// same transaction; other differences cannot be seen.
 //
 // Cause in the wild: addresses of several standalone servers in one list of servers; a member that
 // was started without the list of the others; a split of an ensemble whose configuration was
@@ -97,9 +97,9 @@ func oddMember(s *inspect.Server) inspect.Finding {
 	return f
 }
 
-// lacked is the lag at which a single look reports a member. It is asked twice, a second apart, and
-// a healthy one has caught up by then (see zksource). One look cannot tell whether it hangs or is
-// catching up.
+// lacked is the lag at which a single look reports a member. A member is asked twice, a second
+// apart, and a healthy one has caught up by then (see zksource). One look cannot tell whether it
+// hangs or is catching up.
 const lacked = time.Second / 2
 
 // behindAtOneLook reports whether, in a single look, a member still lacked what its leader had.
@@ -161,8 +161,8 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 // leading describes two or more servers that claim to lead.
 type leading struct {
 	oneElection bool          // an ensemble has at most one leader per election
-	together    time.Duration // for how long, at least, each of them has said in all its answers that it leads
-	elected     bool          // the newest election was a short time ago, as far as is known
+	together    time.Duration // the shortest time that any of them has claimed to lead
+	elected     bool          // the newest election was recent, as far as is known
 }
 
 // leadersOf compares the leaders of a backend that has two or more. A leader that is cut off

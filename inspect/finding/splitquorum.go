@@ -13,7 +13,7 @@ import (
 // within the last moment is left alone, since its clients may be about to withdraw them.
 //
 // Cause in the wild: clients that asked the masters at the same time and did not release all of
-// them (the Redlock page asks for it), or that are configured with different lists of masters:
+// them, as the Redlock page requires, or that are configured with different lists of masters:
 // node-redlock #168, #185, #131 ("unable to achieve a quorum", which does not name the votes).
 func splitQuorum() rule {
 	return rule{

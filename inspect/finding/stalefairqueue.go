@@ -92,7 +92,7 @@ func are(n int) string {
 	return "are"
 }
 
-// expiryAdvice depends on the library, since they drop dead waiters after different times.
+// expiryAdvice depends on the library: each drops dead waiters after a different time.
 func expiryAdvice(l *inspect.Lock, first *inspect.Contender, now time.Time) string {
 	const usual = 5 * time.Minute // RedissonFairLock: threadWaitTime
 	switch {

@@ -13,11 +13,11 @@ import (
 const overtakenBy = 10
 
 // starvation reports a waiter that others overtake. Either ten contenders that came after it were
-// granted the lock, or some were and it has waited for unusually long. That is ten times the 99th
-// percentile of at least 20 waits. A long wait alone does not count, since the holder may be stuck.
+// granted the lock, or some were and it has waited longer than ten times the 99th percentile of at
+// least 20 waits. A long wait alone does not count, since the holder may be stuck.
 //
-// Cause in the wild: readers that keep coming before a writer; locks without a queue (SET NX and polling); semaphores;
-// a client that lost its place (Redisson #2278, #2883).
+// Cause in the wild: a stream of readers ahead of a writer; locks without a queue (SET NX and
+// polling); semaphores; a client that lost its place (Redisson #2278, #2883).
 func starvation() rule {
 	return rule{
 		name: "starvation", severity: inspect.Warning,
@@ -56,7 +56,7 @@ func starvation() rule {
 		}
 		e := about(worst)
 		e["overtaken"], e["starving"] = most, starving
-		e["cause"] = "readers that keep coming, a lock without a queue, or a client that lost its place"
+		e["cause"] = "a stream of readers, a lock without a queue, or a client that lost its place"
 		text := ""
 		if compared {
 			e["wait_p99_ms"] = c.History.Waits.P99.Milliseconds()

@@ -14,16 +14,16 @@ import (
 // StuckAfter, which the operator sets. The lock's own history can lower it to ten times the 99th
 // percentile of at least 20 holds, but not below 10 s. If a longer hold was seen before, the
 // finding is only possible. If the operator configured the usual time of such a lock, the limit is
-// twice that time. In a deadlock, the advice of the deadlock is the one to follow.
+// twice that time. The rule is silent about a likely deadlock, which has its own finding.
 //
 // A leader of an election holds for as long as it lives and is never stuck. If the lock is only
 // likely or possibly an election, a long hold is info, unless many holds of it were seen. If a lock
 // was watched for an hour without any handoff, it may be an election: the finding is only possible,
 // and says so.
 //
-// If the servers' clock could not be compared with ours, only the time between the entry and the
-// last thing dated by the same clock counts. A hold that exceeds the limit only beyond that is
-// info, and no release is advised.
+// If the servers' clock could not be compared with ours, only the time from the entry to the newest
+// instant dated by the same clock is certain. If that is within the limit, the finding is only
+// possible and advises no release.
 //
 // If the grant was not seen, a holder that held at our first look has held at least since then
 // (likely). One that had queued for longer than the limit may have been granted just now
@@ -124,8 +124,8 @@ func holdLimit(c *inspect.Case) (limit time.Duration, byHistory bool) {
 	return limit, false
 }
 
-// elects returns how likely the lock's holder is a leader; empty if the lock is not an election.
-// After many holds it is not one, unless its kind is certain.
+// elects returns how likely it is that the lock's holder is a leader; empty if the lock is not an
+// election. After many holds it is not one, unless its kind is certain.
 func elects(c *inspect.Case) recipe.Confidence {
 	l := c.Lock
 	switch {
@@ -199,10 +199,10 @@ func uncheckedAdvice(c *inspect.Case) string {
 	if c.Backend.ClockKnown() {
 		return advice + ": the entry is older than the current leader, or was made before its clock was set"
 	}
-	return advice + ". Where cons is in 4lw.commands.whitelist, or the AdminServer is given in the target (admin=), the clock is compared"
+	return advice + ". To have it compared, allow cons in 4lw.commands.whitelist, or give the AdminServer in the target (admin=)"
 }
 
-// stuckSteps begin with a condition, if any.
+// stuckSteps returns the advice. Its first step begins with the condition.
 func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspect.Step {
 	if mayNotKnow(c, h) { // as lost-wakeup advises
 		return do(restart(condition + restartWaiting))

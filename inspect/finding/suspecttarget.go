@@ -114,7 +114,7 @@ func replicasAmong(b *inspect.Backend) []inspect.Finding {
 	hasMaster := slices.ContainsFunc(b.Servers, func(s inspect.Server) bool { return s.Role == "master" })
 	for i := range b.Servers {
 		s := &b.Servers[i]
-		active := s.Role == "active-replica" // KeyDB's, which takes writes as well
+		active := s.Role == "active-replica" // KeyDB's, which accepts writes too
 		if !active && (s.Role != "replica" || !hasMaster) || len(found) == listed {
 			continue
 		}

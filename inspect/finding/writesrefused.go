@@ -12,11 +12,11 @@ import (
 
 // writesRefused reports a Redis master that answers reads and refuses writes. All locks look
 // normal, but none can be taken. If the reason is its disk or its replicas, none can be renewed or
-// released either, and held locks expire under their holders. If its memory is full, it depends on
-// each library's commands. DEL, PEXPIRE and scripts that use only these still work, but Redisson's
-// unlock starts with HINCRBY and is refused. A script that has already written continues, so some
-// locks are granted. Each independent master that refuses costs a vote. If no quorum is left, or
-// the key has only one master, it is critical. There is one finding per backend and reason.
+// released either, and held locks expire under their holders. If its memory is full, the library's
+// commands matter. DEL, PEXPIRE and scripts that use only these still work, but Redisson's unlock
+// starts with HINCRBY and is refused. A script that has already written continues, so some locks
+// are granted. Each independent master that refuses costs a vote. If no quorum is left, or the key
+// has only one master, the finding is critical. There is one finding per backend and reason.
 //
 // Source: processCommand in Redis' server.c (the order of refusals, and the commands that each
 // affects), tried on Redis 7. Causes in the wild: a full disk under RDB or AOF,
@@ -89,7 +89,7 @@ func (w *refusal) finding(b *inspect.Backend) (f inspect.Finding, ok bool) {
 	masters, unusable := 0, 0
 	for _, s := range b.Servers {
 		if s.Role == "replica" {
-			continue // it has no vote, and takes no client's writes whatever else it refuses
+			continue // it has no vote, and refuses every client's writes anyway
 		}
 		masters++
 		if s.State == inspect.ServerDown || refusing(s) {

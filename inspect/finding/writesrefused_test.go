@@ -49,7 +49,7 @@ func TestWritesRefused(t *testing.T) {
 		{name: "a replica of a cluster cannot save", c: of(inspect.Cluster, master("r1", up, ""), replica("r2", save))},
 		{name: "all take writes", c: of(independent, master("r1", up, ""), master("r2", up, ""))},
 		{name: "refused before it went down", c: of(independent, master("r1", down, save), master("r2", up, ""))},
-		{name: "a cluster that takes writes", c: of(inspect.Cluster, master("r1", up, ""))},
+		{name: "a cluster that accepts writes", c: of(inspect.Cluster, master("r1", up, ""))},
 	})
 	if found := diagnose(t, "writes-refused", of(independent, master("r1", up, save), master("r2", up, memory))); len(found) != 2 {
 		t.Errorf("two reasons: %+v", found)

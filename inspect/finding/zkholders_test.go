@@ -250,7 +250,7 @@ func TestGhostOwner(t *testing.T) {
 		},
 		{name: "all are connected", c: present(old(time.Minute), known(true, now, heard(1, 0), heard(2, 0)))},
 		{name: "one server did not report", c: present(old(time.Minute), known(false, now, heard(2, 0)))},
-		{name: "a server began to serve 39 s ago: it may be on its way", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
+		{name: "a server began to serve 39 s ago: the client may be reconnecting", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(39*time.Second))},
 		{name: "a server began to serve 43 s ago: it is due within two ticks", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(43*time.Second))},
 		{
 			name: "a server began to serve 45 s ago", c: present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(45*time.Second)), fires: true,
@@ -304,7 +304,7 @@ func TestGhostOwner(t *testing.T) {
 		{name: "the last contact is unknown", c: present(old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0)))},
 		{name: "a dead Redisson reader", c: present(reader), fires: true, severity: inspect.Warning, confidence: recipe.Likely, has: []string{"its client is gone"}},
 		{name: "a living Redisson reader", c: present(votes("a", time.Minute))},
-		{name: "a dead waiter in a fair queue is another rule's", c: present(fair(deadAt(0)))},
+		{name: "another rule reports dead waiters of fair queues", c: present(fair(deadAt(0)))},
 	})
 }
 

@@ -152,20 +152,20 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 			has: []string{"which is gone", "nothing will wake it up"}, evidence: map[string]any{"watches_gone": left},
 		},
 		{name: "and surely not the right one", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2)), fires: true, severity: inspect.Warning, confidence: recipe.Certain, evidence: map[string]any{"watches_gone": left}},
-		{name: "the table may be older than its end", c: gone(inspect.Unconfirmed, -time.Second)},
+		{name: "the table may be older than the node's end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it also watches the right one", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
-		{name: "its client was not heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"}},
+		{name: "its client was not heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"}},
 		{
 			name: "unknown whether its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
-			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still do so"},
+			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"},
 		},
 		{
 			name: "its session would have ended by now", c: gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second)),
 			fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 		},
 		{name: "its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
-		{name: "its client may be on its way back", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
+		{name: "its client may be reconnecting", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
 }
 
@@ -305,8 +305,8 @@ func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 		{name: "behind an entry of its other thread", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })},
 		{name: "watches unknown", c: lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })},
 		{name: "neither watches: its client may be away", c: lost(func(l *inspect.Lock) { l.Waiters[2].Watch = inspect.Missing })},
-		{name: "another's has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
-		{name: "the one in front is a reader's", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
+		{name: "another session's entry has lost its watch", c: lost(func(l *inspect.Lock) { l.Waiters[2].Owner.Session = 4 })},
+		{name: "the entry in front is a reader", c: lost(func(l *inspect.Lock) { l.Waiters[0].Mode = recipe.Shared })},
 	})
 }
 
@@ -358,7 +358,7 @@ func TestLostWakeUp(t *testing.T) {
 		},
 		{name: "a waiter that also watches the right one", c: waiting(inspect.Confirmed)},
 		{
-			name: "a waiter of a lock that was read again since", c: waiting(inspect.Missing, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt.Add(-time.Second) }), fires: true,
+			name: "a waiter of a lock that has been read again since", c: waiting(inspect.Missing, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt.Add(-time.Second) }), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely,
 		},
 		{name: "a waiter, but the table may be older than what it saw", c: waiting(inspect.Unconfirmed, func(c *inspect.Case) { c.Watches.ReadAt = c.Lock.ReadAt })},
@@ -374,6 +374,6 @@ func TestLostWakeUp(t *testing.T) {
 		{name: "a leader watches a follower", c: first("kazoo", recipe.Certain, facing, lock(func(l *inspect.Lock) { l.Kind = inspect.KindElection }))},
 		{name: "its other thread waits, and may have left the watch", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))},
 		{name: "its client was killed", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })},
-		{name: "its client may be on its way back", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
+		{name: "its client may be reconnecting", c: first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })},
 	})
 }

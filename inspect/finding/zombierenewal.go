@@ -9,10 +9,10 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// zombieRenewal reports a key that has been renewed for longer than StuckAfter although others
-// wait for it (possible). It is likely if its holds usually last a tenth of that (ten times the
-// 99th percentile of at least 20 holds). With neither waiters nor a history there is nothing to
-// compare with, since a leader renews forever. Certain elections are skipped; see stuckHolder.
+// zombieRenewal reports a key that has been renewed for longer than StuckAfter. After at least 20
+// holds, it must also exceed ten times their 99th percentile (likely). Before that, others must be
+// waiting (possible), since a leader renews forever. Certain elections are skipped; see
+// stuckHolder.
 //
 // Cause in the wild: a watchdog that outlives the work that it was started for: Redisson #1626, #1966, #2714, #7272.
 func zombieRenewal() rule {

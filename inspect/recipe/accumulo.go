@@ -24,8 +24,7 @@ func parseAccumulo(child string) (Entry, bool) {
 	return e, ok && service && closed && isUUID(id)
 }
 
-// KeepsNodes reports whether a library's contenders are, by design, nodes without a session: they
-// expire instead.
+// KeepsNodes reports whether a library's contenders are, by design, nodes without a session.
 func KeepsNodes(library string) bool {
 	return library == "shedlock" || library == "helix" || library == "hive"
 }
