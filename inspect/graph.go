@@ -88,7 +88,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 	var o deadlockOwner
 	if who, ok := g.ties.of(l, c); ok {
 		o = g.owner(who, c)
-	} else { // its own owner: it may be between two known ones
+	} else { // a separate owner, since it may link two known ones
 		o.who = Identity{backend: l.ID.Backend, library: Untrusted(l.ID.Path), thread: c.Name, pid: "\x00"}
 	}
 	n, ok := g.nodes[o]

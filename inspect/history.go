@@ -35,7 +35,7 @@ type track struct {
 	renewal      sawtooth
 }
 
-// change is a newer version of a lock and what it means. was is nil for a new lock.
+// change is a newer version of a lock, and its events. was is nil for a new lock.
 type change struct {
 	was, is *Lock
 	events  []Event
@@ -99,8 +99,7 @@ func (t *track) granted(c change, e *Event) {
 	}
 }
 
-// overtake counts a grant for each waiter that was there before it, is still waiting, and was
-// overtaken by it.
+// overtake counts a grant for each waiter that came earlier, still waits, and was overtaken by it.
 func (t *track) overtake(granted *Contender, before []Contender, is *Lock) {
 	now := indexOf(is)
 	var waiters []*Contender

@@ -67,7 +67,7 @@ func named(hosts *inspect.Hosts, l *inspect.Lock) *inspect.Snapshot {
 	return inspect.NewSnapshot(time.Now(), nil, []*inspect.Lock{l}).WithHosts(hosts)
 }
 
-func TestHostRulesThatSayNothing(t *testing.T) {
+func TestInvalidHostRulesAreRejected(t *testing.T) {
 	for _, r := range [][3]string{
 		{"", "", "x"},
 		{"10.0.0.1", "", ""},

@@ -65,8 +65,8 @@ func (l *Lock) carryRecipe(was *Lock) {
 	}
 }
 
-// carry copies facts from the previous version of the same entry. unwatched: a table of watches
-// lacked its watch.
+// carry copies facts from the previous version of the same entry. unwatched means that a table of
+// watches lacked its watch.
 func (c *Contender) carry(old *Contender, unwatched bool) {
 	if old.Watches == c.Watches {
 		c.Watch, c.WatchesGone = old.Watch, old.WatchesGone
@@ -246,8 +246,8 @@ func queues(l *Lock, t *WatchTable) bool {
 	return before && !behind
 }
 
-// stepBack makes waiters of readers that were taken for the writer's own but do wait: they belong
-// to another thread of that client. It reports whether there were any.
+// stepBack turns supposedly re-entrant readers that do wait into waiters: they belong to another
+// thread of the writer's client. It reports whether there were any.
 func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 	if !slices.ContainsFunc(l.Holders, func(c Contender) bool { return c.Reenters != "" }) {
 		return false

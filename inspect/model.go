@@ -263,9 +263,8 @@ type Contender struct {
 type Special struct {
 	// Digest is the digest of a truncated Name; else empty.
 	Digest string
-	// Place is the place of its znode relative to the lock's path, if it is not in the lock's own
-	// directory. It is below that ("leases"), next to it, or ".." if the lock's path is the znode
-	// itself. See Lock.Node.
+	// Place is its znode's directory relative to the lock's path, if that is another one: a child
+	// ("leases"), a sibling, or ".." if the lock's path is the znode itself. See Lock.Node.
 	Place string
 	// Recipe is the library that wrote it, if that differs from the lock's; else empty.
 	Recipe string

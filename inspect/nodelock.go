@@ -8,7 +8,7 @@ import (
 
 // NodeLock makes the lock of the single znode at its path; nil if no recipe recognises it. alone
 // means that no other node of its directory is ephemeral. Its waiters show only as watches on it.
-// A node that says until when it is held is held until then.
+// If its data has an expiry, it is held until then.
 func NodeLock(id ID, n Znode, alone bool, readAt time.Time) *Lock {
 	if !n.Known {
 		return nil

@@ -45,7 +45,7 @@ type Observer struct {
 	former   []ID // locks that are gone, and may still have a track
 	changed  map[ID]struct{}
 	events   []Event
-	cleared  map[findingKey]Event // findings that are gone, which is not reported yet
+	cleared  map[findingKey]Event // ended findings that are not reported yet
 	// clearing holds the debounced ends of findings, earliest first.
 	clearing []clearing
 	dirty    bool
@@ -317,7 +317,7 @@ func (s *search[T]) start(locks *table, find func(iter.Seq[*Lock]) T) bool {
 	return true
 }
 
-// done records that the result has been taken. The next search begins at least every after the
+// done records that the result has been taken. The next search begins at least s.every after the
 // start of this one. All searches together use at most a twentieth of a core.
 func (s *search[T]) done() {
 	s.running = false

@@ -1,6 +1,6 @@
 package inspect
 
-// The approximate sizes of a past's parts in memory, in bytes, rather too high than too low.
+// The approximate sizes of a past's parts in memory, in bytes, on the high side.
 const (
 	lockBytes      = 512
 	contenderBytes = 320

@@ -27,8 +27,8 @@ func TestPlayHurriesThroughQuietTimes(t *testing.T) {
 	must.True(t, asked <= 100, "a quiet month took", asked, "checks")
 }
 
-// A film has the changes and events, step by step in recorded time, also through a long time
-// without updates, and the last state.
+// A film has the changes and events of each step of recorded time, even without updates, and the
+// last state.
 func TestFilm(t *testing.T) {
 	at := now
 	o := NewObserver(func() time.Time { return at }, script{})

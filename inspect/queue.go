@@ -423,8 +423,8 @@ func (q *queue) contender(e recipe.Entry) Contender {
 func (l *Lock) Node(c *Contender) string { return path.Join(l.ID.Path, c.Place, c.Name.Raw()) }
 
 // Watched reports whether the servers' watch tables can hold anything about the lock. Without
-// waiters they can if its library checks that the previous node exists: that leaves a watch even
-// if it does not.
+// waiters they can if its library checks whether the previous node exists, since that leaves a
+// watch even on a missing node.
 func (l *Lock) Watched() bool {
 	return len(l.Waiters) > 0 || l.Recipe == "ephemeral" || slices.ContainsFunc(l.Holders, func(c Contender) bool {
 		return c.Reenters != "" || c.Sequential && (l.Recipe == "zookeeper-recipes" || l.Recipe == "sequential")

@@ -7,7 +7,7 @@ import (
 )
 
 // Difference formats the Differences of two snapshots as in the contract, docs/diff.schema.json.
-// The names in it identify the snapshots, such as a file or a moment.
+// fromName and toName identify the snapshots, such as a file or a moment.
 func Difference(from, to *inspect.Snapshot, fromName, toName string) any {
 	list, skipped := inspect.Differences(from, to)
 	j := jsonDifference{

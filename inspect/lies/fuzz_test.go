@@ -67,7 +67,7 @@ func (m *mutator) change(p []byte) []byte {
 		p[at] ^= 1 << m.r.IntN(8)
 	case 1:
 		p[at] = "+-:$*%~>|_,#=!(\r\n0123456789"[m.r.IntN(27)]
-	case 2, 3, 4: // a number of ZooKeeper
+	case 2, 3, 4: // a ZooKeeper integer
 		if at &^= 3; at+4 <= len(p) {
 			binary.BigEndian.PutUint32(p[at:], uint32(number))
 		}
@@ -75,7 +75,7 @@ func (m *mutator) change(p []byte) []byte {
 		if at &^= 7; at+8 <= len(p) {
 			binary.BigEndian.PutUint64(p[at:], uint64(number))
 		}
-	case 6, 7: // a number of Redis
+	case 6, 7: // a Redis integer
 		if i := bytes.IndexAny(p[at:], "0123456789"); i >= 0 {
 			from, end := at+i, at+i
 			for end < len(p) && p[end] >= '0' && p[end] <= '9' {

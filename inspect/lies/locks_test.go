@@ -26,7 +26,7 @@ var redisLies = map[string]string{
 	"an attribute":     "|1\r\n",
 }
 
-// turning starts to lie on request.
+// turning starts a server that lies only while lies is set.
 func turning(t *testing.T, addr, lie string) (liar *servertest.Liar, lies *atomic.Bool) {
 	lies = new(atomic.Bool)
 	return servertest.StartLiar(t, addr, func(_ int, _ []byte, client io.Writer) bool {
@@ -124,7 +124,7 @@ func TestLyingZooKeeperLocksFail(t *testing.T) {
 			defer session.Close()
 			if hold, err := lockops.NewZKMutex(session, "/locks/"+strings.ReplaceAll(name, " ", "-")).Acquire(within(t, 8*time.Second)); err == nil {
 				_ = hold.Release(within(t, 8*time.Second))
-				if name != "half of a change" { // not every lock makes a change
+				if name != "half of a change" { // not every lock sends a transaction
 					t.Error("acquired")
 				}
 			}

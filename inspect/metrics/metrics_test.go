@@ -174,7 +174,7 @@ func TestLocksAreExposed(t *testing.T) {
 }
 
 // The findings of a backend that is down are known; nothing is known of one that was not read yet.
-// A lock with unknown waiters has no number of them.
+// A lock with unknown waiters has no sample of them.
 func TestUnknownsHaveNoSamples(t *testing.T) {
 	backends := []*inspect.Backend{
 		{Name: "down", State: inspect.Down, FirstPass: true, Findings: []inspect.Finding{{Rule: "no-quorum", Severity: inspect.Critical}}},

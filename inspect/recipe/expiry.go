@@ -2,10 +2,9 @@ package recipe
 
 // TTLKeys returns the keys whose TTL decides a lock's TTL, if the lock is more than one plain
 // string. The first is the key with its holder. kind is as in a Record. It returns false for
-// libraries whose entries have their own times, which no TTL changes, or that would not notice a
-// new TTL. These are Symfony, redis-semaphore, madelson's semaphores and readers, Redisson's
-// semaphores and read-write locks, and rueidislock, which renews the TTL of its three keys every
-// few seconds.
+// libraries whose entries have their own expiry, or that would not notice a new TTL. These are
+// Symfony, redis-semaphore, madelson's semaphores and readers, Redisson's semaphores and read-write
+// locks, and rueidislock, which renews the TTL of its three keys every few seconds.
 func TTLKeys(library, kind, key string) ([]string, bool) {
 	switch {
 	case library == sidekiqName: // as its lock.lua does

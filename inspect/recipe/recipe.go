@@ -24,7 +24,7 @@ type Role uint8
 // The roles of a contender.
 const (
 	Plain     Role = iota // a lock
-	ReadWrite             // a lock that knows readers; a Shared entry always does
+	ReadWrite             // a lock with readers, as for any Shared entry
 	Candidate             // leadership
 	Lease                 // a semaphore's permit
 )
@@ -71,7 +71,7 @@ type Queue struct {
 	// library can have made it, empty if another did, and otherwise as certain as the name. sealed
 	// means that the data may not be read. A nil Proof means that the name says all.
 	Proof func(e Entry, data []byte, sealed bool) Confidence
-	// readerWatches is the write before a reader that the reader watches.
+	// readerWatches says which earlier write a reader watches.
 	readerWatches writer
 }
 

@@ -39,7 +39,7 @@ type Value struct {
 	// means that there are others.
 	Items []Item
 	More  bool
-	// ExpiresAt by our clock; zero if it is absent, never expires (NoExpiry) or that could not be read.
+	// ExpiresAt by our clock; zero if it is absent, never expires (NoExpiry) or could not be read.
 	ExpiresAt time.Time
 	NoExpiry  bool
 	// Subscribers of a channel. Elsewhere means that there may be others on replicas of the server.
@@ -126,8 +126,8 @@ type Record struct {
 	Opaque bool
 	// WaitersAtLeast counts the client instances that are known to wait, without their entries.
 	WaitersAtLeast int
-	// Auxiliary means that keys next to the one that names the lock hold it, and that one is
-	// absent. Recordings have it under another name.
+	// Auxiliary means that helper keys hold the lock, and the key that names it is absent.
+	// Recordings call it Beside.
 	Auxiliary bool `json:"Beside"`
 	// PartOf is the key of the lock that this key belongs to, if it is not a lock itself.
 	PartOf string

@@ -27,8 +27,8 @@ func sidekiqUniqueJobs() Shape {
 	}
 }
 
-// sidekiqDigest splits a key into uniquejobs:HEX, with :RUN if it has that, and the rest. Of a key with a prefix of the
-// application's own (lock_prefix, redis-namespace) only the lock itself is known.
+// sidekiqDigest splits a key into uniquejobs:HEX, with :RUN if it has that, and the rest. Under the
+// application's own prefix (lock_prefix, redis-namespace), only the lock's key is recognised.
 func sidekiqDigest(key string) (digest, suffix string, ok bool) {
 	prefix := sidekiqPrefix
 	if !strings.HasPrefix(key, prefix) {
@@ -57,7 +57,7 @@ func sidekiqRegisters(digest string) string {
 
 func sidekiqLockOf(key string) ([]string, bool) {
 	switch key[max(0, strings.LastIndexByte(key, ':')):] {
-	case ":EXISTS", ":VERSION", ":AVAILABLE", ":GRABBED": // of the gem redis-semaphore, in version 6: they name no holder
+	case ":EXISTS", ":VERSION", ":AVAILABLE", ":GRABBED": // of the gem redis-semaphore (version 6), without a holder
 		return nil, true
 	}
 	digest, suffix, ok := sidekiqDigest(key)

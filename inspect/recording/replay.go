@@ -26,9 +26,9 @@ type Replay struct {
 	shift bool
 
 	now     func() time.Time
-	clock                 // without pause; else it stays at the first line's instant
+	clock                 // advances only without pauses; else it stays at the first instant
 	offset  time.Duration // from a recorded instant to the emitted one
-	started time.Time     // by the clock now
+	started time.Time     // when playback began
 	cut     bool
 }
 
@@ -64,8 +64,8 @@ func Speed(factor float64) Option { return func(r *Replay) { r.speed = max(0, fa
 // when it is played.
 func Kept() Option { return func(r *Replay) { r.shift = false } }
 
-// Open returns a source for a recording file, which may be compressed with gzip or zstd. It is
-// played by the clock now. It fails if the file does not begin like a recording.
+// Open returns a source for a recording file, which may be compressed with gzip or zstd. now is the
+// clock. It fails if the file does not begin like a recording.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
 	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
 	in, err := r.open()
@@ -99,8 +99,8 @@ func openFile(path string) (io.ReadCloser, error) {
 	return packed{text, func() error { end(); return file.Close() }}, nil
 }
 
-// Read returns a source for the recording in a reader, played by the clock now. Its Run can be
-// called once.
+// Read returns a source for the recording in a reader. now is the clock. Its Run can be called
+// once.
 func Read(now func() time.Time, in io.Reader, options ...Option) *Replay {
 	return newReplay(now, "recording", func() (io.ReadCloser, error) { return io.NopCloser(in), nil }, options)
 }
@@ -167,7 +167,7 @@ func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
 // All plays the whole recording as To does.
 func (r *Replay) All(emit func(inspect.Update)) error { return r.To(1<<63-1, emit) }
 
-// each reads the recording: first when it began, then update by update until take wants no more.
+// each passes the start time to begin, then each update to next until that returns false.
 func (r *Replay) each(begin func(time.Time), next func(time.Time, inspect.Update) (bool, error)) error {
 	file, err := r.open()
 	if err != nil {
@@ -281,7 +281,7 @@ func (r *reader) scan() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// play passes on update by update until take wants no more.
+// play passes each update to take until that returns false.
 func (r *reader) play(take func(time.Time, inspect.Update) (bool, error)) error {
 	for {
 		at, u, err := r.next()

@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// Finder finds any moment of a recording: it plays from the whole snapshot before it, which it
-// finds by a binary search. A file that another program packed in one piece is unpacked from its
+// Finder finds any moment of a recording. It finds the whole snapshot before it by a binary search,
+// and plays on from there. A file that another program packed in one piece is unpacked from its
 // beginning. It is safe for concurrent use.
 type Finder struct {
 	name string

@@ -203,7 +203,7 @@ func TestVersionOneIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMomentIsGivenUp(t *testing.T) {
+func TestMomentEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	f := finderOf(t, keep(t, asText, handoffs(1500)))
 	ctx, cancel := context.WithCancel(t.Context())

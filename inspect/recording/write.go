@@ -23,7 +23,7 @@ type writer struct {
 	w        io.Writer
 	backends map[string]*newest
 	names    []string  // of the backends, as they came
-	to       time.Time // the latest time of an entry, since some are dated back
+	to       time.Time // the latest time of an entry, since some are backdated
 	whole    time.Time // of the last whole snapshot, or the beginning
 	size     int       // its text
 	since    int       // text after it

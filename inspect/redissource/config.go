@@ -47,7 +47,7 @@ type Budget struct {
 	// Duty is the share of a master's time that SCAN may take; default 0.05, for one pass 0.25.
 	Duty float64
 	// ScanCount is the number of keys of one SCAN, at most 1000, because other clients wait
-	// meanwhile. The default is 50; for one pass, without pauses, and after long ones, 1000.
+	// meanwhile. The default is 50, and 1000 for one pass, without pauses, or after long ones.
 	ScanCount int
 	// ScanEvery is the minimum time between the starts of two passes over the keys; default 2 s.
 	ScanEvery time.Duration

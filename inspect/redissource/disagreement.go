@@ -10,7 +10,7 @@ import (
 // disputeAsks is how often masters that disagree are asked again without a push, since one push may
 // be late. A rule needs two reads inspect.SettleFor apart, neither of them while the votes may just
 // have been set. The first read may be too early, and so may the second, since an expiry is known
-// only to a few ms.
+// only to within a few ms.
 const disputeAsks = 3
 
 // askAgain returns when to ask masters that disagree again; zero if not needed.

@@ -10,9 +10,9 @@ import (
 // slowBeat is the interval of reports while figures hardly change.
 const slowBeat = 10 * time.Second
 
-// Reporter times the reports of a backend's state. It reports at once when the backend or a
-// server comes or goes. It reports at most once a second when figures change noticeably, and
-// otherwise at a slow pace.
+// Reporter times the reports of a backend's state. It reports at most once a second while only
+// figures change noticeably, and at a slow pace while they hardly do. All other changes are
+// reported at once.
 type Reporter struct {
 	// Last is the last report; nil before. It must not be changed.
 	Last   *inspect.Backend
