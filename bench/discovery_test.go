@@ -49,7 +49,7 @@ func fill(b *testing.B, m *servertest.Redis) {
 	must.Succeed(b, err)
 }
 
-// discover returns the milliseconds of one pass over all keys, with the locks read.
+// discover returns the milliseconds of one pass over all keys, including the reads of the locks.
 func discover(b *testing.B, masters []*servertest.Redis) float64 {
 	cfg := redissource.Config{Backend: "r", Once: true, Budget: redissource.Budget{Unlimited: true}}
 	for _, m := range masters {

@@ -1,9 +1,9 @@
-// Package bench measures lockscope on real servers, next to what the wire allows and next to its peers in the same run:
+// Package bench measures lockscope, its peers, and the minimum that the wire allows, in one run on real servers:
 //
 //	make bench
 //
-// Each benchmark is one whole scenario; figures other than ns/op follow it. A machine where client and servers
-// share few cores shows ratios, not absolute speed.
+// Each benchmark is one whole scenario; its figures follow ns/op. A machine where client and
+// servers share few cores shows ratios, not absolute speed.
 package bench
 
 import (
@@ -52,7 +52,7 @@ func connect(b testing.TB, addr string) *zk.Conn {
 	return connectFor(b, addr, 10*time.Second)
 }
 
-// connectFor is connect, with a session of that timeout.
+// connectFor is connect with this session timeout.
 func connectFor(b testing.TB, addr string, timeout time.Duration) *zk.Conn {
 	b.Helper()
 	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogInfo(false))
@@ -66,7 +66,7 @@ func connectFor(b testing.TB, addr string, timeout time.Duration) *zk.Conn {
 	return conn
 }
 
-// pipelined calls f for each path, width of them at the same time.
+// pipelined calls f for each path, at most width of them at a time.
 func pipelined(b testing.TB, width int, paths []string, f func(i int, path string) error) {
 	b.Helper()
 	next := make(chan int)

@@ -34,10 +34,10 @@ var yieldBy = flag.String("yield", "nice -n 19",
 	"the command that lowers the priority of observers in BenchmarkNeighbour")
 
 // BenchmarkNeighbour measures how lockscope slows another program that reads from a ZooKeeper 500
-// times a second. The server has 20,000 locks of five contenders. In turn, the program is alone,
-// all locks are read once, and a screen watches them afterwards. The benchmark also reports the
-// server's processor time for a look, without the other program's share. Observers run at a lower
-// priority (-yield), as if on another machine.
+// times a second. The server has 20,000 locks of five contenders. The program first runs alone,
+// then while all locks are read once, then while a screen watches them. The benchmark also reports
+// the server's processor time for a look, without the other program's share. Observers run at a
+// lower priority (-yield), as if on another machine.
 func BenchmarkNeighbour(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	var clients []*zk.Conn
@@ -125,8 +125,8 @@ func yielding(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// startScreen starts a process that watches all locks by the default budget, with the rules. It
-// returns once all have been read.
+// startScreen starts a process that watches all locks within the default budget and runs the rules.
+// It returns once all have been read.
 func startScreen(b *testing.B, addr string) (end func()) {
 	b.Helper()
 	cmd := yielding(exec.Command(os.Args[0]))

@@ -93,7 +93,7 @@ func TestRealClientsTakeReleasedLocks(t *testing.T) {
 	}
 }
 
-// asks counts the tries of locks on the server so far.
+// asks counts the server's calls of the commands that take locks.
 func asks(t *testing.T, c *redis.Client) int {
 	t.Helper()
 	stats := must.Have(c.Info(t.Context(), "commandstats").Result())(t)

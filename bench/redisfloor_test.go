@@ -73,9 +73,9 @@ func rawFloor() peer {
 
 var batons sync.Map // by key
 
-// inTurns is the floor of a contended lock on all masters. Inside the program, clients get their
-// turns first come, first served, and the one in turn sends the requests of rawFloor. Nothing
-// about releases goes over the wire.
+// inTurns is the floor of a contended lock on all masters. Clients queue inside the program, first
+// come, first served, and the first sends the requests of rawFloor. Nothing about releases goes
+// over the wire.
 func inTurns() peer {
 	floor := rawFloor()
 	return peer{"floor", func(b *testing.B, masters []*servertest.Redis, key string) contender {

@@ -41,7 +41,7 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRedisLockAlone is an acquire and a release without contention, each peer in turn, several rounds.
+// BenchmarkRedisLockAlone measures uncontended locks, each peer in turn, in several rounds.
 func BenchmarkRedisLockAlone(b *testing.B) {
 	alone(b, startMasters(b, 1), []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ourMutex(), ourFairMutex()})
 }
@@ -52,7 +52,7 @@ func BenchmarkRedlockAlone(b *testing.B) {
 
 var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
 
-// linked is the address of a server behind a round trip of this length.
+// linked returns the address of a proxy that delays a server by this round trip.
 func linked(b *testing.B, addr string, trip time.Duration) string {
 	if trip == 0 {
 		return addr
@@ -145,7 +145,7 @@ func BenchmarkRedlockContended(b *testing.B) {
 	compare(b, startMasters(b, 5), []peer{inTurns(), redsyncLock("redsync"), ourRedlock()})
 }
 
-// compare lets 8 and 64 clients contend, each peer in turn, several rounds, and reports the medians.
+// compare measures 8 and 64 clients, each peer in turn, as the medians of several rounds.
 func compare(b *testing.B, masters []*servertest.Redis, peers []peer) {
 	for _, k := range []int{8, 64} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {
@@ -195,7 +195,7 @@ var runs atomic.Int64
 func contended(b *testing.B, masters []*servertest.Redis, p peer, k int) map[string]float64 {
 	t := &tally{grants: make([]int, k), last: -1}
 	ctx, cancel := context.WithCancel(b.Context())
-	key := fmt.Sprintf("lock:%s:%s:%d", strings.ReplaceAll(b.Name(), "/", ":"), p.name, runs.Add(1)) // the bare handoff leaves its queue
+	key := fmt.Sprintf("lock:%s:%s:%d", strings.ReplaceAll(b.Name(), "/", ":"), p.name, runs.Add(1)) // bare handoffs leave queues
 	var all sync.WaitGroup
 	members := make([]contender, k)
 	for i := range k {

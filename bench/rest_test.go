@@ -21,16 +21,15 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// atRest is the length of the measurement: one lap of the slowest beat, which compares all directories with
-// their Stats once.
+// atRest is the length of the measurement, in which every directory is compared with its Stat once.
 const atRest = time.Minute
 
-// untilRest is a little more than clients need to come back after the start of a server.
+// untilRest is a little longer than clients need to reconnect after the start of a server.
 const untilRest = 75 * time.Second
 
-// BenchmarkAtRest watches 1,000 idle locks and reports the requests that reach the servers meanwhile, by their
-// own counters, and separately the heartbeats among them. The clients of "zookeeper-held" have a session of ten
-// or forty seconds each; that of "zookeeper-observed" has a session and no lock, like another observer.
+// BenchmarkAtRest watches 1,000 idle locks and reports the requests that the servers count, and our
+// heartbeats separately. The client of "zookeeper-held" has a session of ten or forty seconds; that
+// of "zookeeper-observed" has a session and no lock, like another observer.
 func BenchmarkAtRest(b *testing.B) {
 	for name, timeout := range map[string]time.Duration{
 		"zookeeper": 0, "zookeeper-observed": 10 * time.Second, "zookeeper-held-10s": 10 * time.Second, "zookeeper-held-40s": 40 * time.Second,
@@ -78,7 +77,7 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 }
 
 // perSecond runs a source through its first pass and then reports the growth rate of a server's
-// counter. It leaves out our reads, the source's heartbeats, and others requests a second.
+// counter. It subtracts our own reads, the source's heartbeats, and the rate of others.
 func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)
@@ -94,7 +93,7 @@ func perSecond(b *testing.B, source inspect.Source, others float64, counter func
 			s = next
 		}
 		time.Sleep(untilRest) // the end of the first pass, and the extra requests after a server's start
-		// The source reports its heartbeats every few seconds: the server is asked when it has just done so.
+		// The source reports its heartbeats every few seconds; the counter is read right after a report.
 		report := func() (requests, heartbeats float64, at time.Time) {
 			for was := observer.Snapshot().Backends[0].Cost.Heartbeats; ; {
 				s := must.Have(sub.Next(ctx))(b)

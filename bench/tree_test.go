@@ -28,7 +28,7 @@ type tree struct{ directories, locks int }
 // large is 20,000 locks.
 var large = tree{directories: 20, locks: 1000}
 
-// plant makes the tree's locks as Curator writes them, a hundred nodes a request, many requests on their way at a time.
+// plant makes the tree's locks as Curator writes them, a hundred nodes a request, with many requests in flight.
 func (t tree) plant(b testing.TB, clients ...*zk.Conn) {
 	b.Helper()
 	acl := zk.WorldACL(zk.PermAll)
@@ -129,7 +129,7 @@ func buildProgram(b *testing.B) string {
 	return program
 }
 
-// listAsJSON runs ls -o json, by its default budget, as its own program.
+// listAsJSON runs ls -o json, within its default budget, as its own program.
 func listAsJSON(b *testing.B, addr string) {
 	b.Helper()
 	program := buildProgram(b)

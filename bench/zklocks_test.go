@@ -19,7 +19,7 @@ type silentZK struct{}
 
 func (silentZK) Printf(string, ...any) {}
 
-// zkPeer is a lock of ZooKeeper: join connects one contender, in its own session.
+// zkPeer is a lock package for ZooKeeper: join connects one contender, in its own session.
 type zkPeer struct {
 	name string
 	join func(b *testing.B, addr, path string) contender
@@ -81,7 +81,7 @@ func ourZKMutex() zkPeer {
 				return nil, err
 			}
 			if t, ok := h.Token(); ok && newest.Swap(t) > t {
-				b.Error("lockscope: a contender was granted the lock before one that had come earlier")
+				b.Error("lockscope: a contender was granted the lock before one that arrived earlier")
 			}
 			return func() error { return h.Release(context.Background()) }, nil
 		}, s.Close}
@@ -91,7 +91,7 @@ func ourZKMutex() zkPeer {
 // zkWays are round trips to the server: loopback, and a network.
 var zkWays = []time.Duration{0, time.Millisecond}
 
-// BenchmarkZKLockAlone is an acquire and a release without contention, each peer in turn, the median of several rounds.
+// BenchmarkZKLockAlone measures uncontended locks, each peer in turn, as medians of several rounds.
 func BenchmarkZKLockAlone(b *testing.B) {
 	server := servertest.StartZooKeeper(b)
 	for _, way := range zkWays {

@@ -52,7 +52,7 @@ var measures = []measure{
 	{"Redis discovery, 3 masters", "RedisDiscovery", "ms", "lockscope", "scan", goal{atMost: 1.05}},
 }
 
-// modules are the peers' modules; the others are bare requests.
+// modules are the peers' modules; peers without one send bare requests.
 var modules = map[string]string{
 	"go-zookeeper": "github.com/go-zookeeper/zk", "redislock": "github.com/bsm/redislock",
 	"rueidislock": "github.com/redis/rueidis", "redsync": "github.com/go-redsync/redsync/v4",
