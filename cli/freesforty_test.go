@@ -160,8 +160,8 @@ var advisedOfLocks = []string{
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
 }
 
-// awaitGhostOwner waits until doctor finds that a holder's client is gone, which takes an entry of some
-// age.
+// awaitGhostOwner waits until doctor finds that a holder's client is gone, which needs an entry of
+// some age.
 func awaitGhostOwner(t *testing.T, look []string) {
 	t.Helper()
 	must.Become(t, "ghost-owner on the lock", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })

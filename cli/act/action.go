@@ -19,8 +19,8 @@ import (
 
 // guarded is an action whose steps perform calls, in this order.
 type guarded interface {
-	// look asks the servers what would be done, and reports whether it may be done. err is the
-	// reason against it, if more is known than the servers' refusal.
+	// look asks the servers what would be done, and reports whether it may be done. err explains
+	// why not, if the servers' refusal alone does not.
 	look(ctx context.Context, all *app.Releasers) (may bool, err error)
 	// show prints what would be done.
 	show(to io.Writer)
@@ -29,8 +29,8 @@ type guarded interface {
 	confirm() (how string, err error)
 	// do acts, if the servers still show what look saw.
 	do(ctx context.Context, confirmed string) error
-	// report prints the outcome and returns the exit code. stopped is the reason why the action was
-	// not done, if the servers are not the reason.
+	// report prints the outcome and returns the exit code. stopped is why the action was not done,
+	// unless the servers refused it.
 	report(stopped act.Reason, err error) error
 }
 

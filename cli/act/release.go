@@ -79,8 +79,8 @@ func (r *release) look(ctx context.Context, all *app.Releasers) (may bool, err e
 	return r.judged()
 }
 
-// consider reads what the other locks say about the release. If only watches decide the holder, it
-// uses them.
+// consider finds the release's effects on other locks. If this look shows a holder that the preview
+// missed, it previews again.
 func (r *release) consider(ctx context.Context, all *app.Releasers) error {
 	if r.seen.Seen == nil {
 		return nil
@@ -135,7 +135,7 @@ type ReleaseOthers struct {
 	Holds    []string     `json:"holds"`
 	Waits    []string     `json:"waits"`
 	Deadlock act.Deadlock `json:"deadlock"`
-	// NotGiven are kinds of servers where a deadlock would go unseen.
+	// NotGiven are the kinds of servers without a target, where a deadlock would go unseen.
 	NotGiven []inspect.BackendKind `json:"not_given,omitempty"`
 }
 

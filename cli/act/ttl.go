@@ -52,7 +52,7 @@ func (r *setTTL) run(ctx context.Context, args []string) error {
 	return r.perform(ctx, r)
 }
 
-// look implements guarded. Until the TTL is set, the masters have no answer.
+// look implements guarded. It lists the masters, without results until the TTL is set.
 func (r *setTTL) look(ctx context.Context, all *app.Releasers) (may bool, err error) {
 	if err := r.preview(ctx, all); err != nil {
 		return false, err

@@ -12,7 +12,7 @@ func (a *App) zkBudget(once bool) zksource.Budget {
 		return zksource.Budget{Unlimited: true}
 	case a.Budget != "gentle":
 		return zksource.Budget{}
-	case once: // as a screen by default
+	case once: // the defaults of a screen
 		return zksource.Budget{Discovering: 500, Requests: 1000, Items: 40_000, Bytes: 4 << 20}
 	default:
 		return zksource.Budget{

@@ -9,8 +9,7 @@ import (
 	"github.com/lockscope/lockscope/lockops/act"
 )
 
-// MostUnasked is the largest number of connections for which a server is asked for its list
-// unprompted.
+// MostUnasked is the largest number of connections of a server that we list unprompted.
 const MostUnasked = 1000
 
 // ConnectionsOf lists the connections to a backend's masters. The error says which masters did not

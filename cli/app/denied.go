@@ -65,8 +65,8 @@ func (s Setup) Explain(err error) error {
 	return ExitError{code, denied{text + ")", err}}
 }
 
-// concerned returns the targets whose servers an error names, or all of its service if it names
-// none.
+// concerned returns the targets whose servers an error names, or all targets of the service if it
+// names none.
 func (s Setup) concerned(text string, zooKeeper bool) []connect.Target {
 	of := slices.DeleteFunc(slices.Clone(s.Targets),
 		func(t connect.Target) bool { return (t.Service == connect.ZooKeeper) != zooKeeper })

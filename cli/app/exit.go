@@ -44,8 +44,8 @@ func Exitf(code int, format string, args ...any) error {
 // Usagef returns an error about bad use of a command.
 func Usagef(format string, args ...any) error { return Exitf(ExitUsage, format, args...) }
 
-// ExitCode returns the contract's code for an error. Anything but bad use is a failure to look or
-// act.
+// ExitCode returns the contract's code for an error. An error without a code is a failure to look
+// or act, unless it is about bad use.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[ExitError](err); ok {
 		return e.Code
@@ -60,7 +60,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// inWords removes a script's digest and line from an error's text, and Go's words for a time limit.
+// inWords removes a script's digest and line from an error's text, and rewords Go's deadline error.
 func inWords(text string) string {
 	return strings.ReplaceAll(redisreply.WithoutScript(text), context.DeadlineExceeded.Error(), "timed out")
 }

@@ -28,7 +28,7 @@ type MuteEntry struct {
 	Reason  string    `json:"reason"`
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
-	// Servers of the backend: others may have the same name. Empty means all of that name.
+	// Servers distinguish backends of the same name; empty means all of that name.
 	Servers []string `json:"servers,omitempty"`
 }
 

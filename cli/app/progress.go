@@ -65,7 +65,7 @@ func progress(s *inspect.Snapshot) string {
 	return fmt.Sprintf("%s so far (%s)", describe.Count(s.Len(), "lock"), strings.Join(parts, ", "))
 }
 
-// ProgressLine is a terminal line that is rewritten without escape sequences.
+// progressLine is a terminal line that is rewritten without escape sequences.
 type progressLine struct {
 	to    io.Writer
 	width int

@@ -21,7 +21,7 @@ type Releasers struct {
 	app   *App
 	setup Setup
 	audit *act.Audit
-	// Forcing is called with the holder that is about to be freed; may be nil.
+	// Forcing is called with the holder that is about to be forced out; may be nil.
 	Forcing func(inspect.ID, inspect.Untrusted)
 
 	mu       sync.Mutex

@@ -26,8 +26,8 @@ type renewal struct {
 }
 
 // RenewSecrets lets the secrets of a profile change while a command runs. It sets up the same
-// arguments again after a server refused the secrets, and for each hangup. Call it before anything
-// connects, and stop at the end.
+// arguments again after a server has refused the secrets, and after each hangup. Call it before
+// anything connects, and stop at the end.
 func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups <-chan os.Signal) (stop func()) {
 	r := &renewal{App: a, refused: make(chan struct{}, 1)}
 	same := *a
@@ -45,11 +45,11 @@ func (a *App) RenewSecrets(ctx context.Context, s *Setup, args []string, hangups
 	return func() { cancel(); running.Wait() }
 }
 
-// ask requests a reading of the secrets. It does not block.
+// ask requests that the secrets be read again. It does not block.
 func (r *renewal) ask() {
 	select {
 	case r.refused <- struct{}{}:
-	default: // a reading is already requested
+	default: // already requested
 	}
 }
 

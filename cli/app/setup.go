@@ -154,7 +154,7 @@ var ErrNoTarget = Usagef("no target given and no default profile (name one, such
 	"redis://host:6379, or try: lockscope demo)")
 
 // configuration reads the file. It also returns the requested profile or, if wanted is set, the
-// default one. A file that was not named and does not exist is empty.
+// default one. A missing file counts as empty unless the user named it or a profile.
 func (a *App) configuration(wanted bool) (profile string, cfg config.Config, err error) {
 	asked := a.ConfigFile != "" || a.Profile != ""
 	path, err := a.ConfigPath()

@@ -188,7 +188,7 @@ func (q *acquisition) notAcquired(ctx context.Context, err error) error {
 	}
 }
 
-// insteadOf advises on a lock that others use in another way.
+// insteadOf advises on a lock that others use with another kind or recipe.
 func (q *acquisition) insteadOf(mixed *lockops.RecipeError) string {
 	kind, _ := q.kindNamed(q.kind)
 	switch {

@@ -88,7 +88,7 @@ func (l *Lab) Backends() []lab.Backend {
 	return list
 }
 
-// choice returns the way of taking a lock of a backend.
+// choice prepares a lock of this kind on a backend.
 func (l *Lab) choice(backend, kind string) (*lockChoice, lockops.Kind, error) {
 	target, err := l.setup.Backend(backend)
 	if err != nil {

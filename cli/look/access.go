@@ -137,7 +137,7 @@ func applies(aspect inspect.Aspect, t connect.Target) bool {
 	}
 }
 
-// mayActOnRedis asks whether the server has scripts, and whether the user may run each command
+// mayActOnRedis asks whether the server runs scripts, and whether the user may run each command
 // (ACL DRYRUN, from Redis 7 on). That executes none of them.
 func mayActOnRedis(ctx context.Context, t connect.Target, user string) answer {
 	config, err := t.TLS.Config()
@@ -202,7 +202,7 @@ func redisLines(t connect.Target, b *inspect.Backend) (view, act []string) {
 	} else {
 		patterns = slices.Clone(patterns)
 		for _, p := range t.Match {
-			if !strings.HasPrefix(p, "*") { // which matches these keys, too
+			if !strings.HasPrefix(p, "*") { // otherwise p matches these keys, too
 				patterns = append(patterns, "{"+p)
 			}
 		}

@@ -92,7 +92,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 	} else {
 		_, err = io.WriteString(a.Stdout, answer.text())
 	}
-	return cmp.Or(err, missed) // what another master did not list
+	return cmp.Or(err, missed) // some masters may not have listed theirs
 }
 
 func candidatesFor(
@@ -143,7 +143,7 @@ func (j *candidatesJSON) text() string {
 // candidatesJSON is the command's answer.
 type candidatesJSON struct {
 	Lock        string                   `json:"lock"`
-	Certain     bool                     `json:"certain"` // never, so far
+	Certain     bool                     `json:"certain"` // always false so far
 	Connections int                      `json:"connections"`
 	Contenders  []contenderCandidateJSON `json:"contenders"`
 }

@@ -102,7 +102,7 @@ func (r *receiver) deliver(ctx context.Context, m message) {
 	}
 }
 
-// webhook returns a sender that posts a message's body as JSON, with a bearer token where there is
+// webhook returns a sender that posts a message's body as JSON, with a bearer token if there is
 // one. Errors show neither the token nor the path of the address, which is a secret for many
 // receivers. Redirects are not followed: they would send token and body elsewhere.
 func webhook(address *url.URL, token string) sender {

@@ -98,7 +98,7 @@ func printDiagnosis(a *app.App, s *inspect.Snapshot, output string, threshold in
 		return err
 	}
 	quiet := *a
-	if output == "text" && !render.Blank(s) { // the report says it
+	if output == "text" && !render.Blank(s) { // the report says so
 		quiet.Stderr = io.Discard
 	}
 	failed := exitOfPartial(&quiet, s, allowPartial)

@@ -106,7 +106,7 @@ func isLoopback(host string) bool {
 
 // run delivers the findings in the snapshots until ctx ends, then the rest for a few seconds. It
 // reads a separate feed, so that neither the observer nor the printer ever waits for a receiver.
-// ready is closed once run will miss nothing.
+// ready is closed once run misses no later snapshot.
 func (n *notifying) run(ctx context.Context, observer *inspect.Observer, ready chan<- struct{}) {
 	if len(n.receivers) == 0 {
 		close(ready)

@@ -13,9 +13,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 )
 
-// partial says what doctor could not see, where a finding may be hidden. It returns a line for each
-// affected backend, and none if everything was seen. A ZooKeeper server that is down may be the
-// only one that knows of some clients, even if the others answer.
+// partial returns a line for each backend with unseen parts that may hide a finding. A ZooKeeper
+// server that is down may be the only one that knows of some clients, even if the others answer.
 func partial(s *inspect.Snapshot) []string {
 	hiding := make(map[string]int) // locks by backend
 	for l := range s.Locks() {
@@ -27,7 +26,7 @@ func partial(s *inspect.Snapshot) []string {
 	var lines []string
 	for _, b := range s.Backends {
 		if b.State == inspect.Down {
-			continue // exitOfStates says it
+			continue // ExitOfStates reports it
 		}
 		var parts []string
 		if app.Unseen(b) {
@@ -78,7 +77,7 @@ func silentOn(m inspect.Vote) bool {
 }
 
 // hides reports whether an unseen part may hide a finding. A single look shows no changes between
-// two readings anyway.
+// two reads anyway.
 func hides(u inspect.Unseen) bool { return u.Aspect != "changes" }
 
 // exitOfPartial returns the exit code of an incomplete look. allowed accepts it, as long as every

@@ -36,7 +36,7 @@ func Watch(a *app.App) *cobra.Command {
 		Short: "Print lock events as they happen, one line each",
 		Long: "watch prints a line for each event until interrupted:\n" +
 			"a lock appears or disappears;\n" +
-			"a contender queues, acquires the lock, releases it, expires or ends unseen;\n" +
+			"a contender queues, acquires or releases the lock; a hold expires or ends for an unknown reason;\n" +
 			"a finding is raised or cleared; a backend goes down or recovers.\n" +
 			"It does not report what already existed at the start.\n\n" +
 			"With --exec or --webhook it also alerts once per finding at or above --notify-on, including those\n" +

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// WriteCSV writes rows as in RFC 4180; the first has the heads.
+// WriteCSV writes rows as in RFC 4180; the first has the column heads.
 func WriteCSV(to io.Writer, rows [][]string) error {
 	w := csv.NewWriter(to)
 	if err := w.WriteAll(rows); err != nil {

@@ -119,7 +119,7 @@ func votes(l *inspect.Lock) string {
 
 func session(_ *inspect.Lock, c *inspect.Contender) string { return inspect.SessionID(c.Owner.Session) }
 
-// longestWait is the wait of the earliest waiter. In an unfair queue it need not be the first in
+// longestWait is the wait of the earliest waiter. In an unfair queue another waiter may be first in
 // line.
 func longestWait(view describe.View, l *inspect.Lock) string {
 	if d, ok := view.LongestWait(l); ok {

@@ -8,8 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// The longest wait need not be that of the first waiter, and several holders are counted as on the
-// screen.
+// The first waiter need not have waited longest, and several holders are counted as on the screen.
 func TestCellsOfLocks(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	waiter := func(name inspect.Untrusted, waits time.Duration) inspect.Contender {

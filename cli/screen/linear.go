@@ -139,7 +139,7 @@ func unmuted(s *inspect.Snapshot) map[inspect.Severity]int {
 	return counts
 }
 
-// answer runs a command, and reports whether it was quit. An error means that writing failed.
+// answer runs a command, and reports whether that was quit. An error means that writing failed.
 func (l *linear) answer(typed string) (quit bool, err error) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
 	rest = strings.TrimSpace(rest)

@@ -52,7 +52,7 @@ func Replay(a *app.App) *cobra.Command {
 // recordingTitle names a recording on the screen.
 func recordingTitle(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gz") }
 
-// showMoment opens the screen on a moment of a recording, with all instants as they were.
+// showMoment opens the screen on a moment of a recording, with the clock at that moment.
 func showMoment(ctx context.Context, a *app.App, path string, at time.Duration) error {
 	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {

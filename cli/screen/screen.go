@@ -34,7 +34,7 @@ func openScreen(ctx context.Context, a *app.App, args []string, newLab LabMaker)
 		return err
 	}
 	quiet := *a
-	quiet.Stderr = io.Discard // the screen is in front of it
+	quiet.Stderr = io.Discard // the screen covers it
 	defer quiet.RenewSecrets(ctx, &s, args, nil)()
 	observer, err := a.Observer(s, false, "")
 	if err != nil {
@@ -177,8 +177,7 @@ func withScreen(ctx context.Context, options tui.Options, watch func(context.Con
 	return errors.Join(err, <-watched)
 }
 
-// canDraw returns an error where the output is not a terminal, or one on which the screen cannot be
-// drawn.
+// canDraw returns an error if the output is not a terminal on which the screen can be drawn.
 func canDraw(a *app.App) error {
 	if _, ok := app.Terminal(a.Stdout); !ok {
 		return app.Usagef("the screen needs a terminal (use lockscope ls, or --linear, or demo --headless)")

@@ -42,6 +42,6 @@ func (w *writing) arm(on bool) error {
 }
 
 func (w *writing) close() {
-	w.lab.Close() // the locks that it releases are recorded
+	w.lab.Close() // before the audit file, which records the releases
 	w.all.Close()
 }
