@@ -16,7 +16,8 @@ type freed struct {
 // forcedFor is how long after a force-release the holder's end is attributed to it.
 const forcedFor = 10 * time.Second
 
-// Forced announces that this program is about to free a holder, so that its end is reported as forced.
+// Forced announces that this program is about to force out a holder, so its end is reported as
+// forced.
 func (o *Observer) Forced(id ID, holder Untrusted) {
 	now := o.now()
 	o.mu.Lock()
@@ -26,7 +27,7 @@ func (o *Observer) Forced(id ID, holder Untrusted) {
 	o.forced[freed{id, holder}] = now
 }
 
-// wasForced reports whether this program freed a holder, and forgets that it did.
+// wasForced reports whether this program forced out a holder, and forgets that it did.
 func (o *Observer) wasForced(id ID, holder Untrusted, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -134,8 +134,8 @@ type Cost struct {
 	// three times StartQuickest.
 	Quickest, StartQuickest time.Duration
 	// Items are the reads within multi-read requests, and Bytes the length of their answers, since
-	// the start. Their rates are those of the last seconds. The limit is what our budget allows
-	// per second; 0 means no limit or no multi-read requests.
+	// the start. Their rates cover the last few seconds. The limit is what our budget allows per
+	// second; 0 means no limit or no multi-read requests.
 	Items, Bytes                   uint64
 	ItemsPerSecond, BytesPerSecond float64
 	ItemLimit, ByteLimit           float64
@@ -176,7 +176,7 @@ type Server struct {
 	// Latency of the last request; negative when unknown.
 	Latency time.Duration
 	// ClockOffset is the server's clock minus ours, meaningful when ClockKnown. ClockWithin is its
-	// tolerance, half the round trip of the reading; zero if unknown.
+	// tolerance, half the round trip of the request; zero if unknown.
 	ClockOffset, ClockWithin time.Duration
 	ClockKnown               bool
 	// StartedAt is the start of the server process, by our clock. For a ZooKeeper server it is the

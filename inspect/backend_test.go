@@ -18,7 +18,7 @@ func TestAgesByTheLeadersClock(t *testing.T) {
 		dates   bool
 	}{
 		"without a clock":                {LeaderClock{}, -time.Minute, 1, time.Minute, true},
-		"an instant to come":             {LeaderClock{}, time.Minute, 1, 0, true},
+		"a future instant":               {LeaderClock{}, time.Minute, 1, 0, true},
 		"an hour ahead":                  {ahead, 59 * time.Minute, 100, time.Minute, true},
 		"younger than the uncertainty":   {ahead, time.Hour - time.Second, 100, time.Second, true},
 		"dated by another leader":        {ahead, -24 * time.Hour, 99, time.Hour, false},

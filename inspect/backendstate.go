@@ -194,9 +194,9 @@ func (p *backendState) blind(readAt, now time.Time, count int) bool {
 	return p.blindUntil.IsZero() || now.Before(p.blindUntil.Add(readAgain(count)))
 }
 
-// sessionEnded reports whether a gone holder's session is known to have expired. It is if the
-// servers' tables lack it, or if it was silent for longer than its timeout. now and the table are
-// by our clock, the holder's instants by the backend's.
+// sessionEnded reports whether a gone holder's session is known to have expired. Either the
+// servers' tables lack it, or it was silent for longer than its timeout. now and the table are by
+// our clock, the holder's instants by the backend's.
 func (p *backendState) sessionEnded(c *Contender, now time.Time) bool {
 	if c.Owner.Session == 0 || p.sessions == nil || p.sessionLived(c, now) {
 		return false

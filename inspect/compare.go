@@ -31,9 +31,9 @@ type view struct {
 	// isKey is set if the lock is a Redis key.
 	isKey bool
 	// These may be nil. Three are about a holder that left. forced reports whether this program
-	// freed it, sessionEnded whether its session is known to be gone, and sessionLived whether that
-	// cannot have expired. restarted reports whether the master of a vote in the previous version
-	// started after the vote was read.
+	// forced it out, sessionEnded whether its session is known to be gone, and sessionLived whether
+	// that cannot have expired. restarted reports whether the master of a vote in the previous
+	// version started after the vote was read.
 	forced       func(Untrusted) bool
 	sessionEnded func(*Contender) bool
 	sessionLived func(*Contender) bool
@@ -43,8 +43,7 @@ type view struct {
 	unheardSince func(*Contender) time.Time
 }
 
-// MostLate is the longest gap between two sightings of a lock for which changes are dated as of the
-// second.
+// MostLate is the longest gap between two looks at a lock for which the second look dates a change.
 const MostLate = 2 * time.Second
 
 // late reports whether the change was not reported and the last look is too old to date it.
@@ -340,9 +339,9 @@ func (x index) has(c *Contender) bool {
 	return ok
 }
 
-// compareFindings reports which findings came and went. A finding is identified by its rule and
-// subject, so a count in its message does not make it new. It counts as new again when it becomes
-// more severe.
+// compareFindings reports which findings were raised and cleared. A finding is identified by its
+// rule and subject, so a count in its message does not make it new. It counts as new again when it
+// becomes more severe.
 func compareFindings(was, is []Finding, e Event) []Event {
 	if equalFindings(was, is) {
 		return nil

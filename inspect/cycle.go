@@ -10,7 +10,7 @@ import (
 type Cycle struct {
 	Locks  []ID
 	Owners []string
-	// Identities of the owners; one without a known client belongs to an unknown owner.
+	// Identities of the owners; an unknown owner has one without a client.
 	Identities []Identity
 	// Since is when, by our clock, all of its entries were first seen unchanged; zero in a single
 	// look.
@@ -37,7 +37,7 @@ type CycleHold struct {
 	Digest string
 }
 
-// Wants finds the waiting entry of the cycle's owner of this number; nil if it is not there.
+// Wants finds the waiting entry of an owner, given by number; nil if it is not there.
 func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil
@@ -45,8 +45,8 @@ func (c *Cycle) Wants(l *Lock, owner int) *Contender {
 	return contenderNamed(l.Waiters, c.waits[owner].waiter)
 }
 
-// Has finds the entry of the cycle's owner of this number on the lock that the previous owner waits
-// for. That is its hold, or else its place in the queue. It returns nil if neither is there.
+// Has finds an owner's entry on the lock that the previous owner waits for. That is its hold, or
+// else its place in the queue. It returns nil if neither is there.
 func (c *Cycle) Has(l *Lock, owner int) *Contender {
 	if owner >= len(c.waits) {
 		return nil

@@ -38,9 +38,9 @@ func findCycles(locks iter.Seq[*Lock]) []Cycle { return new(deadlockSearch).find
 
 // find finds the wait-for cycles among the owners of these locks, so that each wait that closes a
 // cycle is in one of them. The likely ones come first, the oldest first. An owner that waits for
-// itself is no cycle. Elections are left out, since their candidates do other things meanwhile. So
-// are semaphores of several permits, where any holder may let a waiter in. Only entries unchanged
-// for SettleFor count, unless now is zero.
+// itself does not count. Elections are left out, since their candidates do other things meanwhile.
+// So are semaphores of several permits, where any holder may let a waiter in. Only entries
+// unchanged for SettleFor count, unless now is zero.
 //
 // Across ZooKeeper and Redis, a session and a client are one owner if something ties them; such a
 // cycle has Ties.

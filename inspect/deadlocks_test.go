@@ -123,7 +123,7 @@ func TestMovingLockIsNotDeadlocked(t *testing.T) {
 	}
 }
 
-// A cycle is found and stays while others come and go on the same locks and for the same owners.
+// A cycle is found and stays while others come and go on the same locks and with the same owners.
 func TestADeadlockStaysAmongOthers(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -148,8 +148,7 @@ func TestADeadlockStaysAmongOthers(t *testing.T) {
 	}
 }
 
-// A likely cycle comes first, however many possible ones there are from sessions that may have
-// several threads.
+// A likely cycle comes before any number of possible ones, whose sessions may have several threads.
 func TestLikelyDeadlockIsFoundAmongMany(t *testing.T) {
 	locks := []*Lock{chain("z1", "a1", "b1"), chain("z2", "b1", "a1"), chain("a", "a2", "b2")}
 	for i := range 3 * maxCycles {

@@ -20,9 +20,9 @@ const (
 
 // Diagnose makes the observer run these rules on every lock and backend when it changes. They also
 // run every 2 s on a lock that has waiters or findings, can expire, or has no value with a quorum.
-// With more than 4 000 locks they run less often, see mostBeats. Where a backend is read once, they
-// run at the end. Their findings are added to those of the sources. stuckAfter is passed to the
-// rules. Call Diagnose before Run.
+// With more than 4,000 such locks they run less often (see mostBeats). If a backend is read once,
+// they run at the end. Their findings are added to those of the sources. stuckAfter is passed to
+// the rules. Call Diagnose before Run.
 func (o *Observer) Diagnose(rules []Rule, stuckAfter time.Duration) {
 	o.rules, o.stuckAfter = rules, stuckAfter
 }

@@ -24,7 +24,7 @@ const (
 	EventAcquired EventKind = "acquired"
 	EventHandover EventKind = "handover"
 	// The ends of a hold. EventExpired means that its key's TTL had passed, or that its session is
-	// gone. EventForced means that this program freed it. EventEnded means that the cause is
+	// gone. EventForced means that this program ended it. EventEnded means that the cause is
 	// unknown. It ended while we could not look (Between), or its Redis master evicts keys, deleted
 	// all of them, restarted or did not push the change. EventReleased is any other end: its entry
 	// was deleted before its time. We cannot see which client deleted it. An operator's delete with
@@ -90,7 +90,7 @@ type Event struct {
 	Between Interval
 	// Previous is the previous holder of a handover; else nil.
 	Previous *Contender
-	// Finding is the finding that came or was cleared.
+	// Finding is the finding that was raised or cleared.
 	Finding *Finding
 	// Backend is the backend whose state changed, or that has the finding.
 	Backend *Backend

@@ -202,7 +202,7 @@ func (f *Finding) Step(v Verb) (Step, bool) {
 	return Step{}, false
 }
 
-// Phrase is part of an advice: text, or a shell command.
+// Phrase is part of the advice: text, or a shell command.
 type Phrase struct {
 	Text    string
 	Command bool

@@ -30,7 +30,7 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 	must.Equal(t, len(p.covered), 0, "tables left without a lock")
 }
 
-// The end of a holder that we freed may never be seen, so its entry expires.
+// The end of a holder that we forced out may never be seen, so its entry expires.
 func TestForcedReleasesAreForgotten(t *testing.T) {
 	a := applying(t)
 	for i := range 1000 {

@@ -65,7 +65,7 @@ func (v View) Held(l *inspect.Lock, c *inspect.Contender) Held {
 }
 
 // InState is the longest that a contender can have held the lock or waited for it. It is 0 if
-// unknown, such as when that began before we watched.
+// unknown, for example if we began to watch later.
 func (v View) InState(l *inspect.Lock, c *inspect.Contender) time.Duration {
 	if c.State == inspect.Holding {
 		held := v.held(l, c)
@@ -167,7 +167,7 @@ func (h Held) text() string {
 	}
 }
 
-// beginning of an unseen hold, for example if watching began later or was interrupted.
+// beginning bounds the start of a hold that we did not see begin.
 type beginning struct {
 	// queued is when the holder joined the queue, and seen when we first saw it hold the lock, by
 	// our clock; zero if unknown.

@@ -79,7 +79,7 @@ func TestAgesByAnUnknownClock(t *testing.T) {
 	must.Equal(t, fmt.Sprint(known, OldestWaiter(&inspect.Lock{}).IsZero()), "false true", "no waiters")
 }
 
-// After a gap in watching, the beginning of a hold is unknown, however long watching has gone on.
+// After a gap in watching, the beginning of a hold is unknown, however long we have watched since.
 // Its age counts from our first sight of it.
 func TestHeldAfterAGap(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -110,7 +110,7 @@ func (s first) Run(_ context.Context, emit func(inspect.Update)) error {
 
 func (first) Focus([]inspect.ID) {}
 
-// A hold from before we watched says so, with the one time that is known.
+// The text about a hold from before we watched says so, with the one known time.
 func TestHoldBeforeWatchingIsMarked(t *testing.T) {
 	began := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	id := inspect.ID{Backend: "redis", Path: "k"}

@@ -8,7 +8,7 @@ import (
 )
 
 // Blocks is how many contenders cannot acquire the lock before this one leaves; empty for none. A
-// semaphore's waiters wait for any of its holders: those have "?".
+// semaphore's waiters wait for any holder, so each holder has "?".
 func Blocks(l *inspect.Lock, c *inspect.Contender) string {
 	switch {
 	case c.BlockedBelow > 0:

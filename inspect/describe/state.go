@@ -87,7 +87,7 @@ func named(l *inspect.Lock) string { return StateWord(l.State) }
 
 func holder(l *inspect.Lock) string {
 	switch n := len(l.Holders); {
-	case n == 0: // some wait
+	case n == 0: // only waiters
 		return "no holder"
 	case l.Kind == inspect.KindSemaphore && l.Limit > 0:
 		return fmt.Sprintf("%d of %s", n, Count(l.Limit, "permit"))

@@ -297,7 +297,7 @@ func (v View) votedHolder(l *inspect.Lock) string {
 	switch {
 	case h.NoExpiry:
 		text += " · never expires"
-	// when the server will delete it; the holder may trust it for less
+	// when the server will delete it; the holder may rely on it for less time
 	case n == 1 && l.Masters[0].ExpiresAt.After(v.Now):
 		text += " · expires in " + Age(l.Masters[0].ExpiresAt.Sub(v.Now))
 	case l.ValidUntil.IsZero():

@@ -74,8 +74,7 @@ func BriefOwner(c *inspect.Contender) string {
 	}
 }
 
-// BriefName shortens a contender's name. A znode's name is distinct at its end; the beginning is
-// the same for all.
+// BriefName shortens a contender's name. It keeps the end, which is a znode's sequence number.
 func BriefName(name inspect.Untrusted) string {
 	const start, end = 12, 20
 	raw := name.Raw()

@@ -50,8 +50,8 @@ func alienChild() rule {
 	})
 }
 
-// aliensHurt is the lock's library that suffers most from other children; empty if none is known
-// to.
+// aliensHurt is the lock's library that suffers most from other children; empty if none is known to
+// suffer.
 func aliensHurt(l *inspect.Lock) string {
 	worst := ""
 	for c := range l.Contenders() {

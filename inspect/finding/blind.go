@@ -17,7 +17,7 @@ import (
 // blind reports refused and failed reads (Unseen of a lock or backend). It names the facts that
 // stay unknown and the right that would allow the read. It also reports masters that did not
 // answer. For a one-shot command, it reports a contended ZooKeeper lock whose watch table or
-// sessions were not requested. A continuous watch reads watch tables only for locks on the screen.
+// sessions were not requested. A continuous watch reads tables only for open locks.
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,

@@ -10,13 +10,13 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// maxSkew is the tolerated difference of two clocks, beyond half the round trip of their readings.
+// maxSkew is the tolerated gap between two clocks, beyond half the round trip of their readings.
 const maxSkew = time.Second
 
 // clockSkew reports servers whose clocks differ from each other or from ours. It concerns the
-// backend. Redis counts TTLs by the wall clock: a step ahead frees locks at once, a step back
-// keeps them longer by as much. ZooKeeper's locks do not depend on it, but ages that others
-// compute do.
+// backend. Redis counts TTLs by the wall clock: a step ahead frees locks at once, a step back keeps
+// them longer by as much. ZooKeeper's locks do not depend on clocks, but ages computed from its
+// timestamps do.
 //
 // Cause in the wild: NTP that is off, or steps instead of slewing; Kleppmann 2016 (a clock that
 // jumps gives a second Redlock); measured: +60 s on a Redis host frees a lock of 30 s, -600 s

@@ -335,7 +335,7 @@ func TestFindingsFitTheScreen(t *testing.T) {
 			t.Errorf("%s: a message of %d characters where %d fit: %s", f.Rule, n, room, f.Message)
 		}
 		if n := len([]rune(f.Advice())); n > 2*74 {
-			t.Errorf("%s: an advice of %d characters: %s", f.Rule, n, f.Advice())
+			t.Errorf("%s: advice of %d characters: %s", f.Rule, n, f.Advice())
 		}
 	}
 }

@@ -63,14 +63,14 @@ const (
 
 func TestEachRulesAdviceWasFollowed(t *testing.T) {
 	t.Parallel()
-	advices := map[string]string{} // all advice of a rule
+	given := map[string]string{} // all advice of a rule
 	for _, f := range adviceGiven() {
-		advices[f.Rule] += f.Advice() + "\n"
+		given[f.Rule] += f.Advice() + "\n"
 	}
 	have := map[string]bool{}
 	for _, row := range followed {
 		have[row.rule] = true
-		must.Contain(t, advices[row.rule], row.advice, "advice of", row.rule)
+		must.Contain(t, given[row.rule], row.advice, "advice of", row.rule)
 		for shown := range strings.FieldsSeq(row.shown) {
 			if !doneIn(t, row.rule, shown) {
 				t.Errorf("%s: no %s, or its file does not name the rule", row.rule, shown)

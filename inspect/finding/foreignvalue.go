@@ -34,7 +34,7 @@ func foreignValue() rule {
 			first = cmp.Or(first, m)
 		}
 		if first == nil || c.History == nil && len(masters) == len(c.Lock.Masters) {
-			return nil // a key of another type that never held a lock is not one
+			return nil // a key of another type that never held a lock is not a lock
 		}
 		what := "something"
 		if first.Value != "" {

@@ -25,7 +25,7 @@ const (
 // heard from it for longer than its timeout. The finding is only likely, since the client may be
 // reconnecting. In a continuous watch the finding is info until the session must have timed out,
 // and a warning afterwards. Without the tables of all servers the rule is silent. It is also silent
-// about a listed session until its server is due to end it. So it is while clients may be
+// about a listed session until its server is due to end it. The same holds while clients may be
 // reconnecting after a server began to serve (Backend.DisturbedAt).
 //
 // Redis: a key that the library keeps alive next to the entry is gone, such as a Redisson reader's
