@@ -88,10 +88,8 @@ func TestMultiReadMatchesSingleReads(t *testing.T) {
 		for i := range 40 {
 			reads = append(reads, zkwire.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
 		}
-		if zks.Real { // the embedded server has no rights
-			c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
-			reads = append(reads, zkwire.Read{Path: root + "/shut", Children: true}, zkwire.Read{Path: root + "/shut"})
-		}
+		c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
+		reads = append(reads, zkwire.Read{Path: root + "/shut", Children: true}, zkwire.Read{Path: root + "/shut"})
 		results, err := c.send(zkwire.MultiRead(reads, nil))[0].Reads(reads, nil)
 		if err != nil || len(results) != len(reads) {
 			t.Fatal(len(results), err)
@@ -210,7 +208,7 @@ func TestReadSizeLearns(t *testing.T) {
 	must.Equal(t, s.Items(), 1, "after everything was too much")
 }
 
-// A read is torn if its Stat counts another number of children than it has names.
+// A read is torn if the number of children in its Stat differs from the number of names.
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
 	header := func(b []byte, op int32, done bool) []byte {
