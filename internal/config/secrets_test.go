@@ -129,7 +129,7 @@ func TestPasswordCommandHasCleanEnvironment(t *testing.T) {
 	p := must.Have(profile(t, fmt.Sprintf(`profiles: {p: {targets: [redis://r1, redis://r2], password_command: [sh, -c, "echo x >> %s; env | grep -c secret || true"]}}`, runs)))(t)
 	targets, err := secretsOf(t, p, none)
 	if err != nil || targets[1].Secrets.Login.Password != "0" {
-		t.Errorf("%v: %s secrets of ours in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
+		t.Errorf("%v: %s of our secrets in its environment, want 0", err, string(targets[1].Secrets.Login.Password))
 	}
 	if text, err := os.ReadFile(runs); err != nil || string(text) != "x\n" {
 		t.Errorf("the program ran %d times, want once (%v)", strings.Count(string(text), "x"), err)

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Bounds of a YAML file. Reading 100 KiB of brackets or a megabyte of aliases makes the library
-// exhaust a machine.
+// Bounds of a YAML file. Without them, 100 KiB of brackets or a megabyte of aliases would exhaust
+// the machine's memory.
 const (
 	largestFile = 256 << 10
 	deepestYAML = 64

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// bastion spaces the ssh logins to a host, since hosts lock out clients that fail too often. Until
-// one has worked, logins run one at a time, with a longer pause after each failure. A refused key
+// bastion spaces out the ssh logins to a host, since hosts lock out clients that fail too often.
+// Until one works, logins run one at a time, with a longer pause after each failure. A refused key
 // or an unknown host ends all attempts.
 type bastion struct {
 	turn chan struct{} // full during a login that others wait for

@@ -2,8 +2,8 @@ package connect
 
 import "errors"
 
-// Bounds of a server's replies. go-redis and go-zookeeper allocate as much as a server announces
-// before it arrives, so a header of a few bytes could end the whole program.
+// Bounds of a server's replies. go-redis and go-zookeeper allocate the size that a server announces
+// before any data arrives, so a header of a few bytes could crash the program.
 const (
 	BoundReply   = 64 << 20 // bytes of one reply: the list of 100,000 clients takes 40 MB
 	BoundItems   = 1 << 20  // items of one reply, nested ones included

@@ -17,5 +17,5 @@ func PlainDialer(
 
 const RedisPassword = redisPassword
 
-// Waited reports whether the process behind a connection was awaited.
+// Waited reports whether the process behind a connection was waited for.
 func Waited(c net.Conn) bool { return c.(*viaConn).cmd.ProcessState != nil }

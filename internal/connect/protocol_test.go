@@ -66,7 +66,7 @@ func sessionBy(t *testing.T, target connect.Target) error {
 	}
 }
 
-// The error about a server of another kind names that kind, if known, and says what to use instead.
+// The error about the wrong kind of server names that kind, if known, and says what to use instead.
 func TestErrorNamesWrongServerKind(t *testing.T) {
 	t.Parallel()
 	certs := servertest.NewCertificates(t)

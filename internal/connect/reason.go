@@ -92,7 +92,8 @@ func TimedOut(err error) bool {
 }
 
 // Ours reports whether a connection failed for a reason that may affect only us: the server, or a
-// proxy in front of it, refuses us, or we cannot resolve names. It may serve every other client.
+// proxy in front of it, refuses us, or we cannot resolve names. The server may still serve other
+// clients.
 func Ours(err error) bool {
 	var op *net.OpError
 	var lookup *net.DNSError

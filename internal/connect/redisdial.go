@@ -67,8 +67,9 @@ type greeted struct {
 	refused  atomic.Pointer[RefusedError] // set once
 }
 
-// NetConn is the connection itself, once there was a reply: go-redis checks it to see whether the
-// server has closed an idle one. Until then it is nil, so that only Read and Write notice the end.
+// NetConn returns the connection itself once the server has replied, so that go-redis can check
+// whether it was closed while idle. Until then it returns nil, so that only Read and Write notice
+// the end.
 func (g *greeted) NetConn() net.Conn {
 	if !g.answered.Load() {
 		return nil

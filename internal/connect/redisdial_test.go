@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// ping pings the server at addr with the options of a target, as every command connects.
+// ping pings the server at addr with a target's options, as every command does.
 func ping(t *testing.T, addr string) error {
 	t.Helper()
 	return pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{addr}})

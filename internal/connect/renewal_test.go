@@ -21,7 +21,7 @@ func TestRefusedLoginRequestsNewSecrets(t *testing.T) {
 		t.Errorf("%v; new secrets were asked for %d times", err, asked)
 	}
 	if !target.Renewal.Set(login("new")) || target.Renewal.Set(login("new")) {
-		t.Error("Set reports a change wrongly")
+		t.Error("Set misreports a change")
 	}
 	if err := pingBy(t, target); err != nil || asked != 1 {
 		t.Errorf("%v; new secrets were asked for %d times", err, asked)

@@ -126,7 +126,7 @@ func announcedLength(rest []byte) (n int, ok bool) {
 
 func onlyDigits(b []byte) bool { return len(bytes.Trim(b, "0123456789")) == 0 }
 
-// fits counts bytes of the current reply.
+// fits adds bytes to the current reply, and reports whether it is within bounds.
 func (r *respBounds) fits(n int) bool {
 	r.bytes += n
 	return r.bytes <= BoundReply

@@ -84,7 +84,7 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 	}
 }
 
-// After nonsense every read fails at once, since go-redis continues to read.
+// After an invalid reply every read must fail at once, since go-redis continues to read.
 func TestReadsFailAfterInvalidReply(t *testing.T) {
 	t.Parallel()
 	c := BoundReplies(&script{input: strings.NewReader("+OK\r\n$-7\r\n+OK\r\n"), piece: 5})

@@ -23,7 +23,8 @@ type Credentials struct {
 	Password Secret
 }
 
-// Secrets that a target's servers ask of a client. They come from the environment or a profile, never from a URL.
+// Secrets are what a target's servers require of a client. They come from the environment or a profile, never
+// from a URL.
 type Secrets struct {
 	// Login is for Redis, where the user may be empty, or for ZooKeeper's digest scheme.
 	Login Credentials

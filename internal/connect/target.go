@@ -142,7 +142,7 @@ func name(targets []Target) error {
 	return nil
 }
 
-// schemes maps a URL scheme to its service, and to whether it uses TLS.
+// schemes maps a URL scheme to its service and whether it uses TLS.
 var schemes = map[string]struct {
 	service Service
 	tls     bool
@@ -158,8 +158,8 @@ var schemes = map[string]struct {
 	"redis+unix":      {RedisUnix, false},
 }
 
-// parseTarget reads one URL. net/url would refuse a comma list with IPv6 hosts and a bare % in a pattern, so the
-// parts are cut by hand.
+// parseTarget reads one URL. net/url would refuse a comma list with IPv6 hosts and a bare % in a pattern, so
+// parseTarget splits it itself.
 func parseTarget(s string) (Target, error) {
 	fail := func(format string, args ...any) (Target, error) {
 		return Target{}, fmt.Errorf("target %q is %w: %s", redact(s), ErrTarget, fmt.Sprintf(format, args...))

@@ -95,8 +95,8 @@ func WithShown(config *tls.Config, shown func(*tls.Certificate)) *tls.Config {
 	return config
 }
 
-// chooseOf picks the first certificate that the server accepts, as crypto/tls does. Without one it
-// sends none.
+// chooseOf picks the first certificate that the server accepts, as crypto/tls does. If the server
+// accepts none, none is sent.
 func chooseOf(ours []tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		for i := range ours {

@@ -64,7 +64,7 @@ func (v *Via) String() string {
 	return u.String()
 }
 
-// arguments are those of ssh to reach addr. No shell reads them on either host.
+// arguments returns ssh's arguments for a connection to addr. No shell reads them on either host.
 func (v *Via) arguments(addr string) []string {
 	args := []string{"-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-W", addr}
 	if v.Port != "" {
@@ -76,8 +76,8 @@ func (v *Via) arguments(addr string) []string {
 	return append(args, "--", v.Host)
 }
 
-// DialContext connects to addr from the host. ssh connects in the background; a failure is the
-// error of the first Read. ssh ends with the connection.
+// DialContext connects to addr from the host. ssh connects in the background; the first Read
+// returns its failure. ssh ends with the connection.
 func (v *Via) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !sshHost.MatchString(host) {

@@ -81,8 +81,8 @@ func relaySSH(notes string, args []string) int {
 	return 0
 }
 
-// Redis and ZooKeeper, with TLS and without, are reached through ssh, which is only asked for a
-// connection and gets none of our secrets.
+// Redis, with TLS and without, and ZooKeeper are reached through ssh, which gets none of our
+// secrets.
 func TestSSHReachesEveryBackend(t *testing.T) {
 	calls := fakeSSH(t)
 	t.Setenv(connect.RedisPassword, "hidden")
@@ -108,7 +108,7 @@ func TestSSHReachesEveryBackend(t *testing.T) {
 	}
 	for _, addr := range []string{redis, zk, secure} {
 		if want := "-o BatchMode=yes -o ClearAllForwardings=yes -W " + addr + " -p 2222 -l ops -- bastion SECRET="; !seen[want] {
-			t.Errorf("%s was not requested by %q, but %v", addr, want, seen)
+			t.Errorf("%s: no ssh call %q in %v", addr, want, seen)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestCloseEndsSSHProcess(t *testing.T) {
 		t.Errorf("a deadline: %v", err)
 	}
 	conn.Close()
-	must.True(t, connect.Waited(conn), "its process was not awaited")
+	must.True(t, connect.Waited(conn), "its process was not waited for")
 }
 
 // Nothing that a shell or ssh could take for more than a name gets into ssh's arguments.
