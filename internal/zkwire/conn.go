@@ -16,26 +16,25 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// tapConn is a connection whose traffic the tap observes. The tap's mutex guards its state. It has
-// many fields: both directions, and the time of each thing that can be late.
+// tapConn is a connection whose traffic the tap observes. The tap's mutex guards its state.
 type tapConn struct {
 	net.Conn
 	tap    *Tap
 	addr   string
-	number uint64 // among those of the tap
+	number uint64 // see Tap.Connection
 
 	writing sync.Mutex // held while a request is written, so that go-zookeeper's and ours do not mix
 	packet  []byte     // memory for our next request; guarded by writing
 
 	out, in frames
-	passed  bytes.Buffer  // frames of in for go-zookeeper; the reader's own
-	buffer  []byte        // for what comes in; the reader's own
-	readErr error         // the end of what comes in; the reader's own
+	passed  bytes.Buffer  // frames of in for go-zookeeper; used only by the reader
+	buffer  []byte        // for incoming bytes; used only by the reader
+	readErr error         // why no more bytes come in; used only by the reader
 	asked   time.Time     // read deadline that go-zookeeper wants
 	patient time.Duration // the longest that it wanted to wait when it set asked
 	heard   time.Time     // when bytes last came in
-	before  time.Time     // when they came in before that; the reader's own
-	fast    int           // how many times in a row they came soon after the previous ones; the reader's own
+	before  time.Time     // the previous heard; used only by the reader
+	fast    int           // how many times in a row bytes came soon after the previous ones; used only by the reader
 	limit   time.Duration // how long a request may go unanswered; 0 means as long as go-zookeeper waits
 	hello   time.Time     // when the connect request was sent
 	synced  time.Time     // when the newest Sync was sent
@@ -138,8 +137,8 @@ func (c *tapConn) fill() {
 	c.gather(idle)
 }
 
-// manyFast is the least number of fast events to gather. A single change may cause fewer: several
-// events, each with replies to questions about it.
+// manyFast is the number of fast reads in a row before gather waits. A single change may cause
+// several: its events, and replies to requests about them.
 const manyFast = 16
 
 // gather waits for more events. idle means that no request is unanswered.

@@ -14,8 +14,8 @@ import (
 // anyRequest accepts any reply.
 var anyRequest = Request{Op: 107}
 
-// go-zookeeper sees only its own replies, however the stream is cut, and the other caller gets its
-// whole reply.
+// go-zookeeper sees only its own replies, however the stream is cut, and our caller gets its whole
+// reply.
 func TestTapHidesItsRepliesFromClient(t *testing.T) {
 	t.Parallel()
 	greeting, ping, reply := frame(0, 4000, 0, 1, 0), frame(xidPing, 0, 0, 0), frame(7, 0, 0, 0, 3)

@@ -17,9 +17,9 @@ type interval struct{ from, until time.Time }
 // server sends answers and events in order, so everything that happened before a change or a Sync
 // was executed comes before its answer. An event may therefore be as old as the newest of these
 // that was answered before it, and an answer as old as its own request. Either can exceed MaxLag
-// while the connection lasts: after a cut wire, or a pause of a server or of this process. So can
-// those of a follower without its leader, which answers pings and reads alone. Bounds have a
-// monotonic reading.
+// while the connection lasts: after a cut wire, or a pause of a server or of this process. A
+// follower cut off from its leader, which still answers pings and reads, can cause the same. Bounds
+// have a monotonic reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,7 +28,7 @@ func (t *Tap) Late() (from, until time.Time) {
 	return late.from, late.until
 }
 
-// cameLate records that the latest news may date back to an instant.
+// cameLate records that the newest event or answer may date back to an instant.
 func (c *tapConn) cameLate(since time.Time) {
 	t := c.tap
 	if t.current != c || since.IsZero() || c.heard.Sub(since) <= MaxLag {

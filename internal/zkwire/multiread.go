@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Operations that servers know since 3.6.0 (ZOOKEEPER-3402, ZOOKEEPER-1416).
+// Operations that servers have known since 3.6.0 (ZOOKEEPER-3402, ZOOKEEPER-1416).
 const (
 	opGetData     = 4
 	opGetChildren = 8
@@ -66,8 +66,7 @@ type ReadResult struct {
 var ErrTorn = errors.New("zookeeper: a node changed while it was read")
 
 // MultiRead is a request for several reads at once. None sets a watch. Read its reply with Reads.
-// Its body reuses the memory given, if that is large enough. It is free again once Send has
-// returned.
+// Its body reuses memory if that is large enough. The memory is free again once Send has returned.
 func MultiRead(reads []Read, memory []byte) Request {
 	size := 9
 	for i := range reads {
@@ -92,8 +91,8 @@ func appendMultiHeader(b []byte, op int32, done bool, code int32) []byte {
 	return jute.AppendInt(jute.AppendBool(jute.AppendInt(b, op), done), code)
 }
 
-// Reads decodes the reply to a MultiRead of these reads, in their order, into the memory given where that is
-// large enough. Its error is the reply's, or jute.ErrMalformed.
+// Reads decodes the reply to a MultiRead of these reads, in their order, into memory if that is large
+// enough. Its error is the reply's, or jute.ErrMalformed.
 func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -118,7 +117,7 @@ func (r Reply) Reads(reads []Read, memory []ReadResult) ([]ReadResult, error) {
 	return results, d.Err
 }
 
-// item reads one answer to an operation into a result. The first error of a result stays.
+// item reads one answer to an operation into a result. It keeps the first error of a result.
 func (d *Decoder) item(res *ReadResult, asked int32) {
 	op, done, _ := d.multiHeader()
 	switch {
@@ -141,11 +140,10 @@ func (d *Decoder) item(res *ReadResult, asked int32) {
 
 func (d *Decoder) multiHeader() (op int32, done bool, code int32) { return d.Int(), d.Bool(), d.Int() }
 
-// WatchBelow is a request for an event of every change of a node and of all below it, repeatedly, until the
-// connection ends. The node need not exist. Events come where all others do: zk.EventNodeCreated, EventNodeDeleted and
-// EventNodeDataChanged with the path of what changed, never EventNodeChildrenChanged. Servers from 3.8.4 and 3.9.2 on
-// report nothing of nodes that the client may not read (CVE-2024-23944). A one-shot watch on the same path takes its
-// place (ZOOKEEPER-4466).
+// WatchBelow is a request for an event for every change of a node and of all nodes below it, until the connection
+// ends. The node need not exist. Its events are zk.EventNodeCreated, EventNodeDeleted and EventNodeDataChanged with
+// the path of what changed, never EventNodeChildrenChanged. Servers from 3.8.4 and 3.9.2 on report nothing of nodes
+// that the client may not read (CVE-2024-23944). A one-shot watch on the same path replaces it (ZOOKEEPER-4466).
 func WatchBelow(path string) Request {
 	return Request{Op: opAddWatch, Body: jute.AppendInt(jute.AppendString(nil, path), watchRecursive)}
 }
@@ -160,8 +158,8 @@ type ReadSize struct {
 }
 
 const (
-	// MostItems is the limit of one multiRead. More gain nothing, and other requests wait behind
-	// it.
+	// MostItems is the limit of one multiRead. A longer one gains nothing, and other requests wait
+	// behind it.
 	MostItems = 200
 	// replyGoal limits a reply, in bytes, to a request's limit as servers ship it (jute.maxbuffer).
 	replyGoal  = 1 << 20

@@ -7,14 +7,16 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// Accepted session timeouts. go-zookeeper pings three times in one, and rejects a zero interval.
+// Accepted session timeouts. go-zookeeper pings three times per timeout, and rejects a zero
+// interval.
 const (
 	leastSession = 10 * time.Millisecond
 	mostSession  = 24 * time.Hour
 )
 
 // checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session
-// id, password, and from servers since 3.4 whether it only reads. A session that has expired has the id 0.
+// id, password, and from servers since 3.4 whether it is read-only. A session that has expired has the id
+// 0.
 func checkGreeting(body []byte) error {
 	d := NewDecoder(body)
 	d.Int()
@@ -30,8 +32,8 @@ func checkGreeting(body []byte) error {
 }
 
 // checkReply returns an error for a reply to a successful request, without its header, that lacks what the
-// operation promises: go-zookeeper decodes all replies as if their lengths were true. Of unknown operations
-// nothing is checked.
+// operation promises: go-zookeeper decodes all replies as if their lengths were true. Replies to unknown
+// operations are not checked.
 func checkReply(op int32, body []byte) error {
 	d := NewDecoder(body)
 	switch op {

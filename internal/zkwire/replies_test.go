@@ -71,22 +71,22 @@ func TestMalformedRepliesAreFound(t *testing.T) {
 		op   int32
 		body []byte
 	}{
-		"no names at all":          {opGetChildren2, words(-1)},
-		"most names":               {opGetChildren2, join(words(math.MaxInt32), someStat)},
-		"more names than fit":      {opGetChildren, words(3, 0, 0)},
-		"a name of length -1":      {opGetChildren, words(1, -1)},
-		"a name beyond the frame":  {opGetChildren, words(1, 5)},
-		"no access list":           {opGetACL, join(words(-1), someStat)},
-		"most access":              {opGetACL, join(words(math.MaxInt32), make([]byte, 1000))},
-		"a scheme beyond the end":  {opGetACL, words(1, 31, 1000, 0, 0)},
-		"most data":                {opGetData, join(words(math.MaxInt32), someStat)},
-		"data of a length below 0": {opGetData, join(words(-2), someStat)},
-		"half a Stat":              {opExists, someStat[:40]},
-		"no path":                  {opCreate, words(-1)},
-		"no end of several":        {opMulti, item(opDelete, nil)},
-		"half a header":            {opMulti, words(opDelete)},
-		"names within several":     {opMultiRead, join(item(opGetChildren, words(-1)), lastItem)},
-		"data within several":      {opMultiRead, join(item(opGetData, words(math.MaxInt32)), lastItem)},
+		"no names at all":         {opGetChildren2, words(-1)},
+		"most names":              {opGetChildren2, join(words(math.MaxInt32), someStat)},
+		"more names than fit":     {opGetChildren, words(3, 0, 0)},
+		"a name of length -1":     {opGetChildren, words(1, -1)},
+		"a name beyond the frame": {opGetChildren, words(1, 5)},
+		"no access list":          {opGetACL, join(words(-1), someStat)},
+		"most access":             {opGetACL, join(words(math.MaxInt32), make([]byte, 1000))},
+		"a scheme beyond the end": {opGetACL, words(1, 31, 1000, 0, 0)},
+		"most data":               {opGetData, join(words(math.MaxInt32), someStat)},
+		"data of negative length": {opGetData, join(words(-2), someStat)},
+		"half a Stat":             {opExists, someStat[:40]},
+		"no path":                 {opCreate, words(-1)},
+		"several without end":     {opMulti, item(opDelete, nil)},
+		"half a header":           {opMulti, words(opDelete)},
+		"names within several":    {opMultiRead, join(item(opGetChildren, words(-1)), lastItem)},
+		"data within several":     {opMultiRead, join(item(opGetData, words(math.MaxInt32)), lastItem)},
 	} {
 		must.Be(t, checkReply(c.op, c.body), connect.ErrNonsense, name)
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Request is a request of our own to a ZooKeeper server. It uses go-zookeeper's connection together
-// with that client, with an xid that the client never uses and whose replies it never sees. This
-// reaches operations that go-zookeeper lacks, keeps several in flight, and records when each was
-// sent.
+// Request is our own request to a ZooKeeper server, over go-zookeeper's connection. That client
+// never uses its xid or sees its reply. Requests reach operations that go-zookeeper lacks, several
+// can be in flight, and the send time of each is known.
 type Request struct {
 	Op   int32 // ZooDefs.OpCode
 	Body []byte
@@ -27,10 +26,11 @@ type Reply struct {
 	Zxid int64     // of the server's newest change
 	Conn uint64    // number of the connection that it came over, from 1; 0 if there was none
 	Err  error     // one of package zk's; ErrConnectionClosed: it may or may not have been executed
-	Body []byte    // without the header; the receiver's own
+	Body []byte    // without the header; the receiver may keep it
 }
 
-// The operations of ZooDefs.OpCode that change something, and so are committed by a quorum. A multi may only check.
+// The operations of ZooDefs.OpCode that change something, and so are committed by a quorum. A multi may contain
+// only checks.
 const (
 	opDelete          = 2
 	opSetData         = 5
@@ -62,7 +62,7 @@ func commits(op int32) bool {
 	return false
 }
 
-// Xids of our own requests: go-zookeeper counts from 1 up, and 0 to -8 have meanings.
+// Xids of our own requests: go-zookeeper counts up from 1, and 0 to -8 are reserved.
 const (
 	firstXid = -1000
 	lastXid  = math.MinInt32
@@ -81,7 +81,7 @@ const (
 // go-zookeeper has set. Events come in order with the replies to Send. That client's own callback
 // may get them after later replies. Listen calls changed after the connection was lost, made, or
 // refused because the session has expired. Both run on a goroutine of go-zookeeper: they must not
-// block. Send, which a write limit bounds, may be called there.
+// block, but may call Send, whose write has a time limit.
 func (t *Tap) Listen(event func(path string, what zk.EventType), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -263,8 +263,8 @@ func replyError(code int32) error {
 
 // Errors that package zk does not have.
 var (
-	// ErrUnimplemented means that the server does not know the operation. It closes the connection,
-	// and the session, after this answer.
+	// ErrUnimplemented means that the server does not know the operation. It closes the connection
+	// after this answer.
 	ErrUnimplemented = errors.New("zookeeper: the server does not know this operation")
 	// ErrThrottled means that the server is overloaded and did not run the request
 	// (KeeperException.Code.THROTTLEDOP, since 3.7). go-zookeeper has no error for it: see

@@ -41,7 +41,7 @@ func listRequest(path string) Request {
 	return Request{Op: opGetChildren, Body: jute.AppendBool(jute.AppendString(nil, path), false)}
 }
 
-// Our own requests are executed in order, several in flight next to go-zookeeper's, with complete
+// Our own requests are executed in order, several in flight alongside go-zookeeper's, with complete
 // replies.
 func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	t.Parallel()

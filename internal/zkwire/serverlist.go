@@ -40,7 +40,7 @@ func (l *ServerList) Init(servers []string) error {
 	return nil
 }
 
-// Len is the number of servers.
+// Len returns the number of servers.
 func (l *ServerList) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,9 +30,9 @@ type Tap struct {
 	// session. 0 means a third of the session's timeout, and at least a second, to make one, and a
 	// sixth to resume one. A tunnel (see Via) accepts before it has reached the server.
 	Greeting time.Duration
-	// Gather is how long events are collected if many in a row came closer together than
-	// twice that and no request is unanswered. Fast changes then wake their reader once in that
-	// time. 0 delivers each event at once.
+	// Gather is how long events are collected once many in a row came less than twice Gather apart
+	// with no request unanswered. Fast changes then wake their reader once per Gather. 0 delivers
+	// each event at once.
 	Gather time.Duration
 	// Context ends attempts to connect that are under way; nil is one that never ends.
 	Context context.Context
@@ -88,9 +88,9 @@ func (t *Tap) Dial(network, addr string, timeout time.Duration) (net.Conn, error
 // mostPatience bounds the time for one attempt to connect.
 const mostPatience = 10 * time.Second
 
-// dialLimit is the time for the next attempt to connect: what go-zookeeper gives it, a second, is
-// too short for some routes (TLS, tunnels, other continents). So each attempt may take twice as
-// long as the previous one took, or was given.
+// dialLimit is the time for the next attempt to connect: the second that go-zookeeper allows is too
+// short for some routes (TLS, tunnels, other continents). So each attempt may take twice as long as
+// the previous one took, or was given.
 func (t *Tap) dialLimit(given time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,7 +226,7 @@ func (t *Tap) DialError() error {
 }
 
 // Latency is the time from sending the newest acknowledged request, ping or connect request to its
-// answer; 0 before.
+// answer; 0 before the first answer.
 func (t *Tap) Latency() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
