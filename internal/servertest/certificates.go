@@ -58,7 +58,7 @@ func NewCertificates(t testing.TB) Certificates {
 	return c
 }
 
-// Server is a configuration for an embedded server.
+// Server returns a configuration for an embedded server.
 func (c Certificates) Server(t testing.TB) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
@@ -66,7 +66,7 @@ func (c Certificates) Server(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{pair}}
 }
 
-// Client is a configuration for a client that shows the certificate.
+// Client returns a configuration for a client that shows the certificate.
 func (c Certificates) Client(t testing.TB) *tls.Config {
 	t.Helper()
 	config, err := c.client()
@@ -92,9 +92,9 @@ func (c Certificates) client() (*tls.Config, error) {
 // names.
 var netty = []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"}
 
-// StartZooKeeperTLS is StartZooKeeper with an additional TLS port, whose address is secure. Clients
-// must show a certificate of the same authority. Access lists know each client by its certificate,
-// in the scheme x509.
+// StartZooKeeperTLS is StartZooKeeper with an additional TLS port, at secure. Clients must show a
+// certificate of the same authority. Access lists know each client by its certificate, in the
+// scheme x509.
 func StartZooKeeperTLS(t testing.TB, c Certificates, lines ...string) (z *ZooKeeper, secure string) {
 	t.Helper()
 	for _, jar := range netty {
@@ -146,7 +146,7 @@ func StartRedisTLS(t testing.TB, c Certificates, args ...string) (r *Redis, secu
 	return r, loopback(port)
 }
 
-// redis are the options of a port for TLS, whose clients must show a certificate.
+// redis returns the options of a port for TLS, whose clients must show a certificate.
 func (c Certificates) redis(port int) []string {
 	return []string{
 		"--tls-port", strconv.Itoa(port), "--tls-cert-file", c.Cert, "--tls-key-file", c.Key,
@@ -154,8 +154,8 @@ func (c Certificates) redis(port int) []string {
 	}
 }
 
-// StartRedisClusterTLS is StartRedisCluster with additional ports for TLS, at secure, over which the nodes speak
-// with each other, too. Clients must show a certificate there.
+// StartRedisClusterTLS is StartRedisCluster with additional ports for TLS, at secure, which the nodes use among
+// themselves, too. Clients must show a certificate there.
 func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, secure []string) {
 	t.Helper()
 	nodes, _ = startRedisCluster(t, n, 0, func() []string {

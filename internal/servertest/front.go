@@ -18,7 +18,7 @@ func StartBalancer(t testing.TB, pick func(n int) string) string {
 }
 
 // StartTwemproxy starts a proxy in front of a Redis server. Like twemproxy, it knows only commands
-// on keys, and closes the connection at any other.
+// on keys, and closes the connection on any other.
 func StartTwemproxy(t testing.TB, addr string) string {
 	t.Helper()
 	return StartLiar(t, addr, func(_ int, requests []byte, client io.Writer) bool {

@@ -70,8 +70,8 @@ func StartForeign(t testing.TB, library, hosts, name string, ttl time.Duration, 
 		fmt.Sprint(worker))
 }
 
-// StartRedisPy starts a redis-py client that takes the Lock of that key for half a minute. An
-// optional second argument is both the lock's token and the connection's name.
+// StartRedisPy starts a redis-py client that takes the Lock of a key for half a minute. An optional
+// second argument is both the lock's token and the connection's name.
 func StartRedisPy(t testing.TB, addr string, key ...string) *Peer {
 	t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
@@ -79,8 +79,7 @@ func StartRedisPy(t testing.TB, addr string, key ...string) *Peer {
 }
 
 // StartOnBoth starts a program with a kazoo client and a redis-py client that uses the same name on both. It
-// takes the lock of that path or, when redisFirst, of that key. Once it is sent a line, it also waits for the
-// other lock.
+// takes the lock at path or, if redisFirst, at key. Once it is sent a line, it also waits for the other lock.
 func StartOnBoth(t testing.TB, zk, redis, name, path, key string, redisFirst bool) *Peer {
 	t.Helper()
 	RequirePython(t, "kazoo")

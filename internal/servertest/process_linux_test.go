@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// parentEnv names the environment variable that makes the test binary start a program and wait for
-// its own death.
+// parentEnv names the environment variable that makes the test binary start a program and wait to
+// be killed.
 const parentEnv = "LOCKSCOPE_SERVERTEST_PARENT"
 
 // A stopped program, which would notice nothing else, ends when its parent is killed.

@@ -123,7 +123,7 @@ func (r *Redis) awaitMaster(t testing.TB, addr string, sentinels int) {
 	})
 }
 
-// startSentinel starts one that watches a master; lines are added to its configuration.
+// startSentinel starts a sentinel that watches a master; lines are added to its configuration.
 func startSentinel(t testing.TB, host, port string, quorum int, lines ...string) *Redis {
 	t.Helper()
 	dir := t.TempDir()

@@ -54,7 +54,7 @@ type sharedServers struct {
 	zkEmbedded, zkReal       pool[*ZooKeeper]
 	redisEmbedded, redisReal pool[*Redis]
 
-	mu      sync.Mutex // of the rest
+	mu      sync.Mutex // guards the rest
 	dir     string
 	classes string // of Locks.java, in dir
 }

@@ -41,7 +41,7 @@ type ZooKeeper struct {
 }
 
 // EachZooKeeper runs f as subtests "embedded" and "real", with one shared server of each kind per test process: use
-// UniquePath, and do not stop it. The real one is skipped, or required, by the package's rule.
+// UniquePath, and do not stop it. LOCKSCOPE_REAL decides whether the real one is used.
 func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 	t.Run("embedded", func(t *testing.T) {
 		all, err := shared.zkEmbedded.first(1, func() (*ZooKeeper, error) { return startEmbeddedZooKeeper(zkserver.Config{}) })
@@ -56,7 +56,7 @@ func EachZooKeeper(t *testing.T, f func(t *testing.T, zk *ZooKeeper)) {
 }
 
 // StartZooKeeper starts a real server for one test, which may break it. It is stopped when the test
-// ends. lines are added to its configuration; a four-letter word "conf" has to stay allowed.
+// ends. lines are added to its configuration; they must keep the four-letter word "conf" allowed.
 func StartZooKeeper(t testing.TB, lines ...string) *ZooKeeper {
 	t.Helper()
 	zk, err := startRealZooKeeper(lines...)
@@ -169,7 +169,7 @@ func tryZooKeeper(dir, more string) (*ZooKeeper, error) {
 	return zk, nil
 }
 
-// realZooKeeper is a server that is yet to be started; options are for its JVM.
+// realZooKeeper returns a server that has not been started; options are for its JVM.
 func realZooKeeper(dir string, port, adminPort int, options ...string) *ZooKeeper {
 	zk := &ZooKeeper{
 		Addr: loopback(port), Admin: "http://" + loopback(adminPort), Real: true, server: server{dir: dir},
@@ -256,7 +256,7 @@ func mustMention(r io.Reader, dir string) error {
 	return nil
 }
 
-// ConnectZooKeeper makes a client that looks at a server or changes it, and ends with the test.
+// ConnectZooKeeper returns a client of a server, closed when the test ends.
 func ConnectZooKeeper(t testing.TB, addr string, timeout time.Duration) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quiet{}))

@@ -29,8 +29,7 @@ type Apart struct {
 // Confirmed changes are then lost on one member, or undone there. This lasts through many
 // elections, until the member happens to load a whole snapshot.
 func (e *Ensemble) Differing() (list []Apart, whole bool) {
-	// Until the first transaction after an election a follower reports its newest one from before
-	// it.
+	// After an election, a follower reports an old transaction until a new one commits.
 	if leader, ok := e.leads(); !ok || e.commits(leader, commitTimeout) != nil {
 		return nil, false
 	}
@@ -39,7 +38,7 @@ func (e *Ensemble) Differing() (list []Apart, whole bool) {
 
 // differing is Differing after the first transaction since the election.
 func (e *Ensemble) differing() (list []Apart, whole bool) {
-	const looks = 3 // a node that was created or deleted just now is on all members, or on none, within two
+	const looks = 3 // a change that is under way reaches all members within two
 	more, fewer := map[int]map[string]int{}, map[int]map[string]int{}
 	for i := range e.Members {
 		more[i], fewer[i] = map[string]int{}, map[string]int{}

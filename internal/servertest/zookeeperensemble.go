@@ -14,25 +14,26 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// StartZooKeeperEnsemble starts one ensemble of that many real servers for one test, which may
-// break them. They are stopped when the test ends.
+// StartZooKeeperEnsemble starts an ensemble of real servers for one test, which may break them.
+// They are stopped when the test ends.
 func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 	t.Helper()
 	return StartEnsemble(t, EnsembleConfig{Members: members}).Members
 }
 
 // EnsembleConfig configures an ensemble. The defaults are three members, the tick of all servers
-// here, and ten ticks.
+// here, and a SyncLimit of ten.
 type EnsembleConfig struct {
 	Members int
-	// Tick is the servers' unit of time: a session's timeout is at least two, and at most 40 s.
+	// Tick is the servers' unit of time: a session's timeout is at least two ticks, and at most 40
+	// s.
 	Tick time.Duration
 	// SyncLimit is the number of ticks that a member cut off from its leader, or a leader cut off
 	// from the others, continues as usual.
 	SyncLimit int
 }
 
-// Ensemble is real servers that reach each other, and are reached by clients, over wires.
+// Ensemble is a group of real servers. They reach each other, and clients reach them, over wires.
 type Ensemble struct {
 	Members []*ZooKeeper
 	// Clients are wires to the members' ports for clients.
@@ -103,8 +104,8 @@ func (e *Ensemble) start(t testing.TB, cfg EnsembleConfig, i int, ports []int) *
 	check(t, os.Mkdir(data, 0o700))
 	check(t, os.WriteFile(filepath.Join(data, "myid"), []byte(strconv.Itoa(i+1)), 0o600))
 	check(t, configure(dir, ports[0], ports[1], lines.String()))
-	// By default, votes that a cut held back are sent again after up to 60 s, and a silent member
-	// is awaited for 5 s. Elections among members that hear each other would take as long.
+	// By default, votes that a cut held back are sent again after up to 60 s, and members wait 5 s
+	// for a silent one. Elections among members that hear each other would take as long.
 	options := []string{"-Dzookeeper.fastleader.maxNotificationInterval=800", "-Dzookeeper.cnxTimeout=1000"}
 	zk := realZooKeeper(dir, ports[0], ports[1], options...)
 	proc, err := startJVM(dir, options...)

@@ -118,7 +118,7 @@ func (b busy) number(id int64) string {
 	return "number"
 }
 
-// The fields, sessions and paths of both servers are compared. They must be in the same state.
+// In the same state, both servers report the same fields, sessions and paths.
 func TestAdminCommandsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t) // first, since its start takes longer than a session without pings lasts
@@ -132,7 +132,8 @@ func TestAdminCommandsMatchRealServer(t *testing.T) {
 			t.Errorf("%s: - real, + embedded:\n%s", name, diff)
 		}
 	}
-	// The embedded server has some of the real server's fields and no others. A few must be the same.
+	// The embedded server has some of the real server's fields and no others. A few have the same
+	// values.
 	for name, same := range map[string][]string{
 		"server_stats": {"read_only", "node_count"},
 	} {

@@ -50,12 +50,12 @@ type outcome struct {
 // opCreateSession begins a session in the log; clients do not send it.
 const opCreateSession = -10
 
-// StartEnsemble starts a server for each of these listeners, as one ensemble without AdminServers.
-// The first one leads. A member that is cut off stops serving after syncLimit ticks.
+// StartEnsemble starts a server for each listener, as one ensemble without AdminServers. The first
+// one leads. A member that is cut off stops serving after syncLimit ticks.
 func StartEnsemble(cfg Config, syncLimit int, listeners ...net.Listener) (*Ensemble, error) {
 	cfg = cfg.withDefaults()
 	if len(listeners) < 3 {
-		return nil, errors.New("zkserver: an ensemble has at least three members")
+		return nil, errors.New("zkserver: an ensemble needs at least three members")
 	}
 	e := &Ensemble{
 		cfg: cfg, syncLimit: time.Duration(syncLimit) * cfg.TickTime, done: make(chan struct{}),
@@ -95,7 +95,7 @@ func (e *Ensemble) Cut(follower int, toLeader, fromLeader bool) {
 	e.set(func() { e.members[follower].toLeader, e.members[follower].fromLeader = toLeader, fromLeader })
 }
 
-// Lag delays a follower's changes by this much.
+// Lag delays a follower's changes by lag.
 func (e *Ensemble) Lag(follower int, lag time.Duration) {
 	e.set(func() { e.members[follower].lag = lag })
 }
@@ -129,7 +129,7 @@ func (e *Ensemble) hear(m *member) {
 	clear(m.reported)
 }
 
-// Sessions are the ids of all live sessions, in ascending order.
+// Sessions returns the ids of all live sessions, in ascending order.
 func (e *Ensemble) Sessions() []int64 { return e.servers[0].Sessions() }
 
 // Delete removes a node, like an operator, once a majority can be reached. It returns at once and
@@ -144,7 +144,7 @@ func (e *Ensemble) Delete(path string, done func(deleted bool)) {
 	})
 }
 
-// Children are the names of a node's children, as the leader has them.
+// Children returns the names of a node's children, as the leader has them.
 func (e *Ensemble) Children(path string) []string {
 	s := e.servers[0]
 	s.mu.Lock()
@@ -169,8 +169,8 @@ func (e *Ensemble) broadcast() {
 	e.changed = make(chan struct{})
 }
 
-// await calls ok with e.mu held, after each change or the wait it asks for, until it reports ready.
-// It returns false once the ensemble is closed, and in any case with e.mu held.
+// await calls ok with e.mu held, after each change or the wait that ok asks for, until ok reports
+// ready. It returns with e.mu held, and false once the ensemble is closed.
 func (e *Ensemble) await(ok func() (ready bool, wait time.Duration)) bool {
 	e.mu.Lock()
 	for {

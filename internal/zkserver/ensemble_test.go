@@ -105,7 +105,7 @@ func TestAccessListsApplyOnEveryMember(t *testing.T) {
 		t.Errorf("a stranger lists: %v", err)
 	}
 	if _, err := stranger.Create("/dir/x", nil, 0, mine); err != zk.ErrInvalidACL {
-		t.Errorf("a stranger creates for itself: %v", err)
+		t.Errorf("a stranger creates with AuthACL: %v", err)
 	}
 	if _, err := stranger.Create("/dir/x", nil, 0, zk.WorldACL(zk.PermAll)); err != zk.ErrNoAuth {
 		t.Errorf("a stranger creates: %v", err)
@@ -138,8 +138,8 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// A leader learns of sessions only from the answers to its pings. A cut delays those until it
-// heals.
+// A leader learns of sessions only from the answers to its pings. A cut delays the answers until
+// Heal.
 func TestCutDelaysPings(t *testing.T) {
 	t.Parallel()
 	var listeners []net.Listener

@@ -151,8 +151,8 @@ func TestNonReadingClientIsDisconnected(t *testing.T) {
 	}
 }
 
-// Close returns even with connected clients, and can be called twice. That it returns also means that it no longer
-// listens: it waits for the accepting goroutine. (To dial would prove nothing: another process may have the port by now.)
+// Close returns even with connected clients, and can be called twice. It waits for the accepting goroutine, so the
+// server no longer listens. (A dial would prove nothing: another process may have the port by now.)
 func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)

@@ -11,7 +11,7 @@ type member struct {
 	*Ensemble
 	server *Server
 	index  int
-	// toLeader and fromLeader are cut when true; lag is its delay behind the leader in executing an entry.
+	// toLeader and fromLeader are cut when true; lag is the member's delay in executing an entry.
 	toLeader, fromLeader bool
 	lag                  time.Duration
 	applied              int // entries of the log
@@ -23,8 +23,8 @@ type member struct {
 	down                 bool               // serves no client
 }
 
-// propose gets a change committed and executed on this member, and returns its answer. It returns
-// false if the member stopped serving first; then the change may have been executed or not.
+// propose commits a change, waits until this member has executed it, and returns the answer. It
+// returns false if the member stopped serving first; the change may or may not have been executed.
 func (m *member) propose(session int64, who []identity, op int32, body []byte) (outcome, bool) {
 	gone := false
 	ok := m.await(func() (bool, time.Duration) {
@@ -189,8 +189,8 @@ func (m *member) connect(c *conn, r connectRequest) bool {
 	return true
 }
 
-// session creates a session, or asks the leader whether one lives; 0 if it does not. It returns
-// false when the leader is unreachable.
+// session creates a session, or asks the leader whether one lives; id is 0 if it does not. It
+// returns false when the leader is unreachable.
 func (m *member) session(r connectRequest, timeout time.Duration) (id int64, secret [16]byte, ok bool) {
 	if r.session == 0 {
 		rand.Read(secret[:])

@@ -41,7 +41,7 @@ func (c *conn) info() connInfo {
 	return info
 }
 
-// connections lists living connections, oldest first.
+// connections lists open connections, oldest first.
 func (s *Server) connections() []connInfo {
 	conns := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {

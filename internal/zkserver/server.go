@@ -23,8 +23,8 @@ type Config struct {
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
-	// Started is the claimed start time of the server; default now. If it is longer ago than a
-	// session timeout, no client can still be returning from a restart.
+	// Started is the claimed start time of the server; default now. If that is longer ago than a
+	// session timeout, the clients of an earlier run have returned or expired.
 	Started time.Time
 	// ReapInterval is how often empty containers are removed, default 60 s as in the real server.
 	ReapInterval time.Duration
@@ -37,11 +37,11 @@ type Config struct {
 	// it returns true, the server answers that the request was throttled (-127, since 3.7 with
 	// zookeeper.throttled_op_wait_time) instead of running it.
 	Throttled func(op int32) bool
-	// Numbers creates directories below the root, as if this many nodes had been created in each
-	// before.
+	// Numbers creates directories below the root, as if this many nodes had already been created in
+	// each.
 	Numbers map[string]int32
-	// MaxRequest is the longest request accepted, in bytes (jute.maxbuffer), default 1 MiB less
-	// one: a longer one ends its connection.
+	// MaxRequest is the longest request accepted, in bytes (jute.maxbuffer), default 1 MiB less one
+	// byte: a longer one ends its connection.
 	MaxRequest int
 }
 
@@ -168,7 +168,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Sessions lists the ids of all living sessions, connected or not, in ascending order.
+// Sessions lists the ids of all live sessions, connected or not, in ascending order.
 func (s *Server) Sessions() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +176,8 @@ func (s *Server) Sessions() []int64 {
 }
 
 // ExpireSession ends a session at once, as if its client had not been heard from for the whole
-// timeout: ephemeral nodes go, watches fire, the client's connection is closed. It returns
-// ErrNoSession when the session is not known.
+// timeout: its ephemeral nodes are deleted, watches fire, and the client's connection is closed. It
+// returns ErrNoSession when the session is not known.
 func (s *Server) ExpireSession(id int64) error {
 	return s.withSession(id, s.expire)
 }

@@ -53,7 +53,7 @@ func (s *Server) expireOverdue() time.Duration {
 	return time.Duration(beat-now%beat) * time.Millisecond
 }
 
-// overdue are the sessions whose deadline has passed.
+// overdue returns the sessions whose deadline has passed.
 func (s *Server) overdue() []int64 {
 	now := s.uptime()
 	return slices.DeleteFunc(s.sessionIDs(), func(id int64) bool { return s.sessions[id].deadline > now })

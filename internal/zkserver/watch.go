@@ -193,7 +193,7 @@ func (w *watches) bySession() map[int64][]string {
 	return list
 }
 
-// summary counts the same watches.
+// summary counts the watches of byPath.
 func (w *watches) summary() (sessions, paths, total int) {
 	byPath := w.byPath()
 	for _, ids := range byPath {
