@@ -10,8 +10,8 @@ import (
 )
 
 // twoLeaders reports a leader that an operator forced out with this program although its library never looks at
-// its entry again (recipe.LeadsOn). While its session lives, it most likely still leads, next to the new leader. A
-// leader whose node vanished in another way is not reported: most have stepped down, which looks the same.
+// its entry again (recipe.LeadsOn). While its session lives, it most likely still leads, alongside the new leader.
+// A leader whose node vanished in another way is not reported: most have stepped down, which looks the same.
 //
 // Cause in the wild: a forced release of a Curator LeaderLatch, whose client leads until it restarts.
 func twoLeaders() rule {

@@ -82,7 +82,7 @@ func (d *Decoder) Bool() bool {
 	return p != nil && p[0] != 0
 }
 
-// Buffer reads bytes, which are part of the record's own; nil if there are none.
+// Buffer reads bytes, which share the record's memory; nil if there are none.
 func (d *Decoder) Buffer() []byte {
 	n := d.Int()
 	if n == -1 {
@@ -91,8 +91,8 @@ func (d *Decoder) Buffer() []byte {
 	return d.Take(int(n))
 }
 
-// Count reads the number of a vector's items, which take at least least bytes each. A null vector
-// is malformed: clients would allocate 2^32 items.
+// Count reads the number of a vector's items, each of at least least bytes. A null vector is
+// malformed: clients would allocate 2^32 items.
 func (d *Decoder) Count(least int) int {
 	n := int(d.Int())
 	if n < 0 || n > min(len(d.Rest)/least, maxItems) {
@@ -105,7 +105,7 @@ func (d *Decoder) Count(least int) int {
 // String reads a string.
 func (d *Decoder) String() string { return string(d.Buffer()) }
 
-// StringsOfOne reads a vector of strings, which are parts of one string: each keeps all of it in memory.
+// StringsOfOne reads a vector of strings that are parts of one string: each keeps all of it in memory.
 func (d *Decoder) StringsOfOne() []string {
 	n := d.Count(4)
 	if n == 0 {

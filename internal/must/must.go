@@ -59,7 +59,7 @@ func Same[T comparable](t testing.TB, got, want []T, note ...any) {
 	}
 }
 
-// Be reports an error other than that wanted, which may be nil; the test goes on.
+// Be reports an error that is not the wanted one, which may be nil; the test goes on.
 func Be(t testing.TB, err, want error, note ...any) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -48,7 +48,7 @@ type finder struct {
 	found *[kinds][]change
 }
 
-// findChanges returns what can be changed in a package's files, by kind. Some of it will not compile.
+// findChanges returns the possible changes to a package's files, by kind. Some will not compile.
 func findChanges(files []string) (found [kinds][]change, err error) {
 	for _, path := range files {
 		f := &finder{path: path, files: token.NewFileSet(), found: &found}
@@ -184,7 +184,7 @@ func difference(old, new string) string {
 	return b.String()
 }
 
-// goFiles are a package's files, relative to the working directory.
+// goFiles returns a package's files, relative to the working directory.
 func goFiles(ctx context.Context, pkg string) (files []string, err error) {
 	list, err := exec.CommandContext(ctx, "go", "list", "-f", `{{range .GoFiles}}{{$.Dir}}/{{.}} {{end}}`, pkg).Output()
 	if err != nil {

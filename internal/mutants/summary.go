@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Verdicts of the summary, next to those of a run.
+// Verdicts of the summary, in addition to those of a run.
 const (
 	equal = "equal"
 	unrun = "unrun"

@@ -32,8 +32,8 @@ func WrongType(err error) bool { return Starts(err, "WRONGTYPE") }
 // Login reports whether a server demands another login.
 func Login(err error) bool { return Starts(err, "NOAUTH", "WRONGPASS") }
 
-// Ours reports whether a refusal may affect only us, such as a login, a right, protected mode, or
-// no connection left. Its other clients may keep theirs.
+// Ours reports whether a refusal may affect only us: our login or rights, protected mode, or the
+// limit on clients. The server may still serve other clients.
 func Ours(err error) bool {
 	return Login(err) || Denied(err) || Starts(err, "DENIED", "ERR max number of clients")
 }
@@ -87,7 +87,7 @@ func DeniedCommand(text string) string {
 // InScript begins Redis's refusal of a command, a key or a channel to a script's user.
 const InScript = "The user executing the script can't "
 
-// DeniesAccess reports whether the text of an error has a refusal by Redis' access control.
+// DeniesAccess reports whether the text of an error contains a refusal by Redis's access control.
 func DeniesAccess(text string) bool {
 	return strings.Contains(text, "NOPERM") || strings.Contains(text, InScript)
 }

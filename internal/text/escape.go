@@ -91,7 +91,7 @@ func unescapeOne(s string) (text string, size int) {
 	return "", 0
 }
 
-// Printable makes text safe to print that is already escaped or our own. It keeps backslashes and
+// Printable makes text that is our own or already escaped safe to print. It keeps backslashes and
 // escapes everything else as Escape does.
 func Printable(text string) string {
 	if !strings.Contains(text, `\`) {

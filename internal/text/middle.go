@@ -60,7 +60,7 @@ func WithoutDomain(text, domain string) string {
 		if !found {
 			return out.String()
 		}
-		if after != "" && (after[0] == '.' || after[0] == '-' || alphanumeric(after[0])) { // another domain begins like it
+		if after != "" && (after[0] == '.' || after[0] == '-' || alphanumeric(after[0])) { // a longer domain begins with it
 			out.WriteString(domain)
 		}
 		text = after

@@ -25,10 +25,10 @@ const (
 	NoQuorum  Reason = "no-quorum"  // not enough masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
 	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is no longer allowed on the screen
-	// Ignored means that the holder was asked to let go, and had not when the wait was over.
+	// Ignored means that the holder was asked to let go, and had not done so when the wait ended.
 	Ignored Reason = "ignored"
-	// TwoLeaders means that the leader would still lead, next to the new one, since its library
-	// never looks at its entry.
+	// TwoLeaders means that the leader would still lead, alongside the new one, since its library
+	// never looks at its entry again.
 	TwoLeaders Reason = "two-leaders"
 	// Unsupported means that no way is known to release this library's lock from outside; only its
 	// holder can end it.
@@ -45,7 +45,7 @@ type Request struct {
 	// Waiter allows deleting an owner that is waiting; some clients then believe that they hold the
 	// lock.
 	Waiter bool
-	// Elects means that the lock is an election by the configuration. TwoLeaders allows a release
+	// Elects means that the configuration calls the lock an election. TwoLeaders allows a release
 	// after which the former leader continues to lead.
 	Elects, TwoLeaders bool
 	// TTL to set on the lock's key while its contender keeps it (see CheckTTL); 0 asks for a
@@ -90,7 +90,7 @@ type Preview struct {
 	// as the missing right.
 	Refused Reason
 	Detail  string
-	// TwoLeaders means that the contender would still lead, next to the new leader, until its
+	// TwoLeaders means that the contender would still lead, alongside the new leader, until its
 	// client is restarted.
 	TwoLeaders bool
 	// Sends lists what would be sent, one line each, escaped for printing; scripts and prior checks are
@@ -227,7 +227,7 @@ func (p *Preview) NoNext() string {
 	}
 }
 
-// otherHolders counts the holders without the seen contender; see Preview.StillHolding.
+// otherHolders counts the holders other than the seen contender; see Preview.StillHolding.
 func otherHolders(l *inspect.Lock, seen *inspect.Contender) int {
 	if l.Kind == inspect.KindSemaphore {
 		return 0

@@ -152,7 +152,8 @@ func TestReleaseFreesHolderAndNamesNext(t *testing.T) {
 	})
 }
 
-// A recreated directory can number a node the same, at version 0. Only czxid and session differ.
+// A recreated directory can give a node the same number, at version 0. Only czxid and session
+// differ.
 func TestReleaseRefusesRecreatedNode(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

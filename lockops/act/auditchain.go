@@ -66,7 +66,7 @@ func linkOf(text []byte) string {
 // chain checks the lines of a trail in order.
 type chain struct {
 	before string // what the next line has to name
-	begun  bool   // a line was there
+	begun  bool   // a line was checked
 }
 
 // broken checks the next line, and returns its problem, if any.

@@ -74,8 +74,7 @@ type ClientResult struct {
 	Detail string
 	// Unknown means that a kill was sent and its answer is missing.
 	Unknown bool
-	// Again are connections made since with the name of one that was ended: its client has
-	// reconnected.
+	// Again are newer connections with the name of an ended one: its client has reconnected.
 	Again []Connection
 }
 
