@@ -71,7 +71,7 @@ func TestParseTargets(t *testing.T) {
 	}
 }
 
-func TestTargetsThatCannotBeUsed(t *testing.T) {
+func TestUnusableTargetsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"", "host:2181", "http://h", "zk://", "zk://,", "zk://a,,b", "zk://a:0", "zk://a:65536", "zk://a:x", "zk://fe80::1", "zk://a//b",

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPathsThatNoZnodeCanHave(t *testing.T) {
+func TestInvalidPathsAreRefused(t *testing.T) {
 	t.Parallel()
 	for path, why := range map[string]string{
 		"": "begin with a slash", "locks/a": "begin with a slash", "/a/": "ends in a slash", "//": "ends in a slash",

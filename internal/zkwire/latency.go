@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/internal/jute"
 )
 
-// MaxLag is the normal maximum age of the newest answered Sync on a connection with a Sync every
+// MaxLag bounds the age of the newest answered Sync on a healthy connection with a Sync every
 // second, even on slow machines.
 const MaxLag = 2500 * time.Millisecond
 

@@ -33,7 +33,7 @@ func (c *tapConn) mark(request sent) {
 }
 
 // keep works out, once a quorum has committed a request, what the leader has heard of: all that the server had
-// answered one report before the request was sent. What goes to the leader over this server arrives in order.
+// answered one report before the request was sent. This server's messages to the leader arrive in order.
 func (c *tapConn) keep(sent time.Time) {
 	t := c.tap
 	reported := sent.Add(-t.timeout / reportsPerTimeout)
