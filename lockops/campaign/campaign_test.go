@@ -185,8 +185,8 @@ func progress(t *testing.T, cfg Config) {
 	}
 }
 
-// nothingLeft waits until the servers have nothing of the round. Leftovers of killed workers expire
-// with their leases.
+// nothingLeft waits until the servers have nothing left of the round. Leftovers of killed workers
+// expire with their leases.
 func nothingLeft(t *testing.T, tg *target, cfg Config) {
 	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires later
 	var left []string

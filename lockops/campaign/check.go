@@ -32,8 +32,8 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Check, v
 type Verdict struct {
 	Violations []Violation
 	// Paused and Forced are overlaps while the earlier holder's process was stopped or the lock was
-	// forced. Leases cannot exclude them; only a fenced store can. Refused are the writes that it
-	// refused.
+	// forced. Leases cannot exclude them; only a fenced store can. Refused counts the writes that
+	// the store refused.
 	Paused, Forced, Refused int
 	Operations, Grants      int
 	// Losses are the lost holds of live workers.
@@ -115,7 +115,7 @@ func checkExclusion(h *History, holds []*Hold, rule Rule, v *Verdict) {
 }
 
 // overlap judges a grant to next while others held the lock. It excuses holders whose process did
-// not run or that the nemesis had forced out, and blames the last of the others to stop.
+// not run or that the nemesis had forced out, and blames the other holder that stopped last.
 func overlap(h *History, rule Rule, against []*Hold, next *Hold, v *Verdict) {
 	if h.tookEarlier(next) || h.grantedBehind(next) {
 		v.Forced++

@@ -117,7 +117,7 @@ func TestProgressIsChecked(t *testing.T) {
 		{"one waits in vain", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, true},
 		{"one gives up soon", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4000)}, false},
 		{"one is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)[:1], held(3, 4000, 4300, 2, false)}, false},
-		{"one waits behind another who is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 5000), held(3, 4199, 4300, 2, false)}, true},
+		{"one waits behind another that is granted late", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 5000), held(3, 4199, 4300, 2, false)}, true},
 		{"its process was stopped", [][]Record{{healed}, held(2, 1500, 2100, 1, false), waits(1, 1600, 4200), {stall}}, false},
 		{"while faults go on", [][]Record{held(2, 1500, 2100, 1, false), waits(1, 1600, 4200)}, false},
 		{"before all has settled", [][]Record{{healed}, waits(1, 100, 1990)}, false},

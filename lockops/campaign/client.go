@@ -37,7 +37,7 @@ func (c *client) pause(ctx context.Context, mean time.Duration) {
 	}
 }
 
-// chance is true once in n times.
+// chance returns true once in n times.
 func (c *client) chance(n int) bool { return c.random.IntN(n) == 0 }
 
 // attempt acquires a lock and works under it.

@@ -36,8 +36,8 @@ func newSlotMove(t *testing.T, r *rand.Rand, nodes []*servertest.Redis) *slotMov
 	return m
 }
 
-// run moves the slot, or the rest of it. It returns false if a node does not answer, and must be
-// repeated then.
+// run moves the slot, or the rest of it. It returns false if a node does not answer; then call it
+// again.
 func (m *slotMove) run(t *testing.T) bool {
 	source, target := dialAdmin(m.from.Addr), dialAdmin(m.to.Addr)
 	defer source.Close()

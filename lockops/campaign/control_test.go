@@ -17,7 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A control breaks an assumption of the locks. A campaign that misses that proves nothing.
+// A control breaks an assumption of the locks. A campaign that does not detect it proves nothing.
 
 // controlLimit bounds the time until the checks detect a control.
 const controlLimit = 3 * time.Minute
@@ -36,7 +36,7 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 		crew.awaitGrant(t)
 		time.Sleep(undisturbed) // so that they hold and wait
 		disturb(t, crew)
-		time.Sleep(undisturbed) // for its effects to get into the history
+		time.Sleep(undisturbed) // for its effects to reach the history
 		crew.end(t)
 		h := crew.history(t)
 		v := Check(h, func(lock string) Rule { return c.lock(lock).Rule })

@@ -7,7 +7,7 @@
 //
 //   - two simultaneous holders of an exclusive lock, neither of them stopped or forced out
 //   - a fenced store that accepted a write with an older token, or lost an acknowledged one
-//   - tokens out of the order of the grants
+//   - tokens that do not grow from grant to grant
 //   - a history that no lock could have had (github.com/anishathalye/porcupine)
 //   - goroutines, descriptors or watches that a clean end left behind
 //

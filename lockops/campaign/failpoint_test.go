@@ -39,8 +39,8 @@ func TestFailpoint_HoldIsWatchedBeforeReturn(t *testing.T) {
 	must.Be(t, h.Release(t.Context()), nil)
 }
 
-// The end of a round resumes and awaits workers stopped at a failpoint, so that none writes to a
-// closed report.
+// The end of a round resumes workers stopped at a failpoint, and waits for them, so that none
+// writes to a closed report.
 func TestFailpoint_RoundEndResumesStoppedWorkers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nemesis.jsonl")
 	report := must.Have(OpenReport(path, 0, func(err error) { t.Error(err) }))(t)

@@ -128,7 +128,7 @@ func (h *Hold) apply(r Record) {
 	}
 }
 
-// stalled reports whether a worker did not run for some of the time from from to to.
+// stalled reports whether a worker did not run for some of the time between from and to.
 func (h *History) stalled(worker int, from, to int64) bool {
 	return slices.ContainsFunc(h.stalls[worker], func(s Record) bool { return s.Since < to && s.At > from })
 }
@@ -139,7 +139,7 @@ func (h *History) stoppedOver(worker int, from, to int64) bool {
 		func(s Record) bool { return s.Since <= from && s.At >= to-int64(before) })
 }
 
-// ran is the time between from and to without the worker's stalls.
+// ran returns the time between from and to without the worker's stalls.
 func (h *History) ran(worker int, from, to int64) time.Duration {
 	ran := to - from
 	for _, s := range h.stalls[worker] {
@@ -148,7 +148,7 @@ func (h *History) ran(worker int, from, to int64) time.Duration {
 	return time.Duration(ran)
 }
 
-// wasForced reports whether the nemesis took a holder out of its lock until some time.
+// wasForced reports whether the nemesis had removed a holder from its lock by some time.
 func (h *History) wasForced(hold *Hold, until int64) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
 		return f.At >= hold.Called && f.Since <= until && (f.Name == "" || f.Name == hold.Name)
@@ -184,7 +184,7 @@ func (h *History) grantedBehind(hold *Hold) bool {
 	})
 }
 
-// Locks are the names of all locks, sorted.
+// Locks returns the names of all locks, sorted.
 func (h *History) Locks() []string {
 	var names []string
 	for _, hold := range h.Holds {
@@ -196,7 +196,7 @@ func (h *History) Locks() []string {
 	return names
 }
 
-// of are the holds of a lock.
+// of returns the holds of a lock.
 func (h *History) of(lock string) []*Hold {
 	var list []*Hold
 	for _, hold := range h.Holds {

@@ -33,7 +33,7 @@ const (
 	OpEntered  Op = "entered"  // re-entered, and left again; with the error, if any
 	OpRead     Op = "read"     // from the fenced store
 	OpWrote    Op = "wrote"    // to the store; with the error if it refused
-	OpStall    Op = "stall"    // the process did not run since Since
+	OpStall    Op = "stall"    // the process has not run since Since
 	OpStood    Op = "stood"    // a process stopped at a place of package failpoint
 	OpExit     Op = "exit"     // a clean end, with what it left behind
 	OpForced   Op = "forced"   // the nemesis removed a contender, a key or a directory
