@@ -48,7 +48,7 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 }
 
 // Each line names the backend and its chroot or database.
-func TestAuditSaysWhere(t *testing.T) {
+func TestAuditLinesNameTheBackend(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3, ReadTimeout: time.Minute})

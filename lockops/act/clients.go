@@ -215,7 +215,7 @@ func sharedAddress(list []Connection) string {
 
 // Connections lists the connections of all masters. A master serves no client while it makes its
 // list. So it is not asked if its INFO shows more connections than most, or no number; 0 asks all.
-// It changes nothing. It returns the lists of some masters next to the errors of others, which are
+// It changes nothing. It may return the lists of some masters and the errors of others, which are
 // like those of Releaser.Execute.
 func (r *Redis) Connections(ctx context.Context, most int) ([]Connection, error) {
 	lists, errs := make([][]Connection, len(r.masters)), make([]error, len(r.masters))

@@ -26,7 +26,7 @@ func (z *ZooKeeper) look(ctx context.Context, r Request) (directory, error) {
 }
 
 // contender returns the lock, and the contender of that name; nil if there is none. An error means
-// that it may be in a place that could not be read.
+// that the contender may be in a place that could not be read.
 func (d *directory) contender(owner inspect.Untrusted) (*inspect.Lock, *inspect.Contender, error) {
 	l := d.lock()
 	if c, ok := find(l, owner); ok {
@@ -66,7 +66,7 @@ func (d *directory) over(seen, now *inspect.Contender) bool {
 	return !exists || czxid != seen.Czxid
 }
 
-// lock returns the lock as the configured recipes read it, too.
+// lock returns the lock as a configured recipe reads it, if one owns its path.
 func (d *directory) lock() *inspect.Lock { return d.knownAs(d.Lock) }
 
 func (d *directory) knownAs(l *inspect.Lock) *inspect.Lock {

@@ -100,8 +100,8 @@ func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	})
 }
 
-// The same, if the waiter becomes the holder between the last read and the delete. Both are in one
-// transaction.
+// A waiter that becomes the holder between the last read and the delete stays, too: one transaction
+// checks its role and deletes it.
 func TestWaiterGrantedAfterCheckIsSpared(t *testing.T) {
 	t.Parallel()
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {

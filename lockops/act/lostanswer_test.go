@@ -183,10 +183,10 @@ func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 	}{
 		"one":                              {masters: []faulty{late}, unknown: true},
 		"one behind a proxy":               {masters: []faulty{proxied}, unknown: true},
-		"one that was not sent to":         {masters: []faulty{unsent}},
+		"one, not sent":                    {masters: []faulty{unsent}},
 		"one of three":                     {masters: []faulty{deletes, deletes, late}, done: true},
 		"two of three":                     {masters: []faulty{deletes, late, late}, unknown: true},
-		"the one on which it depends":      {masters: []faulty{deletes, late, refuses}, unknown: true},
+		"the deciding one of three":        {masters: []faulty{deletes, late, refuses}, unknown: true},
 		"one, where a quorum still has it": {masters: []faulty{late, refuses, refuses}},
 		"a value on one of three":          {masters: []faulty{late, {}, {}}, unknown: true},
 	} {

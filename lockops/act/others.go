@@ -22,11 +22,11 @@ const (
 
 // Others is the effect of a release beyond its own lock.
 type Others struct {
-	// Read means that all of them were readable. Known means that the contender's owner is known,
-	// so that it can be found there.
+	// Read means that all other locks were readable. Known means that the contender's owner is
+	// known, so that its other locks can be found.
 	Read, Known bool
-	// NotGiven are the kinds of servers without a target, if the lock has waiters. A deadlock that
-	// closes through them does not show.
+	// NotGiven are the kinds of servers without a target, if the lock has waiters. A deadlock
+	// through them cannot be seen.
 	NotGiven []inspect.BackendKind
 	// Holds and Waits are the other locks that the owner holds and waits for, as far as they were read.
 	Holds, Waits []inspect.ID
@@ -66,9 +66,9 @@ func notGiven(s *inspect.Snapshot) []inspect.BackendKind {
 	})
 }
 
-// readWhere reports whether every backend was read that may show an owner known on one of them.
-// Only other ensembles cannot show the owner of a ZooKeeper session. A ZooKeeper session and a
-// Redis client may be one program.
+// readWhere reports whether all backends were read that may show the owner of a lock on one of
+// them. Only other ensembles cannot show the owner of a ZooKeeper session. A ZooKeeper session and
+// a Redis client may be one program.
 func readWhere(s *inspect.Snapshot, backend string) bool {
 	own := s.Backend(backend)
 	if own == nil {

@@ -134,7 +134,7 @@ func (rd reading) value(c *inspect.Contender) (string, bool) {
 	return "", false
 }
 
-// again returns the current state of a contender seen before; nil if it is nowhere.
+// again returns the current state of a contender seen before; nil if it is gone.
 func (rd reading) again(was *inspect.Contender) *inspect.Contender { return rd.seen(was.Argument()) }
 
 // silentWarning warns of masters that do not answer; nil if all do.
@@ -153,8 +153,8 @@ func (rd reading) unanswered() error {
 	return nil
 }
 
-// unread returns the error of reads refused or failed on masters that answer: an owner that was not
-// found may still exist.
+// unread returns an error if reads were refused or failed on masters that answer: an owner that was
+// not found may still exist.
 func (rd reading) unread() error {
 	why := unseen(rd.lock, "master ",
 		inspect.AspectHolders, inspect.AspectWaiters, inspect.AspectKind, inspect.AspectVotes)
@@ -169,7 +169,7 @@ func (rd reading) unread() error {
 func (rd reading) unseenWaiters() string {
 	switch why := unseen(rd.lock, "master ", inspect.AspectWaiters); {
 	case rd.lock.WaitersAtLeast > 0:
-		return fmt.Sprintf("unknown: at least %d wait unseen", rd.lock.WaitersAtLeast)
+		return fmt.Sprintf("unknown: it has unseen waiters (at least %d)", rd.lock.WaitersAtLeast)
 	case why != "":
 		return "unknown: " + why
 	case len(rd.lock.Waiters) > 1 && rd.lifeUnknown() != "":

@@ -274,16 +274,16 @@ func hides(v *inspect.Vote, seen *inspect.Contender) bool {
 		seen.State == inspect.Waiting && v.Unknown(inspect.AspectWaiters)
 }
 
-// lacks reports whether a master was read, and surely does not have the contender that was seen.
+// lacks reports whether a master was read, and certainly does not have the contender that was seen.
 func lacks(v *inspect.Vote, seen *inspect.Contender) bool {
 	return v.Up && !stillHas(v, seen) && !hides(v, seen)
 }
 
 // waiterWarnings returns warnings about a waiter in a queue that its library keeps.
 func waiterWarnings(c *inspect.Contender) []string {
-	text := "a live waiter asks again, at the end of the queue"
+	text := "a live waiter queues again, at the end"
 	if strings.HasSuffix(c.Name.Raw(), "_WRITERWAITING") {
-		text = "a live writer asks again; readers may come before it"
+		text = "a live writer queues again; readers may get the lock first"
 	}
 	return []string{text}
 }

@@ -244,7 +244,7 @@ func (z *ZooKeeper) Sweep(ctx context.Context, p SweepPreview, dir EmptyDir, con
 	})
 }
 
-// sweeping deletes an empty directory.
+// sweeping returns the deletion of an empty directory.
 func (z *ZooKeeper) sweeping(node string, version int32) deletion {
 	return func() (Reason, string, error) {
 		switch err := z.conn.Delete(node, version); {

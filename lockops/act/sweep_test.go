@@ -74,8 +74,8 @@ func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	return p
 }
 
-// sweep tries to delete a directory and expects this reason to keep it; empty if it should be
-// deleted.
+// sweep tries to delete a directory and expects it to be kept for the reason want, or deleted if
+// want is empty.
 func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
 	s.Helper()
 	if r, err := s.sweeper.Sweep(s.Context(), p, dir, "--yes"); err != nil || r.Released != (want == "") || r.Reason != want {

@@ -49,7 +49,7 @@ type Trail struct {
 	Records []Record
 	// Damaged counts lines that cannot be read: cut by a full disk, or not written by this program.
 	Damaged int
-	// Breaks are lines that are not as they were written, or not where. A line that was cut is one, too.
+	// Breaks are lines that were edited, cut or moved, or that follow missing lines.
 	Breaks []Break
 	// Last is the sum of the last line; empty without lines. See Has.
 	Last string

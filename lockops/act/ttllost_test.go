@@ -34,7 +34,7 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 		"one that is gone":                  {masters: []faulty{gone}, reason: Gone},
 		"one of three":                      {masters: []faulty{sets, sets, silent}, set: true},
 		"two of three":                      {masters: []faulty{sets, lost, silent}, unknown: true},
-		"the one on which it depends":       {masters: []faulty{sets, lost, refuses}, unknown: true},
+		"the deciding one of three":         {masters: []faulty{sets, lost, refuses}, unknown: true},
 		"one, where too many refuse":        {masters: []faulty{silent, refuses, refuses}, reason: NoQuorum},
 		"one of five, where others refuse":  {masters: []faulty{sets, silent, refuses, refuses, refuses}, reason: NoQuorum},
 		"a value on one, of three":          {masters: []faulty{silent, {}, {}}, unknown: true},

@@ -65,7 +65,7 @@ func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, fai
 // deletion removes a node; if refused, it returns the reason.
 type deletion func() (Reason, string, error)
 
-// deletion is the request that removes the contender. The request is never repeated.
+// deletion returns the request that removes the contender, which is never repeated.
 func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Contender) deletion {
 	node, before := z.nodeOf(id, seen), ahead(l, seen)
 	ops := make([]any, 0, len(before)+1)
@@ -98,7 +98,7 @@ func (z *ZooKeeper) deletion(id inspect.ID, l *inspect.Lock, seen *inspect.Conte
 	}
 }
 
-// vacation is the request that marks a permanent znode as free, by its data.
+// vacation returns the request that marks a permanent znode as free, by its data.
 func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
 	return func() (Reason, string, error) {
 		_, err := z.conn.Set(node, data, version)
@@ -112,8 +112,8 @@ func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
 	}
 }
 
-// remove sends the deletion unless ctx has ended. When ctx ends before the answer, the outcome is
-// unknown until it comes. It is then written to the audit file, and delivered to the result's Late.
+// remove sends the deletion unless ctx has ended. If ctx ends first, the outcome is unknown until
+// the answer comes, and is then written to the audit file and delivered to the result's Late.
 func (z *ZooKeeper) remove(ctx context.Context, do deletion, result Result, intent line) (Result, error) {
 	type answer struct {
 		result Result

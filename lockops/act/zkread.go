@@ -102,7 +102,7 @@ func (s synced) Exists(ctx context.Context, node string) (*zk.Stat, error) {
 	return stat, s.z.unread("read", node, err)
 }
 
-// unread is the error of a read that failed. A node that is not there, or may not be read, is an answer.
+// unread names the failed read in its error, unless the node is missing or may not be read.
 func (z *ZooKeeper) unread(what, node string, err error) error {
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
 		return err

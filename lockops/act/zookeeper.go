@@ -149,8 +149,8 @@ func zkWarnings(seen *inspect.Contender, recipeName string) []string {
 // maxAhead bounds the nodes that a request checks with its delete, so that it stays far below jute.maxbuffer (1 MB).
 const maxAhead = 1000
 
-// ahead are the contenders that a waiter waits for: it gets the lock only once one of them is gone.
-// A holder has none: it holds until its node is gone.
+// ahead returns the contenders that a waiter waits for: it gets the lock only once one of them is
+// gone. A holder has none: it holds until its node is gone.
 func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
 	if seen.State == inspect.Holding {
 		return nil
@@ -163,7 +163,7 @@ func ahead(l *inspect.Lock, seen *inspect.Contender) []inspect.Contender {
 
 func (z *ZooKeeper) path(p string) string { return path.Join("/", z.target.Chroot, p) }
 
-// nodeOf is the znode of a contender.
+// nodeOf returns the znode of a contender.
 func (z *ZooKeeper) nodeOf(id inspect.ID, c *inspect.Contender) string {
 	return z.path((&inspect.Lock{ID: id}).Node(c))
 }
