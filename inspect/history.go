@@ -89,7 +89,7 @@ func (t *track) granted(c change, e *Event) {
 		t.waits.add(h.HeldSince.Sub(since))
 	}
 	if place < 0 && ofSession(was.Holders, h) >= 0 {
-		return // its own client holds already, as a writer that reads does
+		return // its own client already holds, like a writer that also reads
 	}
 	if place < 0 {
 		place = len(queue) // it came after all of them
@@ -275,7 +275,7 @@ type Expectation struct {
 	// Match is a glob for lock ids, BACKEND:PATH, as for SCAN: * is any text, ? any byte, [a-z] a
 	// range.
 	Match string
-	// Hold is the longest that they are usually held; 0 if not given.
+	// Hold is the longest time that they are usually held; 0 if not given.
 	Hold time.Duration
 	// Election means that the holder leads, and should hold for as long as it lives.
 	Election bool

@@ -89,7 +89,7 @@ func (h *Hosts) of(o *Owner) (Untrusted, bool) {
 	return "", false
 }
 
-// hostAddress of an owner: the one that the servers see, else the one that it wrote. It is not
+// hostAddress is an owner's address as the servers see it, else as the owner wrote it. It is not
 // valid if neither is known.
 func hostAddress(o *Owner) netip.Addr {
 	host, _, err := net.SplitHostPort(o.Client)

@@ -21,7 +21,7 @@ func clone(l *Lock) *Lock {
 }
 
 // same reports whether two versions of a contender are the same entry on the server. A contender
-// that was only listed so far has no czxid.
+// that has only been listed so far has no czxid.
 func same(a, b *Contender) bool {
 	return a.Name == b.Name && a.Digest == b.Digest &&
 		(a.Czxid == b.Czxid || a.Czxid == 0 || b.Czxid == 0)
@@ -46,7 +46,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		}
 		switch {
 		case c.State != Holding, !c.HeldSince.IsZero(), ok && old.State == Holding:
-		case unseen, misread, ok && old.Czxid == 0 && c.Czxid != 0: // it was only listed so far
+		case unseen, misread, ok && old.Czxid == 0 && c.Czxid != 0: // it had only been listed
 		case !ok && !followed && len(was.Holders) == 0 && !c.Since.IsZero() && l.Masters == nil:
 			c.HeldSince = c.Since // it came to a free lock: granted when it was created
 		default:
@@ -151,7 +151,7 @@ func identify(l *Lock, sessions map[int64]Session) {
 	}
 }
 
-// outdated reports whether the sessions identify a contender that was unknown so far.
+// outdated reports whether the sessions identify a contender that was unknown before.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
 	return each.Any(l.Contenders(), func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
 }
@@ -172,9 +172,9 @@ func (o Owner) of(sessions map[int64]Session) Owner {
 }
 
 // confirmWatches sets for each waiter whether the server's table has its expected watch, and
-// reports whether anything changed. An absent watch counts as missing only if the queue, read
-// before and after the table, shows the same waiter behind the same predecessor (see carry).
-// Otherwise it may have moved on in between.
+// reports whether anything changed. An absent watch counts as missing only if the waiter was behind
+// the same predecessor before and after the table was read (see carry). Otherwise it may have moved
+// on in between.
 func confirmWatches(l *Lock, t *WatchTable) bool {
 	changed := l.stepBack(func(c *Contender) bool {
 		return slices.Contains(t.Sessions[path.Join(l.ID.Path, c.Place, c.Reenters.Raw())], c.Owner.Session)

@@ -268,8 +268,8 @@ type Special struct {
 	Place string
 	// Recipe is the library that wrote it, if that differs from the lock's; else empty.
 	Recipe string
-	// WatchesGone is a node of the lock that its session watches although it is gone, so nothing
-	// will wake it. Empty if none was seen.
+	// WatchesGone is a deleted node of the lock that the contender's session still watches, so
+	// nothing will wake it. Empty if none was seen.
 	WatchesGone Untrusted
 	// Reenters is the write entry of this reader's session, if the session holds that as well; else
 	// empty. The reader watches it if it has to wait.

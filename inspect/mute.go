@@ -56,7 +56,7 @@ func (o *Observer) muted(on ID, found []Finding, now time.Time) []Finding {
 	return found
 }
 
-// mutesChanged reports whether Mute was called since the previous call.
+// mutesChanged reports whether Mute has been called since the previous call.
 func (o *Observer) mutesChanged() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

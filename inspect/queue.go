@@ -47,8 +47,8 @@ type Directory struct {
 
 // Lock makes the lock of the directory; nil if no recipe recognises any of its children as a
 // contender. Names alone prove a lock only for libraries with unique names. Otherwise at least one
-// node must be known to be ephemeral. folded means that it is a semaphore with its Parts folded
-// in, so that they are not locks themselves.
+// node must be known to be ephemeral. folded means that the lock is a semaphore that includes its
+// Parts, which are then not separate locks.
 func (d Directory) Lock(id ID, readAt time.Time) (l *Lock, folded bool) {
 	own := readQueue(d.Children, d.Created)
 	if l = curatorSemaphore(id, own, d); l == nil {

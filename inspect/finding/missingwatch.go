@@ -79,7 +79,7 @@ func watchesGone(c *inspect.Case, w *inspect.Contender) bool {
 }
 
 // away reports whether a waiter's client has no connection, or may be about to reconnect. Its
-// watches are gone until then. If it does not come back, its session's end removes it.
+// watches are gone until then. If it stays away, the end of its session removes the waiter.
 func away(c *inspect.Case, w *inspect.Contender) bool {
 	_, connected := c.Sessions[w.Owner.Session]
 	return c.AllSessions && !connected || returning(c, w)

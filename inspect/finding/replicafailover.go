@@ -10,7 +10,7 @@ import (
 
 // replicaFailover reports a Redis master that accepts writes even if its replicas are gone.
 // Replication is asynchronous. A lock granted just before the master fails, or while it is cut off,
-// may be missing on the promoted replica, and a second client gets it. The finding concerns the
+// may be missing on the promoted replica. A second client then gets it. The finding concerns the
 // backend, not a lock, and is reported once.
 //
 // Source: Redis' own documents on distributed locks ("Why failover-based implementations are not

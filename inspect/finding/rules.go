@@ -49,8 +49,8 @@ func (r rule) ofBackends(diagnose func(*inspect.Backend, time.Time) []inspect.Fi
 	return r
 }
 
-// all rules, the worst first. A rule is silent if something that it needs is unknown, such as a
-// table that was not read or a history that is too short.
+// all rules, the worst first. A rule is silent if something that it needs is unknown, such as an
+// unread table or a short history.
 var all = []rule{
 	noQuorum(),
 	deadlock(),

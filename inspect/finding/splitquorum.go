@@ -13,8 +13,8 @@ import (
 // within the last moment is left alone, since its clients may be about to withdraw them.
 //
 // Cause in the wild: clients that asked the masters at the same time and did not release all of
-// them, as the Redlock page requires, or that are configured with different lists of masters:
-// node-redlock #168, #185, #131 ("unable to achieve a quorum", which does not name the votes).
+// them, or that have different lists of masters: node-redlock #168, #185, #131 ("unable to achieve
+// a quorum", which does not name the votes).
 func splitQuorum() rule {
 	return rule{
 		name: "split-quorum", severity: inspect.Critical,

@@ -12,9 +12,9 @@ import (
 // the time.
 const overtakenBy = 10
 
-// starvation reports a waiter that others overtake. Either ten contenders that came after it were
-// granted the lock, or some were and it has waited longer than ten times the 99th percentile of at
-// least 20 waits. A long wait alone does not count, since the holder may be stuck.
+// starvation reports a waiter that others overtake. Either ten later contenders got the lock, or
+// some did and it has waited over ten times the 99th percentile of at least 20 waits. A long wait
+// alone does not count, since the holder may be stuck.
 //
 // Cause in the wild: a stream of readers ahead of a writer; locks without a queue (SET NX and
 // polling); semaphores; a client that lost its place (Redisson #2278, #2883).

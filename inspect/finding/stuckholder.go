@@ -22,8 +22,8 @@ import (
 // and says so.
 //
 // If the servers' clock could not be compared with ours, only the time from the entry to the newest
-// instant dated by the same clock is certain. If that is within the limit, the finding is only
-// possible and advises no release.
+// instant of that clock is certain. If that is within the limit, the finding is only possible and
+// advises no release.
 //
 // If the grant was not seen, a holder that held at our first look has held at least since then
 // (likely). One that had queued for longer than the limit may have been granted just now
@@ -45,7 +45,7 @@ func stuckHolder() rule {
 		not: "Do not release it while the holder is working: a release does not stop it, and two may work at once.",
 		evidence: "contender with held_since, known (exact, at-least, at-most, unchecked), held_at_least_ms, " +
 			"held_over, limit_ms, hold_p99_ms or expected_ms, waiters, kind if it may be an election, " +
-			"watched_since if no handoff was seen since",
+			"watched_since if no handoff has been seen since",
 		restsOn: []inspect.Aspect{inspect.AspectHolders}, quiet: true,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		l := c.Lock

@@ -50,8 +50,7 @@ func ending(l *inspect.Lock) (at time.Time, never bool) {
 // the lock is free; their holders have their own expiries.
 func endless(m *inspect.Vote) bool { return m.NoExpiry && m.Held == nil }
 
-// part returns a value that holds only some of the keys that its library uses for one lock, and its
-// vote; empty if none.
+// part returns a value that holds only some of its lock's keys, and its vote; empty if none.
 func part(l *inspect.Lock) (m *inspect.Vote, value inspect.Untrusted) {
 	for i := range l.Masters {
 		if h := l.Masters[i].Held; l.Masters[i].Up && h != nil && len(h.Partial) > 0 {

@@ -157,14 +157,14 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
 		{name: "its client was not heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"}},
 		{
-			name: "unknown whether its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
+			name: "unknown whether its client has been heard from since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
 			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"},
 		},
 		{
 			name: "its session would have ended by now", c: gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second)),
 			fires: true, severity: inspect.Warning, confidence: recipe.Certain,
 		},
-		{name: "its client was heard from since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
+		{name: "its client has been heard from since", c: gone(inspect.Missing, inspect.WatchSettle, heard(time.Second)), fires: true, severity: inspect.Warning, confidence: recipe.Certain},
 		{name: "its client may be reconnecting", c: gone(inspect.Missing, inspect.WatchSettle, disturbed)},
 	})
 }

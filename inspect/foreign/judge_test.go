@@ -31,8 +31,8 @@ func once(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	return o.Snapshot()
 }
 
-// watch reads a source as the screen does, with every lock in view. After all are read it goes on
-// for a while, since some rules report only lasting conditions.
+// watch reads a source as the screen does, with every lock in view. After all are read, it
+// continues for a while, since some rules report only lasting conditions.
 func watch(t *testing.T, source inspect.Source) *inspect.Snapshot {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, source)

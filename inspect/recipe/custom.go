@@ -69,7 +69,7 @@ func NewCustom(name, backend, kind string, patterns Patterns) (Custom, error) {
 	levels := []Confidence{"", Certain, Likely, Possible}
 	switch {
 	case name == "":
-		return c, errors.New("it has no name")
+		return c, errors.New("missing name")
 	case backend != "zookeeper" && backend != "redis":
 		return c, fmt.Errorf("backend %q is not one of zookeeper, redis", backend)
 	case !slices.Contains([]string{"", "mutex", "rw", "semaphore", "election"}, kind):

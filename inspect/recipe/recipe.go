@@ -1,7 +1,7 @@
 // Package recipe knows how client libraries write their locks on a server: names, values and which
 // contender blocks which. It only parses and builds them. It is a leaf under both the reading side
-// (inspect) and the lock package (lockops). Each library has one file, and one line in the tables
-// of this file.
+// (inspect) and the lock package (lockops). Its tables are queues (znodes), shapes (structured
+// keys) and the catalogue (single strings and znodes).
 package recipe
 
 import (
@@ -137,9 +137,9 @@ func Parse(child string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Read parses the children that may be contenders, each by the surest recipe that knows its name,
-// since every queue client orders what it can. It returns them in queue order, and the recipe that
-// wrote most of them. On a tie it returns the surer one.
+// Read parses the children that may be contenders, each by the surest recipe that knows its name.
+// It returns them in queue order, and the recipe that wrote most of them. On a tie it returns the
+// surer one.
 func Read(children []string) (Queue, []Entry) {
 	var entries []Entry
 	for i, c := range children {

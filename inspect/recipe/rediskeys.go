@@ -203,8 +203,8 @@ func DecodeKeys(k Keys) (Record, bool) {
 	return Record{}, false
 }
 
-// LockOf recognises a helper key of some lock by its name. It returns the recipe that writes it,
-// and the keys of the locks that it may belong to, or none if it is noise.
+// LockOf recognises a helper key of some lock by its name. It returns the recipe that writes the
+// key, and the locks that it may belong to; none for noise.
 func LockOf(key string) (recipe string, locks []string, helper bool) {
 	for _, s := range shapes() {
 		if s.LockOf == nil {

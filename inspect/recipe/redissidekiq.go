@@ -75,8 +75,8 @@ func sidekiqLockOf(key string) ([]string, bool) {
 }
 
 // SidekiqKeys returns this key of a lock and the lock's other keys, in the order of the library's
-// own unlock (unlock.lua of versions 7 and 8). The others are the digest, the lists of queued jobs,
-// the metadata, and the registers of all digests. It returns false for a key of another library.
+// unlock (unlock.lua of versions 7 and 8). The others are the digest, the lists of queued jobs, the
+// metadata, and the registers of all digests. It returns false for a key of another library.
 func SidekiqKeys(key string) (keys []string, digest string, ok bool) {
 	digest, suffix, ok := sidekiqDigest(key)
 	if !ok || suffix != sidekiqLocked {

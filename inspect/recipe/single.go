@@ -24,8 +24,8 @@ type Single struct {
 }
 
 // Singles returns which children of a directory must be read although no recipe takes them for
-// contenders. ephemeralNodes means that each ephemeral one may be a lock, not only one that is
-// alone. persistent means that persistent ones are locks.
+// contenders. ephemeralNodes means that any ephemeral child may be a lock, not only a lone one.
+// persistent means that persistent children are locks.
 func Singles(dir string) (ephemeralNodes, persistent bool) {
 	node := path.Join(dir, "x")
 	persistent = isHelix(dir) ||
@@ -72,7 +72,7 @@ func Vacated(library string, data []byte) ([]byte, bool) {
 }
 
 // vacatedHelix removes the owner, as Helix does when an owner makes room for a requestor
-// (CleanupUpdater), and leaves the rest of the record as it is.
+// (CleanupUpdater). The rest of the record stays.
 func vacatedHelix(data []byte) ([]byte, bool) {
 	var record map[string]json.RawMessage
 	var fields map[string]string

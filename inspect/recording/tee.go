@@ -14,7 +14,7 @@ import (
 
 // New combines sources into one that writes everything they emit to w, one line per write, before
 // passing it on; now dates the lines. Run fails if w does. Sessions are written with their source's
-// last backend, since a recording would not show otherwise whose they are.
+// last backend, since a recording would otherwise not show whose they are.
 func New(now func() time.Time, w io.Writer, sources ...inspect.Source) inspect.Source {
 	return &tee{now: now, w: w, sources: sources}
 }

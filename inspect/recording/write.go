@@ -29,7 +29,7 @@ type writer struct {
 	since    int       // text after it
 }
 
-// newest is a backend's last report.
+// newest is a backend's last known state.
 type newest struct {
 	backend  *inspect.Backend
 	sessions inspect.Update

@@ -15,8 +15,8 @@ type Config struct {
 	// Backend is the backend's name, the first part of every lock's ID.
 	Backend string
 	// Masters has the connection options of each independent master. Options for Sentinel make a
-	// backend with one master, those for a Cluster one with all its nodes. Time limits, retries and
-	// pool sizes in them are replaced.
+	// backend with one master; options for a Cluster, one with all its nodes. Time limits, retries
+	// and pool sizes in them are replaced.
 	Masters []*redis.UniversalOptions
 	// Addrs are the displayed names of the masters; by default their first address.
 	Addrs []string

@@ -105,7 +105,7 @@ func (r *run) present(p *masterState, now time.Time) []string {
 	return keys
 }
 
-// gone asks for keys that should all exist, spread over the interval, and returns the missing
+// gone asks for keys that should all exist, spread over half of sweepEvery, and returns the missing
 // ones.
 func (r *run) gone(p *masterState, keys []string) (gone []string, err error) {
 	rest := sweepEvery / time.Duration(2*(1+len(keys)/auditSize))

@@ -22,7 +22,7 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// interrupted replaces some replies of a read by an error.
+// interrupted replaces some replies of a read with an error.
 type interrupted struct {
 	by   reply
 	from int // the first, counted from 1

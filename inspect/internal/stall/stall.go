@@ -1,7 +1,6 @@
 // Package stall notices that this process was paused: by a debugger, SIGSTOP, a closed lid or an
-// overloaded machine. No server reports afterwards what happened meanwhile. Data from before the
-// pause must not be taken for the present. The same goes for a request from before it, if the
-// answer was waiting in a socket.
+// overloaded machine. No server reports what happened during the pause. Data from before it must
+// not be taken for the present. Nor must an answer that was waiting in a socket.
 package stall
 
 import (
@@ -26,12 +25,12 @@ type Watch struct {
 	last  time.Time // the newest beat; zero before Start
 	until time.Time // the end of the newest stall; zero if there was none
 	taken time.Time // see Take
-	fresh bool      // there was a stall since
+	fresh bool      // there has been a stall since
 }
 
-// New makes a watch with a clock. Of its two readings the one that advanced further counts. The
-// monotonic one continues while the process is stopped, the wall clock also while the machine sleeps.
-// (A wall clock that is set forward looks the same.)
+// New makes a watch with a clock. The reading that advanced further counts. The monotonic one
+// continues while the process is stopped, and the wall clock even while the machine sleeps. (A wall
+// clock that is set forward looks the same.)
 func New(now func() time.Time) *Watch {
 	return &Watch{now: now, woken: make(chan struct{}, 1)}
 }
