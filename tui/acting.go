@@ -96,9 +96,9 @@ func (a acting) hint() []screen.Action {
 		case a.Past():
 			return nil
 		case a.options.Release != nil && a.MayAct() != "":
-			return offer(inspect.VerbRelease, "preview")
+			return append(offer(inspect.VerbRelease, "preview"), a.unmuteHint()...)
 		}
-		return offer(inspect.VerbRelease, "")
+		return append(offer(inspect.VerbRelease, ""), a.unmuteHint()...)
 	}
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
@@ -108,13 +108,21 @@ func (a acting) muteHint() []screen.Action {
 	if a.inFront != screen.Findings || a.options.Mutes == nil {
 		return nil
 	}
-	if a.cannotMute(false) != "" && a.cannotMute(true) == "" {
-		return []screen.Action{{Keys: []string{"M"}, Shown: "M", Hint: "unmute", Run: a.unmute}}
+	if hint := a.unmuteHint(); hint != nil {
+		return hint
 	}
 	return []screen.Action{{
 		Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) },
 		Run: a.mute,
 	}}
+}
+
+// unmuteHint returns the key that unmutes if all findings of the selection are muted.
+func (a acting) unmuteHint() []screen.Action {
+	if a.cannotMute(false) == "" || a.cannotMute(true) != "" {
+		return nil
+	}
+	return []screen.Action{{Keys: []string{"M"}, Shown: "M", Hint: "unmute", Run: a.unmute}}
 }
 
 // stepHint returns the key for the mildest step that the selected finding advises.

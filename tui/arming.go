@@ -74,17 +74,18 @@ func (w *world) writeActions() []screen.Action {
 	if w.options.Arm == nil {
 		return nil
 	}
-	set := func(on bool) func() tea.Cmd { return func() tea.Cmd { return w.arm(on) } }
 	return []screen.Action{{
-		Shown: ":write", Hint: "write", Help: "allow actions on locks", Run: set(true),
-		Disabled: func() string {
+		Shown: ":write", Hint: "write", Help: "allow actions on locks",
+		Run: func() tea.Cmd {
 			if w.armed {
-				return "writing is already allowed; :read-only forbids it"
+				w.Flash("writing is already allowed; :read-only forbids it")
+				return nil
 			}
-			return ""
+			return w.arm(true)
 		},
 	}, {
-		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks", Run: set(false),
+		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks",
+		Run: func() tea.Cmd { return w.arm(false) },
 		Disabled: func() string {
 			switch held, waiting := w.inHand(); {
 			case !w.armed:

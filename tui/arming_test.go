@@ -52,7 +52,6 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	press(m, ":", "write", "enter")
 	wantText(t, m, "writing is already allowed; :read-only forbids it")
 	wantNoText(t, m, "READ-ONLY")
-	press(m, "esc")
 	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
 	if len(asked) != 2 || !asked[0] || asked[1] {

@@ -125,35 +125,30 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 // is a step after it.
 func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
 
-// openNow counts the findings at the second moment, whenever they were reported, and names those
-// that are critical.
+// openNow counts the findings at the second moment, whenever they were reported, and lists the worst.
 func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
-	var critical, warnings int
-	count := func(where string, list []inspect.Finding) {
+	var open [2][]string // critical findings, and warnings
+	add := func(where string, list []inspect.Finding) {
 		for _, f := range list {
-			switch {
-			case f.Muted != nil:
-			case f.Severity == inspect.Critical:
-				if critical++; critical <= lostShown {
-					lines = append(lines, "  critical  "+where+"  "+describe.Printable(f.Rule))
-				}
-			case f.Severity == inspect.Warning:
-				warnings++
+			level := slices.Index([]inspect.Severity{inspect.Critical, inspect.Warning}, f.Severity)
+			if f.Muted == nil && level >= 0 {
+				open[level] = append(open[level], fmt.Sprintf("  %-8s  %s  %s", f.Severity, where, describe.Printable(f.Rule)))
 			}
 		}
 	}
 	for _, b := range s.Backends {
 		if only == (inspect.ID{}) {
-			count("backend "+describe.Printable(b.Name), b.Findings)
+			add("backend "+describe.Printable(b.Name), b.Findings)
 		}
 	}
 	for l := range s.Locks() {
 		if only == (inspect.ID{}) || l.ID == only {
-			count(l.ID.String(), l.Findings)
+			add(l.ID.String(), l.Findings)
 		}
 	}
-	head := fmt.Sprintf("Open now: %d critical, %s (f lists them).", critical, describe.Count(warnings, "warning"))
-	return slices.Insert(lines, 0, head)
+	head := fmt.Sprintf("Open now: %d critical, %s (f lists them).", len(open[0]), describe.Count(len(open[1]), "warning"))
+	all := slices.Concat(open[0], open[1])
+	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }
 
 // found is the kind of event of a rule's finding on a lock, or on a backend if lock is zero.
@@ -194,7 +189,7 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 	return passing, last
 }
 
-// lostShown limits the lines of lost holds, of passing and of critical findings, and whoShown the cells of their holders.
+// lostShown limits the lines of lost holds, of passing and of open findings, and whoShown the cells of their holders.
 const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.

@@ -99,7 +99,7 @@ func newRunForm(c *runs) *runForm {
 		{Label: "workers", Choices: []string{"2", "4", "6", "8", "12", "16", "32"}, At: 2},
 		{Label: "hold", Choices: []string{"1ms", "10ms", "50ms", "150ms", "500ms", "2s"}, At: 3},
 		{Label: "pause", Choices: []string{"0s", "10ms", "100ms", "500ms", "2s"}, At: 2},
-		{Label: "for", Choices: []string{"10s", "20s", "1m", "no limit"}, At: 1},
+		{Label: "for", Choices: []string{"10s", "20s", "1m", "no limit"}},
 		{Label: "seed", Typed: widget.NewField("1")},
 	}
 	if right < 0 {

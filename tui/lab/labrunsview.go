@@ -105,7 +105,7 @@ func overtookShare(r *contend.Report) float64 {
 func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
 	text := "Compare two kinds of lock under the same load: waits, overtakes and handoff times. " +
-		"In this pane (tab), n starts a run on temporary locks, which are removed afterwards."
+		"n starts a run on temporary locks, which are removed afterwards."
 	if why := c.ReadOnly(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}

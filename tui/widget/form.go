@@ -1,6 +1,8 @@
 package widget
 
 import (
+	"fmt"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/internal/text"
@@ -157,7 +159,7 @@ func FormLines(t *theme.Theme, f *Form, width int) []Line {
 	return lines
 }
 
-// choiceLine shows all choices if they fit, else the chosen one between two signs for more.
+// choiceLine shows all choices if they fit, else the chosen one and how many there are.
 func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	chosen := t.Strong
 	if here {
@@ -174,7 +176,7 @@ func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	if all.Width() <= width {
 		return all
 	}
-	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {" >", t.Muted}}
+	return Line{{"< ", t.Muted}, {"[" + text.Printable(r.Choice()) + "]", chosen}, {fmt.Sprintf(" > %d of %d", r.At+1, len(r.Choices)), t.Muted}}
 }
 
 // FormButtons are the form's buttons. refused is set if the form's action is not possible.

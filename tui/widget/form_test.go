@@ -185,9 +185,9 @@ func TestFormsAreDrawn(t *testing.T) {
 		{Label: "Many", Choices: []string{"first", "second", "third"}, At: 1},
 	}}
 	for at, want := range map[int]string{
-		0: "> Name        ~789012345« »|  Why         not asked|  Kind        [one]  two|  Many        < [second] >|[ Go ]   [ Cancel ]",
-		2: "  Name        ~6789012345|  Why         not asked|> Kind        «[one]»  two|  Many        < [second] >|[ Go ]   [ Cancel ]",
-		5: "  Name        ~6789012345|  Why         not asked|  Kind        [one]  two|  Many        < [second] >|[ Go ]   «[ Cancel ]»   but",
+		0: "> Name        ~789012345« »|  Why         not asked|  Kind        [one]  two|  Many        < [second] > 2 of 3|[ Go ]   [ Cancel ]",
+		2: "  Name        ~6789012345|  Why         not asked|> Kind        «[one]»  two|  Many        < [second] > 2 of 3|[ Go ]   [ Cancel ]",
+		5: "  Name        ~6789012345|  Why         not asked|  Kind        [one]  two|  Many        < [second] > 2 of 3|[ Go ]   «[ Cancel ]»   but",
 	} {
 		f.At = at
 		if f.Note = ""; at == 5 {
