@@ -92,13 +92,14 @@ func (a acting) hint() []screen.Action {
 		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
 			return []screen.Action{{Keys: []string{"L"}, Shown: "L", Hint: "your locks"}}
 		}
-		switch {
-		case a.Past():
+		if a.Past() {
 			return nil
-		case a.options.Release != nil && a.MayAct() != "":
-			return append(offer(inspect.VerbRelease, "preview"), a.unmuteHint()...)
 		}
-		return append(offer(inspect.VerbRelease, ""), a.unmuteHint()...)
+		text := ""
+		if a.options.Release != nil && a.MayAct() != "" {
+			text = "preview"
+		}
+		return append(offer(inspect.VerbRelease, text), a.unmuteHint()...)
 	}
 	return append(a.muteHint(), a.stepHint(offer)...)
 }

@@ -105,8 +105,8 @@ func (m *Model) pastActions() []screen.Action {
 	return append(list, changesAction(m, none), m.saveAction())
 }
 
-// moment is the time of the selected event. On screens without events, it is the acquisition by the
-// selected contender or the holder, or the first sight of the hold. why says why there is no
+// moment is the time of the selected event. On screens without events, it is the acquisition by
+// acquirer, or the first sight of the hold. why says why there is no
 // moment.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
@@ -115,7 +115,7 @@ func moment(m *Model) (at time.Time, why string) {
 		}
 		return at, why
 	}
-	l, c, why := acting{m.world}.selected()
+	l, c, why := m.acquirer()
 	if why != "" {
 		return at, why
 	}
@@ -132,6 +132,17 @@ func moment(m *Model) (at time.Time, why string) {
 	}
 }
 
+// acquirer is the contender whose acquisition @ goes to: the selected one, or the last of several
+// holders of a lock in the list.
+func (m *Model) acquirer() (l *inspect.Lock, c *inspect.Contender, why string) {
+	l, c, why = acting{m.world}.selected()
+	if why != "" && m.inFront == screen.Locks && l != nil && len(l.Holders) > 1 {
+		last := slices.MaxFunc(l.Holders, func(a, b inspect.Contender) int { return a.HeldSince.Compare(b.HeldSince) })
+		return l, &last, ""
+	}
+	return l, c, why
+}
+
 // seekMoment draws the state one step after the selected moment, when the lock shows it. If that
 // is still in the future, it draws now.
 func (m *Model) seekMoment() tea.Cmd {
@@ -139,7 +150,7 @@ func (m *Model) seekMoment() tea.Cmd {
 	at = at.Add(inspect.PastStep)
 	var chosen screen.Place // one of several holders, to stay with
 	if _, event := m.front().(screen.Dated); !event {
-		l, c, _ := acting{m.world}.selected()
+		l, c, _ := m.acquirer()
 		if len(l.Holders) > 1 {
 			chosen = screen.Place{Screen: m.inFront, Subject: screen.Subject{Lock: l.ID, Contender: c.Name}}
 		}

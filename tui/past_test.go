@@ -278,6 +278,8 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	wantText(t, r.Model, "when printer-102 acquired")
 	_, c := r.front().(*chain.Screen).Contender()
 	must.Equal(t, c.Name, second.Name, "selected")
+	press(r.Model, "backspace", "H", "@")
+	wantText(t, r.Model, "when printer-103 acquired") // the last one, since the list selects none
 }
 
 // If there is no moment to go to, the reason is shown.
