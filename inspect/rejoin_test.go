@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestOnlyUnchangedSessionsRepeat(t *testing.T) {
+func TestRepeatedSessionTablesAreRecognised(t *testing.T) {
 	before := map[int64]Session{
 		1: {ID: 1, Client: "10.0.0.1:5000", Server: "a:2181", Timeout: time.Second, LastContact: now},
 		2: {ID: 2, Client: "10.0.0.2:5000", Server: "a:2181", Timeout: time.Second},

@@ -9,8 +9,8 @@ import (
 
 // curatorSemaphore makes the lock of an InterProcessSemaphoreV2 (or InterProcessSemaphoreMutex,
 // which has a single permit). The permits are below "leases". Below "locks" is the mutex that a
-// client takes before a permit. The mutex's holder makes its lease, which stays pending while
-// there are more leases than permits, and keeps the mutex until then. The number of permits is not
+// client takes before a permit. The mutex's holder makes its lease. While there are more leases
+// than permits, the lease is pending and the holder keeps the mutex. The number of permits is not
 // stored; a pending lease reveals it (InterProcessSemaphoreV2.internalAcquire1Lease).
 func curatorSemaphore(id ID, own queue, d Directory) *Lock {
 	leaseNodes, ok := d.Parts[recipe.CuratorLeases]

@@ -141,7 +141,7 @@ func TestMadelsonMarksPermitHolders(t *testing.T) {
 	}
 }
 
-func TestNodesThatAreLocksByThemselves(t *testing.T) {
+func TestSingleNodeCanBeALock(t *testing.T) {
 	token := "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY="
 	for _, tt := range []struct {
 		path, data string
@@ -296,7 +296,7 @@ func TestSemaphoreClientGivingUpHasLeft(t *testing.T) {
 			40 * time.Second,
 		},
 		{
-			"one that holds gives up on a second permit while another is granted",
+			"a holder gives up on a second permit while another is granted",
 			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(1, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(3, 65)}),
 			[]EventKind{EventReleased, EventHandover, EventGone},
 			40 * time.Second,

@@ -13,7 +13,7 @@ type run struct {
 	started time.Time
 }
 
-// cluster is what is known of a backend's servers, kept while they cannot be asked.
+// cluster is the last known state of a backend's servers, kept while they are unreachable.
 type cluster struct {
 	leader  string
 	elected uint64   // the number of its election

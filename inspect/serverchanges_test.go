@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestChangesOfServersAreReported(t *testing.T) {
+func TestServerChangesAreReported(t *testing.T) {
 	// A word is a server: ADDR:ROLE, ADDR:ROLE:RUN with the second of its start, or
 	// ADDR:leader::EPOCH with + if it has long led. "-" is a backend that is down.
 	backend := func(kind BackendKind, words string) *Backend {
@@ -77,7 +77,7 @@ func TestChangesOfServersAreReported(t *testing.T) {
 	}
 }
 
-func TestChangesReachTheEvents(t *testing.T) {
+func TestServerChangeBecomesAnEvent(t *testing.T) {
 	a := applying(t)
 	was := *zkUp
 	was.Servers = []Server{{Addr: "a", Role: "leader"}, {Addr: "b", Role: "follower"}}

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// SettleFor is how long the state behind a finding must last before it is reported, if one look
-// may see a state halfway (see [Rule.AsOf]). Clients need less time to ask one master after the
+// SettleFor is how long the state behind a finding must last before it is reported, if one look may
+// catch a change halfway (see [Rule.AsOf]). Clients need less time to ask one master after the
 // other, set a watch after creating a node, or move to another server.
 const SettleFor = time.Second
 
-// suspicion is a finding that may pass, and since when it has lasted, by our clock at the read.
-// Settled ones are reported.
+// suspicion is a finding that may pass. It has lasted since the read that first showed it, dated by
+// our clock. Settled suspicions are reported.
 type suspicion struct {
 	Finding
 	since   time.Time
@@ -27,13 +27,13 @@ type suspicions struct {
 	queued map[ID]struct{} // those in due
 }
 
-// suspected has a lock's findings that may pass, and the readings behind them.
+// suspected holds a lock's findings that may pass, and the readings behind them.
 type suspected struct {
 	list []suspicion
 	readings
 }
 
-// readings are everything that rules with passing findings depend on.
+// readings identify the input of the rules whose findings may pass.
 type readings struct {
 	lock                    ID
 	read, watches, sessions time.Time
@@ -53,9 +53,9 @@ type dueSuspicion struct {
 	at   time.Time
 }
 
-// settle records a lock's findings that may pass, each with the time as of which it is known. It
-// leaves out those that have not lasted long enough. blindUntil is the end of our last gap. A state
-// not yet reported may not have lasted through that gap.
+// settle records a lock's findings that may pass, each with the time of its input. It returns those
+// that have lasted long enough. blindUntil is the end of our last gap; a state not yet reported may
+// not have lasted through it.
 func (s *suspicions) settle(by readings, found []suspicion, blindUntil, now time.Time) (settled []Finding) {
 	id := by.lock
 	known, had := s.of[id]
@@ -129,9 +129,9 @@ func (o *Observer) recheck(now time.Time) {
 	}
 }
 
-// Lasting removes the findings about locks that an earlier snapshot did not have, if passing names
-// their rule. A state that one look caught halfway is gone at the next. If the votes have changed,
-// the lock is in another state.
+// Lasting removes the findings about locks that an earlier snapshot did not have, if passing
+// accepts their rule. A change that one look caught halfway is complete at the next. If the votes
+// have changed, the lock is in another state.
 func (s *Snapshot) Lasting(before *Snapshot, passing func(rule string) bool) *Snapshot {
 	lasting := *s
 	lasting.locks, lasting.owners = table{}, &owners{}
@@ -168,8 +168,8 @@ type findingKey struct {
 	subject string
 }
 
-// reportFindings reports new findings, and records which ended. One that soon comes back was never
-// gone.
+// reportFindings reports new findings, and records those that ended. A finding that soon comes back
+// never ended.
 func (o *Observer) reportFindings(was, is []Finding, e Event) {
 	about := e.Lock
 	if e.Backend != nil {

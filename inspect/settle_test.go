@@ -7,8 +7,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// halfway is a rule about a state that one read may catch halfway. It finds *evidence, read at the
-// second *read, and nothing while that is empty.
+// halfway is a rule about a change that one read may catch halfway. It finds *evidence as of the
+// second *read, or nothing if *evidence is empty.
 func halfway(evidence *string, read *float64) []Rule {
 	return []Rule{{
 		Name: "halfway",

@@ -30,7 +30,7 @@ type Snapshot struct {
 	watched  map[string]time.Time
 	cycles   []Cycle
 	owners   *owners
-	hosts    *Hosts // nil: their addresses are all that is known
+	hosts    *Hosts // nil if only their addresses are known
 }
 
 // NewSnapshot makes a snapshot of locks that do not come from an Observer, such as a recording or
@@ -132,8 +132,8 @@ func (b *Backend) Age(c *Contender, instant, now time.Time) (Age, bool) {
 	return Age{Duration: d, Least: b.AgeAtLeast(instant, c.Czxid, now)}, true
 }
 
-// Established is how long a session's client has been connected; false if unknown. The server that
-// the client is connected to dated it, not the leader.
+// Established is how long a session's client has been connected; false if unknown. It is dated by
+// the server that the client is connected to, not by the leader.
 func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bool) {
 	if session.Established.IsZero() {
 		return Age{}, false
@@ -147,8 +147,8 @@ func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bo
 	return Age{d, true, d}, true
 }
 
-// differing visits the pages of t that before does not share, the locks in them that are new or
-// changed, and the ids that exist only in before. before may be nil.
+// differing visits the pages of t that before does not share, their new or changed locks, and the
+// ids that exist only in before. before may be nil.
 func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
 	before = cmp.Or(before, &table{})
 	shared := make(map[**Lock]int)
@@ -187,9 +187,9 @@ func (t *table) differing(before *table, own func(page), put func(*Lock), gone f
 	}
 }
 
-// Since returns the updates, source by source, that take an Observer's snapshot from before to s: whole
-// backends with their sessions, and the locks that differ as their sources reported them. before may be nil.
-// The watch tables are not kept.
+// Since returns the updates, source by source, that take an Observer's snapshot from before to s:
+// whole backends with their sessions, and the locks that differ as their sources reported them.
+// before may be nil. The watch tables are left out.
 func (s *Snapshot) Since(before *Snapshot) []Update {
 	var old *table
 	if before != nil {

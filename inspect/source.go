@@ -13,9 +13,9 @@ import (
 
 // Source reads one backend or recording.
 type Source interface {
-	// Run emits updates until ctx ends or, for a single pass, until that is done. An unreachable
-	// server is not an error of Run: it is reported in the Backend of an Update. emit is never
-	// called concurrently, nor after Run has returned.
+	// Run emits updates until ctx ends or a single pass is done. An unreachable server is not an
+	// error of Run: it is reported in the Backend of an Update. emit is never called concurrently,
+	// nor after Run has returned.
 	Run(ctx context.Context, emit func(Update)) error
 	// Focus names the locks that a viewer has open. They are read first and in full; the rest may
 	// be only counted and watched. It replaces the previous focus and does not block. Other
@@ -44,12 +44,12 @@ type Update struct {
 	Watches *WatchTable
 	// Backend is the backend's state; nil if it has not changed.
 	Backend *Backend
-	// At is when, by our clock, the source learnt it. The observer dates its observations by it,
-	// so a pause of this process does no harm. Zero means now.
+	// At is when, by our clock, the source learnt of the update. The observer dates its
+	// observations by it, so a pause of this process does no harm. Zero means now.
 	At time.Time
 	// Gap is a time during which the source did not look, for example while this process was
-	// stopped; else nil. It comes before the updates read after it. A backend that was down
-	// reports that by its state instead.
+	// stopped; else nil. It comes before the updates read after it. A backend that was down says so
+	// in its state instead.
 	Gap *Gap
 }
 
@@ -84,8 +84,8 @@ type WatchTable struct {
 	in map[string][]string // see pathsIn
 }
 
-// pathsIn returns the watched paths in a directory, since an Observer compares a table with
-// thousands of locks. The table does not change after that.
+// pathsIn returns the watched paths in a directory. Its first call indexes the table, which must
+// not change later.
 func (t *WatchTable) pathsIn(dir string) []string {
 	if t.in == nil {
 		t.in = make(map[string][]string)

@@ -18,9 +18,9 @@ type Spread struct {
 }
 
 // Suspect reports whether the masters look like independent servers with their own locks, not
-// masters of the same locks. Nine of ten locks are then on one of them only, and not all on the
-// same one, or there are many. The target stays suspect down to three of four, so that a few
-// locks do not flip the verdict.
+// masters of the same locks. Nine of ten locks are then on one master only: on different masters,
+// or many on the same one. The target stays suspect down to three of four, so that a few locks do
+// not flip the verdict.
 func (s Spread) Suspect() bool {
 	least := 90
 	if s.suspected {
@@ -29,7 +29,7 @@ func (s Spread) Suspect() bool {
 	return s.Masters > 1 && 100*s.OnOne >= least*s.Locks && s.OnOne > 1 && (s.Used > 1 || s.OnOne >= suspectLocks)
 }
 
-// suspectLocks is how many locks on the same single master are too many for failed attempts.
+// suspectLocks is how many locks on the same single master are too many to be failed attempts.
 const suspectLocks = 5
 
 // spread keeps the counts as locks come and go.

@@ -69,7 +69,7 @@ func TestSpreadFollowsLockChanges(t *testing.T) {
 
 // A target stays suspect while few of its locks are on several masters. With many locks, the
 // verdict does not wait for the first pass.
-func TestASuspectTargetStaysOne(t *testing.T) {
+func TestSuspectTargetStaysSuspect(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(nil), 0)
 	var locks []*Lock
@@ -90,8 +90,8 @@ func TestASuspectTargetStaysOne(t *testing.T) {
 }
 
 // A leftover is still reported while another lock is on one master for a moment, during its
-// acquisition. After the target was suspect for longer, the leftover is reported again at once,
-// since its votes are not read again.
+// acquisition. When the target is no longer suspect, the leftover is reported again at once, since
+// its votes are not read again.
 func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 	a := applying(t)
 	a.Diagnose(suspecting(func(c *Case) time.Time { return c.Lock.ReadAt }), 0)
@@ -115,7 +115,7 @@ func TestALeftoverOutlastsASuspectTarget(t *testing.T) {
 	expect(t, "afterwards", a.found(), "left leftover")
 }
 
-// Nine of ten locks on one server each are no leftovers of failed attempts, but one among healthy
+// Nine of ten locks on one server each are not leftovers of failed attempts, but one among healthy
 // locks is.
 func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 	for _, tt := range []struct {

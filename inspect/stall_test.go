@@ -72,8 +72,7 @@ func TestResumedObserverWaitsForSources(t *testing.T) {
 	}
 }
 
-// The past knows its gaps, and forgets them in time.
-func TestThePastKeepsItsGaps(t *testing.T) {
+func TestPastKeepsOnlyRecentGaps(t *testing.T) {
 	past := NewPast(10*time.Minute, time.Millisecond, 1<<30)
 	gap := Gap{Backend: "zk", From: now.Add(8 * time.Second), Until: now.Add(41 * time.Second)}
 	blind := Event{Kind: EventBlind, Backend: zkUp, Between: Interval{gap.From, gap.Until}}

@@ -194,7 +194,7 @@ func matches(sessions, clients map[Identity]*party) map[Identity]tied {
 					found[who] = tied{session, t}
 				}
 			}
-			break // the most specific name decides, even against a match
+			break // the most specific name decides, even if a later one would match
 		}
 	}
 	return found
@@ -258,8 +258,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	return used
 }
 
-// Certainty of a cycle is that of its weakest tie, and likely without any. It is only possible if
-// an owner may be several threads, or in a single look.
+// Certainty of a cycle is that of its weakest tie, and likely without any. It is Possible if an
+// owner may be several threads, or after a single look.
 func (c *Cycle) Certainty() recipe.Confidence {
 	if c.Shared || c.OneLook ||
 		slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {

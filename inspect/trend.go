@@ -9,7 +9,7 @@ import (
 // if unknown.
 type Trend struct{ Waiting, Holding []float64 }
 
-// Trend samples a lock from a time on, in n steps, as far as it is kept. Steps after to are
+// Trend samples a lock from a time on, in n steps, as far as the past reaches. Steps after to are
 // unknown, and so are those during which its backend was down.
 func (p *Past) Trend(id ID, from time.Time, step time.Duration, n int, to time.Time) Trend {
 	waiting, holding := newMeans(from, step, n), newMeans(from, step, n)
@@ -106,7 +106,7 @@ func (p *Past) walk(id ID, from, to time.Time, add func(l *Lock, since, until ti
 }
 
 // BackendTrend samples a number of a backend from a time on, in n steps. It returns the mean in
-// each step, as far as it is kept. -1 means unknown: after to, or where of returns less than 0.
+// each step, as far as the past reaches. -1 means unknown: after to, or where of is negative.
 func (p *Past) BackendTrend(
 	name string, from time.Time, step time.Duration, n int, to time.Time, of func(*Backend) float64,
 ) []float64 {

@@ -9,7 +9,7 @@ type Aspect string
 
 // The aspects, as in the JSON.
 const (
-	// AspectLocks is which locks exist on a backend, or in a directory or pattern of it.
+	// AspectLocks is which locks exist on a backend, or in one of its directories or patterns.
 	AspectLocks Aspect = "locks"
 	// AspectKind is whether it is a lock, its kind and its library.
 	AspectKind Aspect = "kind"
@@ -34,8 +34,8 @@ const (
 	AspectChanges Aspect = "changes"
 )
 
-// Unseen is a read that was refused or failed, so that an aspect is unknown. It leaves out reads
-// that no user requested, such as from an AdminServer that was never named.
+// Unseen is a read that was refused or failed, so that an aspect is unknown. Reads that no user
+// requested are not listed, such as those from an AdminServer that was never named.
 type Unseen struct {
 	Aspect Aspect `json:"aspect"`
 	// Where is the server (host:port), and Read the request: a command, a node, a URL.

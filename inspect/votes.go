@@ -193,7 +193,7 @@ func (t tally) verdict(quorum int) State {
 	}
 }
 
-// quorumExpiry returns when the quorum falls apart: the quorum-th longest expiry among the votes.
+// quorumExpiry returns when the quorum ends: at the quorum-th latest expiry among the votes.
 // noExpiry is true if enough votes never expire to keep it.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	ends := make([]time.Time, 0, len(l.Masters))
@@ -210,7 +210,7 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	return nthEnd(ends, forever, l.Quorum)
 }
 
-// nthEnd returns the n-th latest of the ends, if forever more of them never come.
+// nthEnd returns the n-th latest end. forever counts the ends that never come.
 func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	if forever >= n {
 		return time.Time{}, true
@@ -222,8 +222,8 @@ func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	return time.Time{}, false
 }
 
-// validUntil subtracts the drift from the time that the quorum still lasts: 1 % of it and 2 ms, as
-// Redlock clients do.
+// validUntil subtracts the drift from the quorum's remaining time: 1 % of it and 2 ms, as Redlock
+// clients do.
 func validUntil(l *Lock, now time.Time) time.Time {
 	at, noExpiry := quorumExpiry(l)
 	if noExpiry || at.IsZero() {

@@ -89,7 +89,7 @@ func TestQuorumWithoutExpiryNeverExpires(t *testing.T) {
 
 // A semaphore's permits do not compete. Two clients whose attempts failed halfway do not split a
 // quorum.
-func TestPermitsWithoutQuorumAreNoSplit(t *testing.T) {
+func TestPermitsWithoutQuorumAreNotSplit(t *testing.T) {
 	semaphore := func(members ...string) Vote {
 		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}
 		for _, m := range members {

@@ -18,7 +18,7 @@ func named(path, sessions string) *Lock {
 	return directoryLock(ID{"zk", path}, nodes, now)
 }
 
-func TestLocksOfAnOwnerElsewhere(t *testing.T) {
+func TestOwnersOtherLocksAreFound(t *testing.T) {
 	s := NewSnapshot(now, nil, []*Lock{named("/a", "11 12"), named("/b", "12 11"), named("/c", "11"), named("/d", "13 14")})
 	a := s.Lock(ID{"zk", "/a"})
 	holds, waits, known := s.Elsewhere(a.ID, &a.Holders[0])

@@ -46,7 +46,7 @@ func (n naming) names(l *inspect.Lock) bool {
 }
 
 // mayBe reports whether a key is listed. A key found only by generic words, such as block:7, is
-// judged by its value, and is listed as unknown until the value has been read.
+// judged by its value. Until the value has been read, it is listed as unknown.
 func (n naming) mayBe(l *inspect.Lock) bool {
 	key := l.ID.Path
 	if l.Confidence != recipe.Possible || n.explicit || len(l.Unseen) > 0 {

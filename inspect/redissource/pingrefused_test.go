@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// If only PING fails, for a failed disk or a missing right, the master pushes over one connection.
+// If only PING fails (disk failure or missing right), the master pushes over one connection.
 func TestMasterRefusingOnlyPingPushes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

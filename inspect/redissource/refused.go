@@ -13,7 +13,7 @@ const (
 	// right was granted.
 	refusedEvery = 2 * time.Second
 	// refusedSample keys are tried at once, so that a user without rights costs about 8 commands a
-	// second. After one could be read, refusedMany are tried.
+	// second. Once one can be read, refusedMany are tried.
 	refusedSample, refusedMany = 4, 200
 )
 
@@ -59,7 +59,7 @@ func (b *keyTable) allow(key string) {
 	}
 }
 
-// refusedBy reports whether a master's last answer on a key was incomplete.
+// refusedBy reports whether a master's last answer about a key was incomplete.
 func (b *keyTable) refusedBy(master int, key string) bool {
 	v := b.voteOf(master, key)
 	return v != nil && refused(*v)

@@ -21,9 +21,8 @@ func narrowed(master int) inspect.Vote {
 	return v
 }
 
-// A key that is gone does not mean that a right was granted, which would make us read all refused
-// keys again.
-func TestGoneKeyIsNoRestoredRight(t *testing.T) {
+// A missing key does not prove a granted right, which would make us read all refused keys again.
+func TestMissingKeyProvesNoRestoredRight(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, now inspect.Vote // of master 0
 		denied      bool         // known by name only

@@ -62,7 +62,7 @@ func (r *run) wantOf(key string, now time.Time) {
 	r.dirty[key] = r.dirty[key] || r.table.topology != nil
 }
 
-// read takes the keys that the masters pushed.
+// read requests the keys that the masters pushed.
 func (r *run) read() {
 	now := r.cfg.Now()
 	for _, p := range r.masters {

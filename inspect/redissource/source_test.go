@@ -332,8 +332,8 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		set(t, masters[0], "lock:"+name, "x", time.Minute)
 		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
-		// Renewals that move the expiry by less than a round trip are read but are no change. The keys
-		// that follow show when they have been read.
+		// Renewals that move the expiry by less than a round trip are read but are not changes. The
+		// keys that follow show when they have been read.
 		for i := range 20 {
 			must.Succeed(t, c.PExpireAt(t.Context(), "lock:"+name, runsOut.Add(time.Duration(i)*time.Millisecond)).Err())
 		}

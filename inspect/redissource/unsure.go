@@ -45,8 +45,8 @@ func holders(v *inspect.Vote) (names []string) {
 	return names
 }
 
-// staysUnsure reports whether a vote stays unsure. It does until a value is present and
-// the lock has been emitted with the vote marked unsure.
+// staysUnsure reports whether a vote stays unsure. It does until the key has a value and the lock
+// has been emitted with the vote marked unsure.
 func (e *entry) staysUnsure(at int, v *inspect.Vote) bool {
 	old := &e.votes[at]
 	if !v.Up || !old.Unsure {

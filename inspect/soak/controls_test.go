@@ -32,8 +32,8 @@ var lies = []struct {
 	}},
 }
 
-// controls tests the checkers. They must notice every lie about every correct event that no fault is
-// near, and a wrong picture.
+// controls tests the checkers. They must notice a wrong picture, and every lie about every correct
+// event that has no fault nearby.
 func controls(t *testing.T, notes *ledger, f *faults, events []observed, held picture) {
 	t.Helper()
 	quiet := func(e observed) (hold, bool) {
@@ -90,7 +90,7 @@ func oneHold() (notes *ledger, at time.Time) {
 	return notes, at
 }
 
-// The same without servers, so that every lie is tested.
+// Made-up events test every lie without servers.
 func TestCheckersNoticeFalseReports(t *testing.T) {
 	notes, at := oneHold()
 	f := &faults{}

@@ -16,8 +16,8 @@ const (
 	late = 3 * time.Second
 	// sessionTimeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
-	// longestSilence is how long a server may be silent while our client is up. Then the release is
-	// reported late.
+	// longestSilence is how long a server may be silent before our client gives up on it.
+	// Meanwhile, reports are late.
 	longestSilence = 7 * time.Second
 	// unconfirmed is the time before a failover in which confirmed writes may not have reached the
 	// replica.
@@ -325,8 +325,8 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	return made
 }
 
-// leftBehind reports whether a finding is about a node that its client does not know. kazoo creates
-// another node if the first answer is late, and leaves both (kazoo #732).
+// leftBehind reports whether a finding is about a node that its client does not know of. kazoo
+// creates another node if the first answer is late, and leaves both (kazoo #732).
 func leftBehind(notes *ledger, lock string, found *inspect.Finding) bool {
 	name := found.Subject.Contender.Raw()
 	if left, waits := found.Evidence["behind"].(string); waits {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Limits of the waiters and past holds that a ticket lists.
+// mostWaiters and mostHolds limit the waiters and past holds that a ticket lists.
 const mostWaiters, mostHolds = 50, 10
 
 // document is Markdown under construction (CommonMark with GitHub's tables).
@@ -276,7 +276,7 @@ func (t Ticket) writeMasters(d *document) {
 	d.table([]string{"master", "vote", "value", "time to live"}, rows)
 }
 
-// percentiles is the least number of times that have percentiles.
+// percentiles is the least number of holds or waits for which percentiles are shown.
 const percentiles = 10
 
 // writePast lists the latest ended holds.

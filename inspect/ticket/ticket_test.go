@@ -72,7 +72,7 @@ func cart() (*inspect.Snapshot, *inspect.Lock) {
 	return inspect.NewSnapshot(noon, []*inspect.Backend{b}, []*inspect.Lock{l}), l
 }
 
-// nasty is text that steers terminals, Markdown, tables, HTML and XML.
+// nasty contains control sequences and markup of terminals, Markdown, HTML and XML.
 const nasty = "x`|``\x1b]52;c;AAAA\a\u202e\r\n# h1\n| a | [l](http://e.vil) ![i](http://e.vil/i) <img src=x onerror=alert(1)> <!-- **b** _e_ ~~s~~ @ops #12 www.e.vil \\` &lt; ]]></text></svg><script>\xff"
 
 func hostile() (*inspect.Snapshot, *inspect.Lock) {
@@ -124,7 +124,7 @@ func TestTicketsMatchGoldenFiles(t *testing.T) {
 }
 
 // Whatever names a server uses, nothing in a ticket controls the terminal that prints it.
-func TestNothingSteersATerminal(t *testing.T) {
+func TestTicketDoesNotControlTerminal(t *testing.T) {
 	ticket := of(hostile)
 	for _, form := range Forms() {
 		for i, r := range written(t, ticket, form) {
@@ -137,7 +137,7 @@ func TestNothingSteersATerminal(t *testing.T) {
 
 // A ticket rendered as Markdown has our headings and tables, and none made by a server's text:
 // no link, image, HTML or emphasis, and no more rows or cells.
-func TestNothingSteersMarkdown(t *testing.T) {
+func TestServerTextAddsNoMarkdown(t *testing.T) {
 	source := []byte(written(t, of(hostile), "markdown"))
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
 	count := make(map[ast.NodeKind]int)

@@ -1,9 +1,9 @@
 // Package wild tests what the program says about locks that people reported as stuck, lost or doubtful, and
 // about data that only looks like locks.
 //
-// Each file in cases is one public report: its address, what happened, the data that it leaves on the servers,
-// what a good colleague would have said, and what doctor has to say. To add a case, add a file. The data are
-// written by hand after the report; no code or wording is copied.
+// Each file in cases is one public report: its address, what happened, the data that it leaves on
+// the servers, what a good colleague would have said, and what doctor must say. To add a case, add
+// a file. The data are written by hand from the report; no code or wording is copied.
 //
 //	report: https://github.com/…        says: one sentence
 //	redis:                              commands for the first master; [2, SET, …] for the second

@@ -15,7 +15,7 @@ type Connection struct {
 	// Established is when the client connected, by the server's wall clock; zero if unknown.
 	Established time.Time
 	// LastResponse of the server, by a clock with an unknown start. Only differences between
-	// connections of one server mean something.
+	// connections of one server are meaningful.
 	LastResponse time.Duration
 }
 
@@ -36,8 +36,8 @@ type Status struct {
 	Zxid uint64
 	// Nodes counts its znodes; zero if unknown.
 	Nodes int
-	// Date is the server's wall clock when it made the answer, cut to the second. Zero without an
-	// AdminServer, which alone reports it.
+	// Date is the server's wall clock when it made the answer, cut to the second. It is zero
+	// without an AdminServer, which alone reports it.
 	Date time.Time
 }
 

@@ -59,8 +59,8 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Where + ": " + f.Read + ": " + f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Failures has a Failure for each way that was tried, in order. Every request returns it as its
-// error.
+// Failures has a Failure for each way that was tried, in order. It is the error of a request that
+// failed in every way.
 type Failures []*Failure
 
 func (fs Failures) Error() string {
@@ -137,7 +137,7 @@ func (s *Server) HasAdmin() bool { return s.cfg.Admin != "" }
 // Requests counts the requests sent so far.
 func (s *Server) Requests() uint64 { return s.requests.Load() }
 
-// AdminFailure is the AdminServer's failure at the newest request, even if a four-letter word then
+// AdminFailure is the AdminServer's failure in the newest request, even if a four-letter word then
 // answered. It is nil if the AdminServer answered, or if none is configured.
 func (s *Server) AdminFailure() *Failure { return s.admin.Load() }
 
@@ -264,7 +264,7 @@ func (s *Server) get(ctx context.Context, command string) ([]byte, error) {
 		}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if s.cfg.Username != "" {
-			return nil, fmt.Errorf("HTTP %d: %w, and not those of user %s",
+			return nil, fmt.Errorf("HTTP %d: %w: those of user %s were refused",
 				resp.StatusCode, ErrUnauthorized, s.cfg.Username)
 		}
 		return nil, fmt.Errorf("HTTP %d: %w", resp.StatusCode, ErrUnauthorized)

@@ -106,8 +106,7 @@ func TestDisallowedWordsReturnTheirErrors(t *testing.T) {
 	}
 }
 
-// A truncated answer must not pass for a shorter one, which would make the sessions after the cut
-// look gone.
+// A truncated answer must not pass for a complete one: the sessions after the cut would look gone.
 func TestTruncatedAnswerIsAnError(t *testing.T) {
 	const (
 		conns   = " /127.0.0.1:1[1](queued=0,recved=9,sent=9,sid=0x1,lop=PING,est=1,to=40000)\n /127.0.0.1:2[0](queued=0,recved=1,sent=0)\n\n"

@@ -11,8 +11,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// If an ephemeral node replaces a deleted directory before it is listed, the parent's list looks
-// unchanged.
+// If an ephemeral node replaces a deleted directory before the parent is listed, the parent's list
+// looks unchanged.
 func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {

@@ -146,8 +146,8 @@ func (r *run) answerTooLong(b *batch) {
 	q.Urgent = append(b.jobs, q.Urgent...)
 }
 
-// answeredOne handles one of many answers. A refused, failed or doubtful read is repeated as a
-// request for one read. That shows what is readable without the right, or that the chroot is missing.
+// answeredOne handles one of many answers. A refused, failed or doubtful read is repeated alone,
+// which shows what is readable without the right, or that the chroot is missing.
 func (r *run) answeredOne(reply *tree.Reply, got *zkwire.ReadResult) {
 	gone := errors.Is(got.Err, zk.ErrNoNode)
 	if got.Err != nil && (!gone || reply.Dir.Root()) {

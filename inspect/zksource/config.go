@@ -70,7 +70,7 @@ type Budget struct {
 	Depth int
 	// Children is the number above which a directory is counted but not listed; default 10 000.
 	Children int
-	// Dirs limits the directories to read, since a tree need not end. Default 250 000.
+	// Dirs limits the directories to read, since a tree may keep growing. Default 250 000.
 	Dirs int
 }
 

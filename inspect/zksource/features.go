@@ -21,7 +21,7 @@ type lacking struct {
 	since time.Time
 }
 
-// lackingFor limits how long that is remembered, since the server may be upgraded.
+// lackingFor limits how long a lacking is remembered, since the server may be upgraded.
 const lackingFor = time.Hour
 
 // lack explains why a server does not get a request.

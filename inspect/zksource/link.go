@@ -17,8 +17,8 @@ import (
 
 // link is one connection to the ensemble. A broken one is replaced, never resumed. Our session owns
 // nothing, so a lost connection, an expired session and a hung server are handled alike. Also,
-// go-zookeeper has a data race when it resumes. The fields guarded by mu are set by go-zookeeper's
-// goroutines.
+// go-zookeeper has a data race when it resumes a session. The fields guarded by mu are set by
+// go-zookeeper's goroutines.
 type link struct {
 	tap      *zkwire.Tap
 	now      func() time.Time
@@ -140,7 +140,7 @@ func open(cfg Config, servers []string, session, patience time.Duration, in *inb
 	return l, nil
 }
 
-// dial lets go-zookeeper try each server once, and never again after it had a session.
+// dial lets go-zookeeper try each server once, and never again after the link has had a session.
 func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, error) {
 	l.mu.Lock()
 	l.attempts++

@@ -18,8 +18,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// Not under the race detector: go-zookeeper reads its last zxid without a lock while it connects
-// (conn.go, sendSetWatches).
+// The race detector would fail this test: go-zookeeper reads its last zxid without a lock while it
+// connects (conn.go, sendSetWatches).
 
 // A source that is cancelled or reaches its deadline does not report servers as failed.
 func TestCancellationIsNotAFailure(t *testing.T) {

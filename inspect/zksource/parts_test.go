@@ -93,7 +93,7 @@ func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 
 // A new kazoo Semaphore creates its directory, a queue next to it, an entry in the queue, and a
 // permit. The queue is never a separate lock.
-func TestSemaphoreQueueIsNoSeparateLock(t *testing.T) {
+func TestSemaphoreQueueIsNotSeparateLock(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		c, root := client(t, zks), servertest.UniquePath(t)

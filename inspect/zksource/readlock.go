@@ -81,7 +81,7 @@ func (r *Reading) took(reply *tree.Reply) {
 // readAtOnce limits the reads in flight.
 const readAtOnce = 32
 
-// requestAtOnce sends all queued reads, lists one after the other, and returns the answers in
+// requestAtOnce sends all queued reads, but only one list at a time, and returns the answers in
 // order.
 func requestAtOnce(ctx context.Context, t Transport, cfg Config, nodes *tree.Tree) []tree.Reply {
 	var jobs []tree.Job

@@ -47,7 +47,7 @@ func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 		"next to a directory":                   {siblings: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
 		"one of two":                            {siblings: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
 		"next to a queue":                       {siblings: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
-		"next to work of an old queue":          {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
+		"next to nodes of an old queue":         {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
 		"in an unreadable directory":            {shut: true, locked: true},
 		"one of two in an unreadable directory": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
 	} {

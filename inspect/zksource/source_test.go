@@ -281,8 +281,7 @@ func TestRestartedServerIsFoundAgain(t *testing.T) {
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
 	zks.Restart(t)
 	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	// A second client, because the first may hang for a minute if it connected before the server
-	// served.
+	// The first client may hang for a minute if it connected before the server served.
 	create(t, client(t, zks), "/lock/x-", "b", zk.FlagSequence|zk.FlagEphemeral)
 	v.Await("the new waiter", func() bool { return len(v.Locks["/lock"].Waiters) == 1 })
 }

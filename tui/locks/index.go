@@ -215,7 +215,7 @@ func (x *Index) rise(r *row) {
 	}
 }
 
-// replace replaces a row by another with the same key.
+// replace replaces the row that has the same key.
 func (x *Index) replace(before, r *row) {
 	switch {
 	case x.pinned == before:

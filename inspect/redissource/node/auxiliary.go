@@ -88,8 +88,8 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 	}
 }
 
-// noSubscribers reports whether there are channels that wake a single waiter, and none of them has
-// a subscriber. Other channels are ignored.
+// noSubscribers reports whether all channels that wake a single waiter lack subscribers; false if
+// there are no such channels.
 func (r *keyReading) noSubscribers() bool {
 	waiters := 0
 	for _, query := range r.missing {

@@ -28,7 +28,7 @@ type Clients map[string]origin
 // host:port for a single connection, else the host. Both are empty if the host is not certain.
 type origin struct{ Host, Client string }
 
-// clientList is the status goroutine's state of the list of clients.
+// clientList is the last refusal of the client list. Only the status goroutine uses it.
 type clientList struct {
 	refused *inspect.Unseen // why it is unknown
 	after   time.Time       // when to try again

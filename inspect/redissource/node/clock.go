@@ -23,8 +23,8 @@ type serverClock struct {
 	refused atomic.Bool
 }
 
-// scored reports whether the missing data of a key or, with main, the key itself holds times by the
-// server's clock. They are read together with that clock, since it may step between two reads.
+// scored reports whether the missing data or, with main, the key itself holds times by the server's
+// clock. These are read together with the clock, which may step between two reads.
 func (r *keyReading) scored(main bool) bool {
 	return main && r.shape.kind == recipe.TypeZSet || slices.ContainsFunc(r.missing, func(q recipe.Query) bool {
 		return q.Type == recipe.TypeZSet || strings.HasPrefix(q.Key, recipe.AlivePrefix)

@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Servers log refused commands. If both TIME and INFO are refused, only the status asks for the clock
-// again, which also notices a granted right.
+// Servers log refused commands. If both TIME and INFO are refused, only the status asks for the
+// clock again, and so notices a granted right.
 func TestUnavailableClockIsRarelyRequested(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ctx, admin := t.Context(), redis.NewClient(&redis.Options{Addr: server.Addr})

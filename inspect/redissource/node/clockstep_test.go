@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// clockUser creates a user with all rights except the denied rule. The client is the administrator's.
+// clockUser creates a user with all rights except denied. It returns the administrator's client.
 func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
 	t.Helper()
 	admin := server.Client(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Another program may replace a collection by an empty string.
+// Another program may replace a collection with an empty string.
 func TestEmptyStringReplacingCollectionIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// keyReading is the state of reading one key of one master. It is read by its presumed type
+// keyReading is the state of reading one key of one master. The key is read by its presumed type
 // (readMain), then unclear replies are resolved (settle). Recipes then request related keys
 // (recognise), and the vote is built (decode).
 type keyReading struct {

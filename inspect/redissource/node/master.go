@@ -20,8 +20,8 @@ import (
 // connections limits the connections to one master.
 const connections = 2
 
-// Master is one Redis master and our connections to it. Half of its fields track the current
-// client, since clients come and go with Sentinel, Cluster and reconnects.
+// Master is one Redis master and our connections to it. Many fields track the current client, since
+// clients come and go with Sentinel, Cluster and reconnects.
 type Master struct {
 	options redis.UniversalOptions
 	timeout time.Duration
@@ -130,8 +130,8 @@ func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis
 	return m.inTurn(ctx, func(ctx context.Context) error { return request(ctx, m.keys) })
 }
 
-// pipelined sends the commands that fill queues, if any, in one round trip. An error means that
-// the server answers nothing.
+// pipelined sends the commands that fill queues, if any, in one round trip. An error means that the
+// server cannot be read.
 func (m *Master) pipelined(ctx context.Context, fill func(context.Context, redis.Pipeliner)) error {
 	return m.do(ctx, pipeline(fill, serverError))
 }
@@ -190,7 +190,7 @@ func (m *Master) Address() string {
 	return m.addr
 }
 
-// connect returns a client for the master, which Sentinel locates first if it is used.
+// connect returns a client for the master. With Sentinel, it locates the master first.
 func (m *Master) connect(ctx context.Context) (redis.UniversalClient, error) {
 	m.mu.Lock()
 	client := m.client
@@ -210,8 +210,8 @@ func (m *Master) connect(ctx context.Context) (redis.UniversalClient, error) {
 	return m.client, nil
 }
 
-// direct returns the options for a direct connection to the master, which Sentinel locates first
-// if it is used.
+// direct returns the options for a direct connection to the master. With Sentinel, it locates the
+// master first.
 func (m *Master) direct(ctx context.Context) (redis.UniversalOptions, error) {
 	o := m.options
 	if o.MasterName == "" {

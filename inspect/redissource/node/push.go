@@ -23,7 +23,7 @@ const (
 	rearmEvery = time.Minute // how often a master that refused to push is asked again
 )
 
-// refusal means that a running master refuses to push. Tracking is retried at a slow pace.
+// refusal means that a running master refuses to push. Tracking is retried every rearmEvery.
 type refusal struct{ inspect.Unseen }
 
 func (r refusal) Error() string { return r.Reason }

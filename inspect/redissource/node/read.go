@@ -70,7 +70,7 @@ func replace(votes []inspect.Vote, keys []string, again []inspect.Vote, some []s
 	}
 }
 
-// confirm reads entries that look dead again, since there will be no later read.
+// confirm rereads entries that look dead, since there will be no later read.
 func (m *Master) confirm(ctx context.Context, keys []string, votes []inspect.Vote) error {
 	var doubtful []string
 	for i, v := range votes {

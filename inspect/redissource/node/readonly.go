@@ -58,9 +58,9 @@ type setupError struct{ refused error }
 func (e setupError) Error() string { return "the connection was refused: " + e.refused.Error() }
 func (e setupError) Unwrap() error { return e.refused }
 
-// notSent sets the error on the commands of a pipeline that was never sent. go-redis (9.23) does
-// so only for failed connections. After a refused login, the commands would look answered with
-// empty replies.
+// notSent sets the error on the commands of a pipeline that was never sent. go-redis (9.23) does so
+// only for failed connections. After a refused login, the commands would seem to have empty
+// replies.
 func notSent(cmds []redis.Cmder, err error) {
 	if err == nil || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil }) {
 		return

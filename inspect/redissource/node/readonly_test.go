@@ -112,7 +112,7 @@ func TestGlobMatchesAsRedisDoes(t *testing.T) {
 	}
 }
 
-// FuzzGlob compares with path.Match, but not on classes, slashes and escapes, where they differ.
+// FuzzGlob compares Glob with path.Match, which differs in classes, slashes and escapes.
 func FuzzGlob(f *testing.F) {
 	f.Add("*lock*", "my:lock")
 	f.Add("*[lL][oO]*", "oLOl")

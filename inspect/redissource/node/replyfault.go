@@ -20,10 +20,10 @@ const (
 	otherType                 // WRONGTYPE: the key holds another type
 	elsewhere                 // another cluster node has the key, or none has it
 	commandFault              // this command, or this key, is refused; others may be answered
-	serverFault               // the server answers nothing: it is gone, refuses our login, or loads its data
+	serverFault               // the server cannot be read: it is gone, refuses our login, or is loading its data
 )
 
-// whole lists the error codes of a server that answers nothing.
+// whole lists the error codes of a server that cannot be read.
 var whole = []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "BUSY"}
 
 func faultOf(err error) fault {

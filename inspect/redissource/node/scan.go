@@ -33,7 +33,7 @@ type scanner struct {
 	match    Matcher
 	limits   ScanLimits
 	recent   [16]time.Duration // durations of the last SCANs
-	// resting reports that the master pushes changes, so there is no hurry.
+	// resting reports whether the master pushes changes; then there is no hurry.
 	resting func() bool
 	calls   int
 	rested  time.Duration // the pause after the last SCAN
@@ -50,7 +50,7 @@ type ScanLimits struct {
 	Keys      int     // limit of matching keys in one pass; 0 means no limit
 }
 
-// NewScanner returns a scanner for keys that match a pattern. resting reports that there is no
+// NewScanner returns a scanner for keys that match a pattern. resting reports whether there is no
 // hurry.
 func NewScanner(m *Master, patterns []string, match Matcher, limits ScanLimits, resting func() bool) *scanner {
 	return &scanner{m: m, patterns: patterns, match: match, limits: limits, resting: resting}
@@ -69,7 +69,7 @@ func (s *scanner) Pass(ctx context.Context, found func(keys []string)) (unsought
 		var cmd *redis.ScanCmd
 		start := s.m.now()
 		err := s.m.do(ctx, func(ctx context.Context, client redis.UniversalClient) error {
-			// No TYPE filter: keys of other types cost less than another pass.
+			// TYPE is not set, since keys of other types cost less than another pass.
 			cmd = client.Scan(ctx, cursor, match, int64(s.count()))
 			return onlyBroken(cmd.Err())
 		})

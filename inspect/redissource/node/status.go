@@ -174,7 +174,7 @@ func persistence(info string) string {
 
 func only(s, allowed string) bool { return strings.Trim(s, allowed) == "" }
 
-// onlyBroken drops error replies, except those of a server that answers nothing.
+// onlyBroken drops error replies, except those of a server that cannot be read.
 func onlyBroken(err error) error {
 	if faultOf(err) != serverFault {
 		return nil

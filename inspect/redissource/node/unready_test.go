@@ -114,8 +114,8 @@ func forward(to io.Writer, from io.Reader, change func([]byte) []byte) {
 	}
 }
 
-// The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report that it
-// pushes, and must wait before it tries again.
+// The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report success,
+// and must wait before it tries again.
 func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
@@ -136,8 +136,7 @@ func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
 	}
 }
 
-// An error that affects only PING is a sign of life.
-func TestErrorsThatRefuseOnlyPing(t *testing.T) {
+func TestPingOnlyErrorShowsLife(t *testing.T) {
 	for said, want := range map[string]bool{
 		"MISCONF Errors writing to the AOF file: No space left on device":         true,
 		"NOPERM User ops has no permissions to run the 'ping' command":            true,
@@ -175,7 +174,7 @@ func loseMaster(t *testing.T, admin *redis.Client) {
 }
 
 // A connection refused at the handshake yields no facts, not even that a key is absent.
-func TestARefusedConnectionHasNotAnswered(t *testing.T) {
+func TestRefusedConnectionYieldsNoFacts(t *testing.T) {
 	server := servertest.StartRedis(t, "--databases", "1")
 	ctx := context.Background()
 	admin := server.Client(t)

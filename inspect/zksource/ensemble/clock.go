@@ -124,7 +124,7 @@ func (c *clock) measure(was, answers []answer, everyone bool) {
 	}
 	for i := range min(len(was), len(answers)) {
 		if answers[i].serves() {
-			answers[i].clock = was[i].clock.with(answers[i].clock) // several dates in whole seconds are closer
+			answers[i].clock = was[i].clock.with(answers[i].clock) // several dates in whole seconds give closer bounds
 		}
 	}
 }

@@ -115,7 +115,7 @@ func TestDeposedLeaderLags(t *testing.T) {
 	}
 }
 
-// A late event of a former leader's creation says nothing about the new leader's clock.
+// A late event about a node that a former leader dated says nothing about the new leader's clock.
 func TestCreationsBeforeElectionAreIgnored(t *testing.T) {
 	t.Parallel()
 	var c clock

@@ -40,7 +40,7 @@ func (e *Ensemble) Close() {
 	}
 }
 
-// Requests counts the questions to all servers so far.
+// Requests counts the requests to all servers so far.
 func (e *Ensemble) Requests() (n uint64) {
 	for _, a := range e.admins {
 		n += a.Requests()
@@ -48,7 +48,7 @@ func (e *Ensemble) Requests() (n uint64) {
 	return n
 }
 
-// RequestsTo counts the questions to the server at an index of the target.
+// RequestsTo counts the requests to the server at an index of the target.
 func (e *Ensemble) RequestsTo(i int) uint64 { return e.admins[i].Requests() }
 
 // Learn records the report of an inquiry.
@@ -82,7 +82,7 @@ func (e *Ensemble) Created(zxid int64, created, seen, now time.Time) {
 // Clock relates the clock that dates the tree to ours.
 func (e *Ensemble) Clock() inspect.LeaderClock { return e.clock.ofLeader(e.answers) }
 
-// ForgetClocks drops how the servers' clocks relate to ours, after ours was set.
+// ForgetClocks drops the offsets of the servers' clocks after our clock was set.
 func (e *Ensemble) ForgetClocks() {
 	e.clock.live = bounds{}
 	for i := range e.answers {
@@ -96,7 +96,7 @@ func (e *Ensemble) DisturbedAt() time.Time { return e.disturbedAt }
 // Unseen lists what the servers did not report.
 func (e *Ensemble) Unseen() []inspect.Unseen { return slices.Concat(e.missed.unseen, e.missed.watches) }
 
-// Findings are about what the servers never report.
+// Findings are about facts that the servers are configured not to report.
 func (e *Ensemble) Findings() []inspect.Finding {
 	return slices.Concat(e.missed.notAllowed, e.missed.watchesNotAllowed)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // lagGrace is how long a server may take to catch up with the leader before it counts as lagging.
-// Znode counts are comparable only if nothing was written for as long.
+// Znode counts are comparable only if nothing was written for that long.
 const lagGrace = time.Second
 
-// compareMembers asks a server again if it was behind the leader or had another number of znodes,
-// since two servers are never read at the same time.
+// compareMembers asks a server again if it was behind the leader or had another number of znodes.
+// Two servers are never read at the same time.
 func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
@@ -103,8 +103,8 @@ type commit struct {
 // mostCommits limits the remembered leader transactions, one per inquiry.
 const mostCommits = 64
 
-// measureLag records the leader's newest transaction, and how long each server has lacked some of
-// it. Transactions of an earlier leader do not count, since they may have been withdrawn.
+// measureLag records the leader's newest transaction, and how long each server has been behind.
+// Transactions of an earlier leader do not count, since they may have been withdrawn.
 func (e *Ensemble) measureLag(servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {

@@ -233,7 +233,7 @@ func (t *Tree) conceal(d *Dir, why []inspect.Unseen) {
 	}
 }
 
-// expiresWith records when a lock expires, so that it is shown in time.
+// expiresWith records when a lock expires, so that the expiry is shown in time.
 func (t *Tree) expiresWith(d *Dir, lock *inspect.Lock) {
 	delete(t.expiring, d)
 	if lock == nil {

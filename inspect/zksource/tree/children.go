@@ -93,7 +93,7 @@ func (c *children) has(name string) bool { return c.find(name).wasRead() }
 
 func (c *children) awaits(name string) bool { return c.find(name).isAwaited() }
 
-// wasRead reports whether it was read, or found to be unreadable.
+// wasRead reports whether a node was read, or found to be unreadable.
 func (n *node) wasRead() bool { return n != nil && n.read != nodeUnread }
 
 func (n *node) isAwaited() bool { return n != nil && n.wait != nodeIdle }

@@ -150,8 +150,8 @@ func creations(stat *Stat) int64 {
 	return (int64(stat.Cversion) + int64(stat.NumChildren)) / 2
 }
 
-// wanted returns the contenders to read, which are unread or whose data changed. Unless they are
-// read together, they are in queue order, and only the first ones of a long queue unless full.
+// wanted returns the contenders that are unread or whose data changed. Those not read together are
+// in queue order and, without full, only the first ones of a long queue.
 func (d *Dir) wanted(together, full bool) []string {
 	var names []string
 	if together { // order does not matter, and known ones need not be parsed

@@ -19,7 +19,7 @@ type emptyCount struct {
 // Empty returns the last count of directories that are empty but once had children.
 func (g *ground) Empty() inspect.EmptyDirs { return g.empty.found }
 
-// CountEmpty counts the empty directories when that is due. Roots are not locks.
+// CountEmpty counts the empty directories when that is due. Roots do not count.
 func (g *ground) CountEmpty(now time.Time) {
 	if !g.FirstPass || !g.empty.at.IsZero() && now.Sub(g.empty.at) < emptyBeat {
 		return

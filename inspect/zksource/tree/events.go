@@ -73,7 +73,7 @@ func (w *wants) dataChanged(d, in *Dir, name string, at time.Time) {
 	}
 }
 
-// rereadLive reads again the children whose data holds their state.
+// rereadLive rereads the children whose data holds their state.
 func (d *Dir) rereadLive() {
 	for _, name := range d.names {
 		if e, ok := recipe.Parse(name); ok && e.Live && d.has(name) {
@@ -82,7 +82,7 @@ func (d *Dir) rereadLive() {
 	}
 }
 
-// isLive reports whether a child was read whose data may change while it exists.
+// isLive reports whether a child's data may change while it exists, and is or will be read.
 func (d *Dir) isLive(name string) bool {
 	if !d.has(name) && !d.awaits(name) {
 		return false

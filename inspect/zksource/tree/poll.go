@@ -56,7 +56,7 @@ func (w *wants) pollIfDue(d *Dir, now time.Time) {
 	}
 }
 
-// pollAgain requests a directory, or a node that is a lock, again.
+// pollAgain requests a directory again, or a node that is a lock.
 func (w *wants) pollAgain(d *Dir, list *[]Job, now time.Time) {
 	d.triedAt = now
 	switch d.phase {
@@ -92,7 +92,7 @@ func (w *wants) doubt(now time.Time) {
 	w.lookAgain(oldest, now)
 }
 
-// lookAgain requests a directory, or a contender that could not be read, again.
+// lookAgain requests a directory again, or a contender that could not be read.
 func (w *wants) lookAgain(p string, now time.Time) {
 	if in, name := w.dirs[parent(p)], path.Base(p); in != nil {
 		if z, read := in.of(name); read && (!z.Known || z.Sealed) && !in.awaits(name) {

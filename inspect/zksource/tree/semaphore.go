@@ -168,7 +168,7 @@ func (d *Dir) looksLikePermits() bool {
 	return false
 }
 
-// requestData requests the data of a directory, or of a node that is a lock, again.
+// requestData requests the data of a directory again, or of a node that is a lock.
 func (w *wants) requestData(d *Dir) {
 	list := &w.Queue.Reads
 	if w.inFocus(d) {

@@ -28,7 +28,7 @@ func (g *ground) isSibling(d *Dir) bool {
 	return in != nil && in.aboveRoot && !d.root
 }
 
-// siblingsUnknown treats a root as alone if its directory is unreadable. The unknown is reported on
+// siblingsUnknown treats a root as alone if its directory is unreadable. The refusal is reported on
 // the directory.
 func (t *Tree) siblingsUnknown(in *Dir) {
 	for name := range in.leaves {

@@ -41,7 +41,7 @@ func (t *Tree) serversOwn(p string) bool {
 
 // firstLook returns the first read of a directory. It is the Stat, in case the directory is too big
 // to list. Without a budget it is listed at once, unless it was read before or a connection broke,
-// since a list may have been too big.
+// since its list may have been too big.
 func (w *wants) firstLook(d *Dir) Kind {
 	if w.cfg.Eager && w.server.Lost == 0 && d.phase == unasked {
 		return JobList
