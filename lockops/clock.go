@@ -11,7 +11,7 @@ import (
 // clock times a session's leases and waits. Its monotonic times can be compared with those of sent
 // requests. Go's monotonic clock stops while the machine is suspended; that time is added, since
 // the servers' clocks go on. Timers and connection deadlines use the process's own clock. The code
-// that they wake checks this one; if it is ahead, the process was stopped.
+// that they wake checks this clock too, since the process may have been stopped.
 type clock struct {
 	now       func() time.Time
 	suspended func() time.Duration // total since boot; 0 if the system does not count it
@@ -80,7 +80,7 @@ func (c *sleepClock) look() time.Duration {
 }
 
 // now returns the time at which to send a request. It records earlier suspensions first, so that
-// they do not shorten deadlines that count from it.
+// they do not shorten deadlines counted from the returned time.
 func (c *sleepClock) now() time.Time {
 	c.look()
 	return c.clock.now()

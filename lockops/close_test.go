@@ -70,8 +70,8 @@ func (c *closing) wait(t *testing.T) <-chan acquired {
 	return got
 }
 
-// nothing waits until the lock has no nodes or keys left. If held, a hold was not released, and its
-// keys may still have to expire.
+// nothing waits until the lock has no nodes or keys left. If held is set, a hold was not released,
+// and its keys may still have to expire.
 func (c *closing) nothing(t *testing.T, held bool) {
 	t.Helper()
 	must.Become(t, "no nodes or keys of "+c.name+" are left", func() bool {

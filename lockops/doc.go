@@ -20,17 +20,17 @@
 // the lock. Where that must not happen, let the resource itself refuse old holders by Hold.Token,
 // the fencing token. Redlock has none.
 //
-// ZooKeeper: A hold lasts three quarters of the session timeout, counted from when the newest
-// request was sent that a quorum of the servers has committed. An answer of a single server does
-// not count. A follower that is cut off from its leader continues to answer pings and reads. A
-// leader that is cut off from its followers answers sync, while the others let the session expire.
-// During a hold, the session therefore sends a transaction every eighth of its timeout. It checks
-// that the nodes of the holds exist, and changes nothing. With the default timeout of 10 s, that is
-// one request every 1.25 s for all holds of a session together. Shorter holds send none. Clock
-// rates may differ by up to one percent. Nothing can be noticed while the machine is suspended. On
-// Linux, a hold that ran out during a suspension is lost at the next heartbeat. On other systems,
-// it is lost only when its remaining time has passed after the machine wakes. ZooKeeper 3.5 or
-// newer is needed.
+// ZooKeeper: A hold lasts three quarters of the session timeout, counted from the sending of the
+// newest request that a quorum of the servers has committed. An answer of a single server does not
+// count. A follower that is cut off from its leader continues to answer pings and reads. A leader
+// that is cut off from its followers answers sync, while the others let the session expire. During
+// a hold, the session therefore sends a transaction every eighth of its timeout. It checks that the
+// nodes of the holds exist, and changes nothing. With the default timeout of 10 s, that is one
+// request every 1.25 s for all holds of a session together. Shorter holds send none. Clock rates
+// may differ by up to one percent. Nothing can be noticed while the machine is suspended. On Linux,
+// a hold that ran out during a suspension is lost at the next heartbeat. On other systems, it is
+// lost only when its remaining time has passed after the machine wakes. ZooKeeper 3.5 or newer is
+// needed.
 //
 // Redis: TTLs follow the server's wall clock, so a step of that clock frees a lock early or late.
 // Replication is asynchronous, so a failover can lose the lock. So can a restart without
@@ -58,8 +58,8 @@
 // ~lockscope:* and &lockscope:wake:*, and the commands evalsha, eval, get, set, del, exists,
 // pexpire, pttl, time, zadd, zrange, zrevrange, zrem, zpopmin, hset, hget, hdel, publish,
 // subscribe, unsubscribe; ping; for a Redlock, info. If the user may not name connections
-// (client|setname), they have no name. A plain mutex also works without messages and without the
-// places of waiters.
+// (client|setname), they have no name. A plain mutex also works without the rights for its messages
+// and its set of waiters.
 package lockops
 
 // Mutexes are locked in this order. Any other mutex is never held while another is locked:

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with
-// a package: people read them.
+// Errors that callers branch on, with errors.Is. Returned errors start with the operation and the lock, not with a
+// package, since people read them.
 var (
 	// ErrHeld is returned by TryAcquire when another client holds the lock or waits for it. If the
 	// context of an Acquire ends while it waits, the error wraps both ErrHeld and the context's
@@ -63,7 +63,7 @@ var (
 	ErrDead = errors.New("master is considered dead and was not asked")
 )
 
-// NodeError is the failure of one server where a lock or a session has several.
+// NodeError is the failure of one of the servers of a lock or a session.
 type NodeError struct {
 	Node string // host:port
 	Err  error

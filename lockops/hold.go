@@ -42,7 +42,7 @@ func (h *Hold) Context() context.Context { return h.ctx }
 // With returns a context that ends with the hold or with ctx, whichever ends first, and has its
 // cause. It has the values of both. Call cancel when it is no longer needed.
 func (h *Hold) With(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
-	// The hold itself comes first: ctx may stem from an earlier hold of the same lock.
+	// The hold itself comes first: ctx may come from an earlier hold of the same lock.
 	both, end := context.WithCancelCause(context.WithValue(valuesOf{ctx, h.ctx}, h.grant.lock, h.grant))
 	stop := context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
 	return both, func() {
@@ -177,7 +177,7 @@ type grant struct {
 	end     context.CancelCauseFunc
 
 	shared bool   // it is held for reading
-	inside *grant // the write that a read was taken inside of, nil for any other
+	inside *grant // the write around this read; nil for any other grant
 
 	mu    sync.Mutex
 	holds int
@@ -285,20 +285,20 @@ func acquireError(lock lockKey, err error) error {
 	return fmt.Errorf("acquire %s: %w", lock.name, err)
 }
 
-// Custom is an acquisition that does not come from this package, such as that of a test's fake.
+// Custom is an acquisition that does not come from this package, such as a fake in a test.
 type Custom struct {
 	// Name is the contender's, see Hold.Name. Token is the fencing token, or 0.
 	Name  string
 	Token uint64
-	// Release frees the lock. Extend may be nil: then there is nothing to extend.
+	// Release frees the lock. A nil Extend always succeeds.
 	Release func(ctx context.Context) error
 	Extend  func(ctx context.Context) error
 	// Until returns the time until which the lock is certainly held; nil if that is unknown.
 	Until func() time.Time
 }
 
-// NewHold makes a Hold of a custom acquisition of a lock, and lose, which ends it with ErrLost and
-// a reason. Package lockopstest uses it for fake locks.
+// NewHold returns a Hold for a custom acquisition. lose ends it with ErrLost and a reason. Package
+// lockopstest uses it for fake locks.
 func NewHold(ctx context.Context, lock string, c Custom) (h *Hold, lose func(reason error)) {
 	g := newGrant(ctx, lockKey{kind: "custom", name: lock})
 	g.backend = &custom{c}

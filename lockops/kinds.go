@@ -36,7 +36,7 @@ type Kind struct {
 	Permits int
 	// Shared means that clients that use this kind, such as readers, may hold the lock together.
 	Shared bool
-	// Readers is the kind for holding the same lock together, if there is one.
+	// Readers names the kind that reads the same lock, if there is one.
 	Readers string
 	// Recipes are the values of WithRecipe, the default first; empty on Redis.
 	Recipes []string

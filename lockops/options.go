@@ -121,7 +121,7 @@ func (o *options) invalid(lock lockKey) error {
 	return fmt.Errorf("%s: %w", lock.name, o.err)
 }
 
-// WithLabel names the owner to people: it is the data of the znode, or the end of the Redis value. Default empty.
+// WithLabel names the owner for people, in the znode's data or at the end of the Redis value. Default empty.
 func WithLabel(label string) Option {
 	return func(o *options) {
 		o.given |= optLabel
@@ -151,8 +151,8 @@ func WithQueue(queue recipe.Queue) Option {
 	}
 }
 
-// WithPrefix sets the part before the number in the names of recipes without a GUID ("sequential"); default "lock-".
-// A read-write lock has no choice: "read-" and "write-".
+// WithPrefix sets the part before the number in the names of recipes without a GUID ("sequential"); default "lock-". A
+// read-write lock always uses "read-" and "write-".
 func WithPrefix(prefix string) Option {
 	return func(o *options) {
 		o.given |= optPrefix
@@ -206,8 +206,8 @@ func WithoutToken() Option {
 
 // WithReentry lets Acquire take the lock again at once, and count it, if its context comes from a
 // hold of that lock. Without WithReentry such a call fails with ErrReentry, since it could only
-// wait for itself. All goroutines with that context share the lock, so it does not keep the
-// goroutines of an errgroup from each other.
+// wait for itself. All goroutines with that context share the lock, so it does not make the
+// goroutines of an errgroup exclude each other.
 func WithReentry() Option {
 	return func(o *options) {
 		o.given |= optReentry
@@ -215,9 +215,9 @@ func WithReentry() Option {
 	}
 }
 
-// OnWaiting is called when an Acquire has to wait, once its contender is known by name: the znode in the
-// queue, or the Redis value that will be written (on a Redlock each try has its own; this is the first). It
-// is called again when the contender had to be replaced. It must not block.
+// OnWaiting calls f when an Acquire has to wait, once its contender has a name: the znode in the queue, or the Redis
+// value that will be written (on a Redlock each try has its own; this is the first). It calls f again when the
+// contender had to be replaced. f must not block.
 func OnWaiting(f func(name string)) Option {
 	return func(o *options) {
 		o.given |= optWaiting
@@ -234,8 +234,8 @@ type Queue struct {
 	Position int
 }
 
-// OnBehind is called when an Acquire on ZooKeeper has to wait, and again when it looks at the queue
-// and another contender has become the first. It must not block.
+// OnBehind calls f when an Acquire on ZooKeeper has to wait, and again when it looks at the queue
+// and another contender has become the first. f must not block.
 func OnBehind(f func(Queue)) Option {
 	return func(o *options) {
 		o.given |= optBehind
@@ -243,7 +243,7 @@ func OnBehind(f func(Queue)) Option {
 	}
 }
 
-// OnRenew is called after each renewal of a Redis lock with the new deadline. It must not block.
+// OnRenew calls f with the new deadline after each renewal of a Redis lock. f must not block.
 func OnRenew(f func(deadline time.Time)) Option {
 	return func(o *options) {
 		o.given |= optRenew
@@ -251,9 +251,9 @@ func OnRenew(f func(deadline time.Time)) Option {
 	}
 }
 
-// OnAsked is called when a Redis master first answers an Acquire or TryAcquire of a mutex. It gets
-// the time on the master's own clock at which it looked. A server handles one client after another,
-// so these times give the order of arrival. It must not block.
+// OnAsked calls f when a Redis master first answers an Acquire or TryAcquire of a mutex. at is the
+// time on the master's own clock at which it looked. A server handles one client after another, so
+// these times give the order of arrival. f must not block.
 func OnAsked(f func(at time.Time)) Option {
 	return func(o *options) {
 		o.given |= optAsked

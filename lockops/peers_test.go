@@ -109,7 +109,7 @@ func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 	})
 }
 
-// The same with a real InterProcessReadWriteLock of Curator.
+// Our readers and writers queue with Curator's real InterProcessReadWriteLock.
 func TestReadersAndWritersQueueWithCurator(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

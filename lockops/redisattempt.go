@@ -35,7 +35,7 @@ func (a *redisAttempt) try(ctx context.Context) (pttl time.Duration, err error) 
 		got, err := a.request(ctx)
 		switch {
 		case err != nil && a.held && why == nil && ctx.Err() != nil:
-			return 0, ErrHeld // as far as is known: a longer wait finds that ctx has ended
+			return 0, ErrHeld // by the last answer; the caller's next wait notices the end of ctx
 		case err != nil:
 			return 0, err
 		}
@@ -83,8 +83,8 @@ func (a *redisAttempt) record(got verdict) {
 // notice the end of ctx. Another goroutine would take a fifth of an acquire and release.
 const nearLimit = 50 * time.Millisecond
 
-// request sends one request and waits for its answer or for the end of ctx. In that case the answer
-// arrives in a.due later.
+// request sends one request and waits for its answer or for the end of ctx. If ctx ends first, the
+// answer arrives in a.due later.
 func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 	k := a.k
 	switch {
@@ -94,7 +94,7 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 		return verdict{}, ErrClosed
 	}
 	r := request{script: k.acquire, keys: k.keys, value: a.value, ttl: k.opts.ttl, since: a.since, beat: k.beat}
-	if ctx.Done() == nil { // it cannot end before the answer
+	if ctx.Done() == nil { // ctx cannot end before the answer
 		return k.master.acquire(r, k.opts.limit), nil
 	}
 	if k.master.near(k.keys[0]) {
@@ -112,13 +112,13 @@ func (a *redisAttempt) request(ctx context.Context) (verdict, error) {
 	}
 }
 
-// cleanUpGrace bounds the wait of a failed Acquire for its clean-up on servers that answer. With one that
-// does not, the clean-up continues in the background.
+// cleanUpGrace bounds the wait of a failed Acquire for its clean-up on servers that answer. On other servers it
+// continues in the background.
 const cleanUpGrace = 25 * time.Millisecond
 
 // abandon removes a key or queue entry that is or may be ours, with a separate time limit. It first
-// waits for the pending answer or, without one, until the request can no longer be executed. The
-// request can then not arrive after the removal.
+// waits for the pending answer or, without one, until the request can no longer be executed. So the
+// request cannot arrive after the removal.
 func (a *redisAttempt) abandon() {
 	if a.due == nil && !a.maybe && !a.queued && a.lateUntil.IsZero() {
 		return
@@ -160,8 +160,8 @@ func settled(err error) bool {
 // removeAttempts bounds a removal in the background. The TTL does the rest.
 const removeAttempts = 5
 
-// removeLater removes a key once no request of ours can take it any more, even while the session is
-// closing: that wait is at most a request limit plus clockMaxAge/500. Close cuts the wait between
+// removeLater removes a key once no request of ours can still take it, even while the session is
+// closing. It waits for at most a request limit plus clockMaxAge/500. Close cuts the wait between
 // two attempts short and makes one more.
 func (s *RedisSession) removeLater(lateUntil time.Time, limit time.Duration, remove func() error) {
 	time.Sleep(s.clock.until(lateUntil))

@@ -69,8 +69,8 @@ func withName(name string, next func(context.Context, *redis.Conn) error) func(c
 	}
 }
 
-// dialHook counts connections and gives their handshake the time for connecting. It makes a failed dial a
-// connection that fails when it is used: go-redis prints failed dials to the program's standard error.
+// dialHook counts connections and gives their handshake the time for connecting. It turns a failed dial into a
+// connection that fails when it is used, since go-redis prints failed dials to the program's standard error.
 type dialHook struct{ dials *atomic.Uint64 }
 
 // DialHook implements redis.Hook.
@@ -152,8 +152,8 @@ func adopted(c redis.UniversalClient) (name string, err error) {
 	return name, nil
 }
 
-// reach is the context of one request to a master. The request's limit counts from when it is connected.
-// Connecting has its own limit (WithRequestLimit).
+// reach is the context of one request to a master. The request's limit starts once it is connected. Connecting has its
+// own limit (WithRequestLimit).
 type reach struct {
 	context.Context
 	master *master

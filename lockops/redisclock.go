@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// clockReading is a server's time between two instants of ours.
+// clockReading is a server's time, read between two times of our clock.
 type clockReading struct {
 	server        int64 // µs since 1970
 	before, after time.Time
@@ -88,9 +88,9 @@ func (m *master) setClock(key string, c clockReading) clockReading {
 	return c
 }
 
-// latest turns an instant of ours into the server's clock, rounded up by the uncertainty: the time
-// that the answer travelled, and a millisecond per second for clocks that run at different rates.
-// slack is that amount.
+// latest converts a time of our clock to the server's clock, rounded up by the uncertainty: the
+// time that the answer travelled, and a millisecond per second for clocks that run at different
+// rates. slack is that amount.
 func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
 	drift := at.Sub(c.before) / 1000
 	slack = c.after.Sub(c.before) + 2*drift

@@ -13,25 +13,25 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// RedisFairMutex is an exclusive lock in one Redis that is given first come, first served. Waiters
-// are in a queue next to the key. The script of a release hands the key to the first live waiter,
-// and notifies only that one.
+// RedisFairMutex is an exclusive lock in one Redis that is granted first come, first served.
+// Waiters are in a queue next to the key. The script of a release hands the key to the first live
+// waiter, and notifies only that one.
 //
 // A heartbeat is a second, or a third of the TTL if that is less. A waiter that is silent for two
 // heartbeats loses its place in the queue. A waiter that dies delays the others by at most one
 // heartbeat. A lock that is handed over has a TTL of one heartbeat until the new holder renews it.
 // Hold.Deadline is therefore near at first, and moves later within a third of a heartbeat.
 //
-// The key is a plain one with a random value: any client that takes it by SET NX PX is kept out and keeps
-// out, RedisMutex too. A lock that such a client frees goes to the first waiter at its next heartbeat.
+// The key is a plain one with a random value: it and all clients that use SET NX PX, including RedisMutex, exclude each
+// other. A lock that such a client frees goes to the first waiter at its next heartbeat.
 type RedisFairMutex struct{ redisKey }
 
 // beatMost is the longest time between two heartbeats of a waiter.
 const beatMost = time.Second
 
 // NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of
-// NewRedisMutex; the TTL is at least 100 ms, since a waiter has to show that it is alive three
-// times in it. On a session with several masters every Acquire fails.
+// NewRedisMutex; the TTL is at least 100 ms, since a waiter has to send three heartbeats in that
+// time. On a session with several masters every Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}
 	m.keys = []string{key, recipe.LockscopeKey(recipe.QueuePrefix, key), recipe.LockscopeKey(recipe.AlivePrefix, key)}
@@ -49,16 +49,15 @@ func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMu
 
 const fairMinTTL = 100 * time.Millisecond
 
-// Acquire waits in the queue for its turn; its errors are those of RedisMutex.Acquire. When ctx ends, it
-// leaves the queue, and passes a lock that was handed to it meanwhile to the next. Each call is a separate
-// waiter, also within a session.
+// Acquire waits in the queue for its turn; its errors are those of RedisMutex.Acquire. When ctx ends, it leaves the
+// queue, and passes on a lock that was handed to it meanwhile. Each call is a separate waiter, even within a session.
 func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 	h, end, err := m.session.begin(ctx, m.lock, &m.opts)
 	if end == nil {
 		return h, err
 	}
 	defer end()
-	// A waiter that hears no message loses its place: the session's first Acquire waits for the subscription.
+	// A waiter that hears no message loses its place, so the session's first Acquire waits for the subscription.
 	if _, err := m.master.subscriber.ready(ctx, m.session.opts.limit); err != nil {
 		return nil, acquireError(m.lock, m.master.failed(err))
 	}
@@ -77,7 +76,7 @@ func (m *RedisFairMutex) Acquire(ctx context.Context) (*Hold, error) {
 	return a.granted(ctx, until)
 }
 
-// wait sends heartbeats until it has the lock; until is the end of the validity.
+// wait sends heartbeats until it has the lock; until is when the lock expires.
 func (m *RedisFairMutex) wait(
 	ctx context.Context, a *redisAttempt, w *waiter, pttl time.Duration,
 ) (until time.Time, err error) {
@@ -130,7 +129,7 @@ func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok b
 }
 
 // TryAcquire asks once, or again while answers are lost, for at most two request limits and one for connecting. It
-// never queues: waiters go before it.
+// never queues: waiters have priority.
 func (m *RedisFairMutex) TryAcquire(ctx context.Context) (*Hold, error) { return m.tryAcquire(ctx) }
 
 // waiters are a session's contenders that messages can reach, by their value in a queue.
@@ -139,7 +138,6 @@ type waiters struct {
 	byName map[string]*waiter
 }
 
-// waiter is one of them.
 type waiter struct {
 	lock string
 	news chan struct{} // signals that the waiter should look again
@@ -196,7 +194,7 @@ func (ws *waiters) notify(message string) {
 	w.poke()
 }
 
-// look wakes all waiters for a lock, or for any, to look again.
+// look makes all waiters for a lock, or for any lock, look again.
 func (ws *waiters) look(lock string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

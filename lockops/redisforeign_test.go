@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// foreign maps replies that our scripts never give to their form in error texts.
+// foreign has replies that our scripts never send, each with its form in error texts.
 var foreign = map[string]string{
 	":7\r\n": `"7"`, "$0\r\n\r\n": `""`, "+OK\r\n": `"OK"`, "$-1\r\n": `""`, "+\x1b[2J\r\n": `"\x1b[2J"`,
 	"$60\r\n" + strings.Repeat("x", 60) + "\r\n": `"` + strings.Repeat("x", 40) + `"`,

@@ -41,8 +41,8 @@ type identities struct {
 // client reconnect, so we ask again after each vote.
 const lentIdentity = time.Second
 
-// identify reads a master's identity, unless it was read since the newest connection was made or,
-// for an adopted client, since then.
+// identify reads a master's identity, unless it was read on the newest connection. On an adopted
+// client, the reading must also not be older than since.
 func (m *master) identify(since time.Time, limit time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {

@@ -22,7 +22,7 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-func TestTransientReplies(t *testing.T) {
+func TestTransientRepliesAreRecognised(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"LOADING Redis is loading the dataset in memory":                             true,
@@ -93,7 +93,7 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 
 // The error of a clock reading grows with its age, so the clock is read again after ten seconds and
 // on a new connection.
-func TestClockReadings(t *testing.T) {
+func TestOldClockIsReadAgain(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := clockReading{server: 1e15, before: now, after: now.Add(3 * time.Millisecond)}
@@ -139,7 +139,7 @@ func TestClockReadings(t *testing.T) {
 
 // The deadline of a handed-over lock counts from when the server handed it over, relative to our
 // newest request, and never from when the message arrived.
-func TestHandedDeadline(t *testing.T) {
+func TestHandedDeadlineCountsFromHandoff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	var slept time.Duration
@@ -406,7 +406,7 @@ func TestCanceledAttemptReportsHolder(t *testing.T) {
 	must.Be(t, h.Release(t.Context()), nil)
 }
 
-// A brief clock reading ends within its limit, also where a new connection hangs.
+// A brief clock reading ends within its limit, even if a new connection hangs.
 func TestBriefReadingsConnectBriefly(t *testing.T) {
 	t.Parallel()
 	wire := servertest.StartWire(t, servertest.StartEmbeddedRedis(t).Addr)

@@ -155,7 +155,7 @@ func (m *master) unanswered() int {
 func (m *master) silent() bool { return m.unanswered() >= breakerAfter }
 
 // admit reports whether a master is asked to take a lock. A silent one gets one request at a time,
-// since each of many would open a connection and abandon it.
+// since concurrent ones would each open a connection and abandon it.
 func (m *master) admit(limit time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,8 +212,7 @@ type verdict struct {
 	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
 	sent  time.Time     // at the earliest, of a request that was answered
-	// lateUntil is until when an unanswered request may still be executed: after that the script refuses.
-	// Zero when it is certain that nothing more will happen.
+	// lateUntil is when the script begins to refuse an unanswered request; zero if none is unanswered.
 	lateUntil time.Time
 }
 
@@ -315,8 +314,8 @@ func (m *master) timeByKey(r *reach, key string) (int64, error) {
 	return s*1e6 + us, nil
 }
 
-// compare runs a script that acts on a key if it has our value. It returns nil if it did, otherwise
-// a *NodeError with ErrGone, ErrOther, or the reason why there was no answer.
+// compare runs a script that acts on a key if it has our value. It returns nil on success,
+// otherwise a *NodeError with ErrGone, ErrOther, or the reason why there was no answer.
 func (m *master) compare(ctx context.Context, sc *script, keys []string, limit time.Duration, args ...any) error {
 	_, err := m.compareReply(ctx, sc, keys, limit, args...)
 	return err

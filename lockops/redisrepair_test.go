@@ -383,7 +383,7 @@ func (discard) Printf(context.Context, string, ...any) {}
 
 // Locks use the program's own clients, which stay open. Clients that ignore context timeouts, retry
 // or shard are refused.
-func TestAdoptedClients(t *testing.T) {
+func TestAdoptedClientsStayOpen(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		var clients []redis.UniversalClient

@@ -117,7 +117,6 @@ func TestR9_ClockSteps(t *testing.T) {
 	}
 }
 
-// If the server evicts the key to free memory, the loss is reported.
 func TestR10_EvictionIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t, "--maxmemory-policy", "allkeys-random")

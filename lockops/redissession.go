@@ -36,9 +36,9 @@ func WithRequestLimit(limit time.Duration) RedisOption {
 // tests: without a majority of an odd number of distinct masters two clients can hold the lock.
 func WithUncheckedMasters() RedisOption { return func(o *redisOptions) { o.unchecked = true } }
 
-// OnRestart is called, if the user may run INFO, when one of several masters was restarted within a
-// lock's TTL. It may grant forgotten locks again, so its votes do not count before until (redis.io,
-// "Distributed locks", delayed restarts). f must not block.
+// If the user may run INFO, OnRestart calls f when one of several masters was restarted within a
+// lock's TTL. Such a master may grant forgotten locks again, so its votes do not count before until
+// (redis.io, "Distributed locks", delayed restarts). f must not block.
 func OnRestart(f func(master string, until time.Time)) RedisOption {
 	return func(o *redisOptions) { o.onRestart = f }
 }
@@ -241,7 +241,7 @@ func (s *RedisSession) enter() bool {
 
 func (s *RedisSession) leave() { s.work.Done() }
 
-// goDo runs f in a goroutine that Close waits for. Its caller has entered, or runs in such a goroutine.
+// goDo runs f in a goroutine that Close waits for. Callers have called enter, or run in such a goroutine.
 func (s *RedisSession) goDo(f func()) { s.work.Go(f) }
 
 func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-chan struct{}) error {

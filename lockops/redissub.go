@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/internal/connect"
 )
 
-// subscriber is a session's subscription on a master: the channel that wakes the session's waiters,
-// and those of locks that are held or waited for. Messages get lost (a subscription is not a
+// subscriber is a session's subscription on a master, to the channel that wakes its waiters and to
+// the channels of locks that are held or waited for. Messages get lost (a subscription is not a
 // queue), so waiters also poll.
 type subscriber struct {
 	session  *RedisSession
@@ -148,7 +148,7 @@ func (w *subscriber) run() {
 			asked = true
 			w.requests.Add(1)
 			_ = pubsub.Ping(w.master.reach(w.session.ctx, subscriberBeat))
-		case transient(err): // it refused to subscribe us for now
+		case transient(err): // a temporary refusal
 			_ = w.session.sleep(subscriberRest)
 			w.request(pubsub.Subscribe, w.channels()...)
 		case answered(err): // a forbidden channel

@@ -89,8 +89,8 @@ func (l *Redlock) Acquire(ctx context.Context) (*Hold, error) {
 	}
 }
 
-// TryAcquire asks the masters once. It returns ErrHeld when other clients have the key on so many that there was no
-// majority, and ErrNoQuorum when too few answered.
+// TryAcquire asks the masters once. It returns ErrHeld when other clients have the key on so many masters that no
+// majority was left, and ErrNoQuorum when too few answered.
 func (l *Redlock) TryAcquire(ctx context.Context) (*Hold, error) {
 	h, end, err := l.session.begin(ctx, l.lock, &l.opts)
 	if end == nil {
@@ -114,7 +114,7 @@ type candidate struct {
 	lost    int     // elections in a row that were lost although the master that orders the waiters had voted for it
 	since   int64   // its place among the waiters (see acquire.lua)
 	orders  *master // the master that it asked first in its last try
-	queued  []*vote // requests that may have made it a master's waiter: the newest of each, and all without an answer
+	queued  []*vote // requests that may have queued it: each master's newest, and all unanswered ones
 	waiting bool    // OnWaiting was called
 	w       *waiter
 }

@@ -82,7 +82,7 @@ func (v *vote) set() {
 }
 
 // entitled returns an error for a master that is the same server as another, or that may not vote
-// yet. It goes by the newest INFO that the master gave since an instant.
+// yet. identify explains since.
 func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
 	if err := v.master.identify(since, v.limit()); err != nil {

@@ -42,7 +42,7 @@ func AdoptZKConn(ctx context.Context, conn *zk.Conn, d *ZKDialer, opts ...ZKOpti
 	if s.opts.dials {
 		s.end(ErrClosed)
 		s.endGone()
-		return nil, fmt.Errorf("adopt a zookeeper connection: %w: it says how to connect", ErrOption)
+		return nil, fmt.Errorf("adopt a zookeeper connection: leave out options about connecting: %w", ErrOption)
 	}
 	s.conn, s.tap, s.adopted, s.servers = conn, &d.tap, true, "of the adopted connection"
 	s.tap.Listen(s.fire, s.recordChange)

@@ -57,8 +57,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
 }
 
-// Suspended time is subtracted only from deadlines that were set before.
-func TestSuspensionCounts(t *testing.T) {
+func TestSuspensionShortensEarlierDeadlines(t *testing.T) {
 	t.Parallel()
 	total := time.Duration(0)
 	now := time.Now()

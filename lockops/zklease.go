@@ -22,13 +22,13 @@ import (
 // checks that the nodes of its holds exist, but a quorum has to commit it. The transaction cannot
 // prove when the leader has last heard of the session. A leader counts the timeout from a
 // follower's report of its active sessions, in its answer to the leader's ping, every half tick. A
-// timeout is at least two ticks. So the report is at most a quarter of the timeout old when a
-// transaction is answered that was sent after it.
+// timeout is at least two ticks. So the last report before a transaction is at most a quarter of
+// the timeout old.
 //
 // Hence a hold counts from an earlier message, which the server had answered a quarter of the
 // timeout before the transaction was sent. The hold lasts the timeout from the sending of that
 // message. So it ends at most three quarters of the timeout after the transaction. With heartbeats
-// alone it is an eighth less, and after a silence less by the length of the silence (see
+// alone, that is an eighth less. After a silence, it is less by the length of the silence (see
 // zkwire.Tap's Kept).
 const (
 	beatsPerTimeout = 8

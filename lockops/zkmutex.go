@@ -59,7 +59,7 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 //   - Acquire of the same side re-enters.
 //   - Read inside a write is granted at once, and remains when the write is released (a downgrade).
 //     The lock is then held for reading, and no other writer had it in between. The read has its own
-//     node, with the number of the write's, as Curator writes it since 5.5.
+//     node with the write's number, as in Curator since 5.5.
 //   - Write inside a read would wait for itself forever: it fails with ErrUpgrade. Only a read inside
 //     a write that is still held may write again.
 //

@@ -74,7 +74,7 @@ func partitions() []partition {
 func TestLossPrecedesGrantInAnyPartition(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("SKIPPED: needs an ensemble and takes long; it runs without -short")
+		t.Skip("SKIPPED: needs an ensemble and a long time; it runs without -short")
 	}
 	all := os.Getenv("LOCKSCOPE_PARTITIONS") == "all"
 	e := servertest.StartEnsemble(t, servertest.EnsembleConfig{Tick: partitionTick, SyncLimit: partitionLimit})

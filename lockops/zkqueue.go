@@ -247,7 +247,7 @@ func (q *zkQueue) entries(children []string) (entries []recipe.Entry, stranger *
 	for _, child := range children {
 		e, ok := own.Parse(child)
 		writer := own.Name
-		if !ok || !own.Certain { // the surest recipe that knows the name wrote it
+		if !ok || !own.Certain { // assume the most certain recipe that knows the name
 			if all == nil {
 				all = recipe.Queues()
 			}
@@ -281,7 +281,7 @@ func (q *zkQueue) queuesWith(writer string, e *recipe.Entry) bool {
 		return false
 	}
 	switch family(own) {
-	case "curator": // a mutex and a read-write lock each take the other's nodes for the end of the queue
+	case "curator": // a mutex and a read-write lock each sort the other's nodes to the end of the queue
 		return q.rw == (e.Role == recipe.ReadWrite)
 	case "sequential":
 		if !q.rw {

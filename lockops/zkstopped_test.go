@@ -57,7 +57,7 @@ func init() {
 
 // runStopped pauses the holder's process around the end of its lease, during a partition. The hold
 // must end as soon as the process resumes, without an answer from a server. If it resumes before
-// the lease ends, that must be before the next grant.
+// the lease ends, the hold must end before the next grant.
 func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) {
 	const timeout = partitionLimit * partitionTick
 	x, leader := p.member(t, e)

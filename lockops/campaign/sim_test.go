@@ -24,11 +24,11 @@ var (
 	simFirst = flag.Uint64("sim.seed", 1, "seed of the first schedule")
 )
 
-// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, on a clock that jumps.
-// Each seed is a schedule of cuts, lags, lost answers, expired sessions and deletions, a minute
-// long by that clock. The same seed draws the same faults, but the runtime chooses the order of
-// events at the same instant. A failed schedule may pass hundreds of times before it fails again,
-// so its error lists the events of the lock.
+// TestSchedules runs the ZooKeeper locks on an ensemble inside the process, in simulated time. Each
+// seed is a one-minute schedule of cuts, lags, lost answers, expired sessions and deletions. The
+// same seed draws the same faults, but the runtime chooses the order of events at the same instant.
+// A failed schedule may pass hundreds of times before it fails again, so its error lists the events
+// of the lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
 	var all simCounts
@@ -139,7 +139,7 @@ func simulate(t *testing.T, seed uint64, reports bool) simCounts {
 	return s.counts
 }
 
-// rage breaks things until the end.
+// rage injects faults until ctx ends.
 func (s *sim) rage(ctx context.Context) {
 	pause := func(longest time.Duration) {
 		timer := time.NewTimer(time.Duration(s.random.Int64N(int64(longest))))
@@ -185,7 +185,7 @@ func (s *sim) rage(ctx context.Context) {
 	}
 }
 
-// client plays a process, which has a session and uses one lock after another.
+// client plays a process that uses one lock after another in its session.
 func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	for ctx.Err() == nil {
 		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
@@ -317,7 +317,7 @@ func (s *sim) left(name string, h *simHold) {
 
 // nothingLeft waits for the end of all sessions, and checks that they left nothing behind.
 func (s *sim) nothingLeft() {
-	time.Sleep(3 * simTimeout) // on the clock that jumps
+	time.Sleep(3 * simTimeout) // simulated
 	var left []string
 	for _, lock := range s.ensemble.Children("/sim") {
 		for _, name := range s.ensemble.Children("/sim/" + lock) {

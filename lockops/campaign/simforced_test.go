@@ -37,8 +37,8 @@ type removal struct {
 	at      time.Time
 }
 
-// late reports whether a node was deleted in the last within. present is set if the leader still
-// has the node. If it does not, an unanswered deletion counts as done now.
+// late reports whether a node was deleted within the given time before now. present is set if the
+// leader still has the node. If it does not, an unanswered deletion counts as done now.
 func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	switch {
 	case r == nil || present:
@@ -49,8 +49,7 @@ func (r *removal) late(now time.Time, within time.Duration, present bool) bool {
 	return r.deleted && now.Sub(r.at) <= within
 }
 
-// removed reports whether the schedule deleted a contender's node in the last within. Callers hold
-// s.mu.
+// removed reports whether the schedule recently deleted a contender's node. Callers hold s.mu.
 func (s *sim) removed(lock, name string, within time.Duration) bool {
 	r := s.forced[name]
 	if lock != simForced || r == nil {
@@ -79,7 +78,7 @@ func (s *sim) force(random *rand.Rand) {
 }
 
 // toRemove begins the deletion of a node. It returns nil if an earlier one is unanswered or
-// succeeded, since another would fail and overwrite the answer that excuses the violation.
+// succeeded, since another would fail and overwrite the answer that excuses a violation.
 func (s *sim) toRemove(name string) *removal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

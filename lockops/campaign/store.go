@@ -20,7 +20,7 @@ type Store struct {
 	Fenced bool
 }
 
-// NewStore returns a fenced store in a file, which is created at the first use.
+// NewStore returns a fenced store in a file, which is created on first use.
 func NewStore(path string) Store { return Store{path: path, Fenced: true} }
 
 // ErrStale is returned if the store has seen a greater token.

@@ -115,7 +115,7 @@ func (c *team) killAll() {
 	c.live = nil
 }
 
-// awaitGrant waits until a worker was granted a lock, which may take long on a busy machine.
+// awaitGrant waits until a worker is granted a lock, which may take a while on a busy machine.
 func (c *team) awaitGrant(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(progressLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

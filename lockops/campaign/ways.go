@@ -51,7 +51,7 @@ func upTo(r *rand.Rand, longest time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(longest)))
 }
 
-// zooKeeper connects a session over a fast way, a slow one, or a connection of the program.
+// zooKeeper connects a session directly, over a slow way, or on the program's own connection.
 func (w *worker) zooKeeper(ctx context.Context, r *rand.Rand) (s *lockops.ZKSession, end func(), err error) {
 	options := []lockops.ZKOption{lockops.WithSessionTimeout(w.cfg.SessionTimeout)}
 	switch r.IntN(3) {

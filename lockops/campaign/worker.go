@@ -44,7 +44,7 @@ type Config struct {
 	Stores  string // directory of the fenced stores
 	Clients int
 	Locks   []Lock
-	// ZooKeeper are the servers of the ensemble. Redis lists the addresses of each independent
+	// ZooKeeper lists the servers of the ensemble. Redis lists the addresses of each independent
 	// master; a Cluster has several.
 	ZooKeeper      []string
 	SessionTimeout time.Duration
@@ -160,7 +160,7 @@ func inUse() use {
 	return use{runtime.NumGoroutine(), len(files)}
 }
 
-// settleTime is the time for goroutines and connections to end after a clean end.
+// settleTime is how long goroutines and connections may outlive a clean end.
 const settleTime = 3 * time.Second
 
 // left returns the record of a clean end, with stacks if goroutines or descriptors are left behind.

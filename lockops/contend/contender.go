@@ -128,7 +128,7 @@ func (r *Run) update(take func(at time.Time)) {
 	take(r.cfg.Now())
 }
 
-// record is update with an event, which it sends unless the channel is full.
+// record is like update, and sends the event unless the channel is full.
 func (r *Run) record(take func(at time.Time) Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

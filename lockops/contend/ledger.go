@@ -233,8 +233,8 @@ func (l *ledger) lose(i int, at time.Time, err error) Event {
 	return Event{Kind: Lost, Contender: i, At: at, Err: err}
 }
 
-// free records a release that the next grant follows. If a grant needs several releases, such as those
-// of readers, the last one counts.
+// free records a release that starts a handoff. If a grant needs several releases, such as those of readers, the last
+// one counts.
 func (l *ledger) free(at time.Time) {
 	if len(l.freed) == l.permits {
 		l.freed = l.freed[1:]

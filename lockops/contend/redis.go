@@ -33,7 +33,7 @@ type redisTarget struct {
 	Redis
 	clients []redis.UniversalClient // one per master, separate from the contenders'
 	ours    bool                    // the lock's auxiliary keys did not exist before
-	unread  bool                    // too few masters answered: nothing was made
+	unread  bool                    // too few masters answered, so nothing was made
 }
 
 // clientLimit bounds each request of the target to one master, including the connect.

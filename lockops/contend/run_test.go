@@ -16,7 +16,7 @@ import (
 )
 
 // fakeTarget is a lock in this process that misbehaves as the test asks. Its contenders queue, and
-// choose picks the next one. permits is the real number of holders, although it claims one.
+// choose picks the next one. permits is the actual limit of holders, although Describe claims one.
 type fakeTarget struct {
 	permits int
 	choose  func(waiting []*fakeMember) int

@@ -138,8 +138,8 @@ func TestZooKeeperTokensAreChecked(t *testing.T) {
 }
 
 // answeredFight repeats a run until no release had to be sent twice. If the machine pauses for a
-// tenth of a second, the answer to a release may come after the next grant. That counts as an
-// error.
+// tenth of a second, the answer to a release may come after the next grant. Release then returns
+// ErrUnknownRelease.
 func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -265,7 +265,6 @@ func wantExists(t *testing.T, target Target) {
 	}
 }
 
-// Another client that uses the lock by the end of the run keeps it.
 func TestDirectoryInUseIsKept(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -285,7 +284,7 @@ func TestDirectoryInUseIsKept(t *testing.T) {
 	})
 }
 
-// A forced release is a loss of its holder; the run continues.
+// A forced release counts as a loss, and the run continues.
 func TestATakenLockIsALoss(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
