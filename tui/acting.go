@@ -177,7 +177,7 @@ func (a acting) stepOf(f *inspect.Finding, verb inspect.Verb) (about release.Sub
 			return a.targetOf(step)
 		}
 	}
-	return about, "its advice names no contender: enter opens the chain, choose there"
+	return about, "its advice names no contender: choose one on the chain (enter)"
 }
 
 // targetOf returns the contender or the vote that a step acts on. If there is none, why is the
@@ -231,13 +231,13 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	case l == nil:
 		why = "the lock is gone"
 	case a.inFront == screen.Findings:
-		why = "the finding's contender is gone: enter opens the chain, choose there"
+		why = "the finding's contender is gone: choose one on the chain (enter)"
 	case len(l.Holders) == 0:
 		why = "it has no holder"
 	case a.inFront == screen.Chain:
 		why = "this is a group: open it with enter and select one"
 	case len(l.Holders) > 1:
-		why = "it has several holders: enter opens the chain, choose there"
+		why = "it has several holders: choose one on the chain (enter)"
 	default:
 		return l, &l.Holders[0], ""
 	}
@@ -267,7 +267,7 @@ func (a acting) cannotActOnMany() string {
 func (a acting) actOnMany(k actingKey) tea.Cmd {
 	list := a.choices(k.verb)
 	if len(list) > 0 && !slices.ContainsFunc(list, func(c release.Choice) bool { return c.Why == "" }) {
-		a.Flash(k.key + " is advised for none of these: select one, y copies its command")
+		a.Flash(k.key + " is advised for none of these: select one and press y to copy its command")
 		return nil
 	}
 	d := k.open(a.world, a.options.Release, list)

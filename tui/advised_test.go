@@ -171,7 +171,7 @@ func TestUnadvisedKeyActsOnNamedContender(t *testing.T) {
 		m := model(t, armed(f.of), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		cmd := press(m, "f", "j", tt.key)
 		if !tt.opens {
-			if wantText(t, m, "its advice names no contender: enter opens the chain"); m.HasDialog() || m.inFront != screen.Findings {
+			if wantText(t, m, "its advice names no contender: choose one on the chain"); m.HasDialog() || m.inFront != screen.Findings {
 				t.Errorf("%s of %q opens %v", tt.key, tt.step.Why, m.inFront)
 			}
 			continue
@@ -252,7 +252,7 @@ func TestGroupKeyActsOnAdvisedContenders(t *testing.T) {
 			return restart
 		}, "x", []string{"1 lock", "worker-a", "zk:/locks/b: its finding does not advise this"}, []string{"worker-b"}},
 		{"a holder that is gone", func(l string) inspect.Step { return release(l, "nobody") }, "x", []string{"x is advised for none of these"}, []string{"Force-release"}},
-		{"no contender", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "y copies its command"}, []string{"Force-release"}},
+		{"no contender", func(string) inspect.Step { return restart }, "x", []string{"x is advised for none of these", "press y to copy its command"}, []string{"Force-release"}},
 		{"another key", func(l string) inspect.Step { return release(l, holder) }, "X", []string{"X is advised for none of these"}, []string{"How long"}},
 	} {
 		f := &manyReleasers{}

@@ -93,7 +93,7 @@ func (w *world) writeActions() []screen.Action {
 			case held > 0:
 				return "you hold locks here: release them first"
 			case waiting > 0:
-				return "you wait for locks here: stop that first"
+				return "you are waiting for locks here: stop that first"
 			}
 			return ""
 		},

@@ -37,7 +37,7 @@ func troubledBackends(t testing.TB) *inspect.Snapshot {
 	redis.Cost = inspect.Cost{Requests: 90_112, PerSecond: 160, Limit: 250, Slowed: true, Duty: 0.05}
 	redis.Scanned = 4_211
 	redis.Findings = []inspect.Finding{
-		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, changes in between are not seen: the server does not speak RESP3", Steps: []inspect.Step{fixture.Say("Redis 6 or later pushes changes")}},
+		{Rule: "blind", Severity: inspect.Info, Message: "master 10.2.1.2:6379 is polled, so changes in between are not seen: the server does not speak RESP3", Steps: []inspect.Step{fixture.Say("Redis 6 or later pushes changes")}},
 		{Rule: "clock-skew", Severity: inspect.Warning, Message: "the clock of 10.2.1.3:6379 is 4.2 s ahead of ours", Steps: []inspect.Step{fixture.Say("let all servers keep time by NTP")}},
 	}
 	redis.Mode = inspect.ModePoll
@@ -155,7 +155,6 @@ func TestBackendWarningsHaveMarks(t *testing.T) {
 	wantNoText(t, m, "redissource", `\u{a}`)
 }
 
-// A wide window shows full names.
 func TestWideChainCutsNoNames(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()

@@ -79,8 +79,7 @@ func TestGroupCannotBeReleased(t *testing.T) {
 	must.True(t, press(m, "x") != nil, "a reader cannot be released")
 }
 
-// A holder that waits itself is shown with the lock it waits for.
-func TestRootCause(t *testing.T) {
+func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	orders, other := fixture.Orders(), fixture.Readers()
 	other.Kind = inspect.KindMutex
 	other.Holders = other.Holders[:1]
@@ -92,7 +91,7 @@ func TestRootCause(t *testing.T) {
 	m := model(t, Options{}, 120, 36, s)
 	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
 	answer(t, m, m.navigate())
-	wantText(t, m, "→ its holder itself is blocked: on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
+	wantText(t, m, "→ its holder is itself blocked on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
 	press(m, "o")
 	wantText(t, m, "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
 	wantNoText(t, m, "its holder itself")

@@ -31,7 +31,7 @@ type rootCause struct {
 	entry   *inspect.Entry
 }
 
-// seekRoot starts a search for the root blocker if it is worth one.
+// seekRoot searches for the root blocker of a contended lock, at most once per rootEvery.
 func (s *Screen) seekRoot() tea.Cmd {
 	r, l := &s.root, s.Snapshot().Lock(s.Pane.id)
 	if r.seeking || l == nil {
@@ -85,7 +85,7 @@ func (p *Pane) rootLines() []widget.Line {
 	}
 	var lines []widget.Line
 	lead := widget.Span{" " + t.Glyphs.Arrow + " ", t.Warning}
-	text = "its holder itself is blocked: on " + l.ID.String() + ", which " + text + " (o goes there)"
+	text = "its holder is itself blocked on " + l.ID.String() + ", which " + text + " (o goes there)"
 	for _, part := range widget.Wrap(text, p.width-4, 2, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{lead, {part, t.Text}})
 		lead = widget.Span{"   ", t.Text}

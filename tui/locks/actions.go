@@ -23,7 +23,7 @@ func (s *Screen) Actions() []screen.Action {
 		}
 		return ""
 	}
-	opens, help := "chain", "the chain: who holds it, who waits on whom"
+	opens, help := "chain", "the chain: who holds it, who waits for whom"
 	if _, ok := s.onGroup(); ok {
 		opens, help = "open", "open the group, and close it"
 	}
