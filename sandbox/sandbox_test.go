@@ -43,8 +43,8 @@ func TestEveryScenarioStartsAndStops(t *testing.T) {
 	}
 }
 
-// ended fails if the server's side of a connection is still open. To dial again would prove nothing: another process may
-// listen on that port by now.
+// ended fails if the server's side of a connection is still open. Dialling again would prove nothing: another process
+// may listen on that port by now.
 func ended(t *testing.T, c net.Conn) {
 	t.Helper()
 	defer c.Close()

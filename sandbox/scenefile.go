@@ -60,8 +60,8 @@ type orphan struct {
 	Label string `yaml:"label"`
 }
 
-// rawVote is a value that a client writes to some masters (none: all of them) where the key does
-// not exist.
+// rawVote is a value that a client writes to some masters (all if none are named) where the key
+// does not exist.
 type rawVote struct {
 	Lock    string        `yaml:"lock"`
 	Owner   string        `yaml:"owner"`
@@ -95,7 +95,7 @@ func parseScenario(name string, text []byte) (Scenario, error) {
 	return Scenario{Name: name, About: s.About, scenes: scenes, script: &s}, nil
 }
 
-// Modes of a read-write lock, and the recipe that is played without a library of ours.
+// Modes of a read-write lock, and the recipe that is played without package lockops.
 const (
 	readMode  = "read"
 	writeMode = "write"

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// play starts a scenario's clients, and its faults in time.
+// play starts a scenario's clients, and its faults at their times.
 func (s *script) play(box *Sandbox) error {
 	for i := range s.Contenders {
 		for _, name := range s.Contenders[i].names() {
@@ -38,7 +38,7 @@ func (s *script) play(box *Sandbox) error {
 	return nil
 }
 
-// client runs a worker on a separate session, as processes have.
+// client runs a worker on a separate session, like a separate process.
 func (s *script) client(box *Sandbox, c *scriptContender, w *worker) (func(context.Context), error) {
 	lock := s.lock(c.Lock)
 	_, key, _ := strings.Cut(lock.ID, ":")

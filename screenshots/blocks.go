@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 // block is a block element: a rectangle in fractions of a cell. We draw these ourselves, as
-// terminals do, since a font's do not meet at the cells' edges.
+// terminals do, since a font's glyphs do not meet at the cells' edges.
 type block struct{ x, y, width, height, opacity float64 }
 
 func (b block) shade() string {

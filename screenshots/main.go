@@ -41,7 +41,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("screenshots", flag.ExitOnError)
-	frames := flags.String("frames", "", "the frames in this directory, those of one screen on a sheet")
+	frames := flags.String("frames", "", "draw the frames in this directory, those of one screen on a sheet")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func choose(list []picture, names []string) ([]picture, error) {
 // studio makes pictures; it owns the built program.
 type studio struct {
 	program, recording string
-	quietFor           time.Duration // as of terminal
+	quietFor           time.Duration // see terminal
 	temp               string        // of the built program
 }
 

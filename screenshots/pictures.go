@@ -34,8 +34,7 @@ const (
 	up     = "\x1b[A"
 )
 
-// Moments of the recording: stuck is long after a holder hung, when five readers and a split vote
-// are shown, too.
+// stuck is a moment of the recording long after a holder hung, with five readers and a split vote.
 const stuck = 45 * time.Second
 
 // pictures lists all pictures; a new one is one more entry.
@@ -43,7 +42,7 @@ func pictures() []picture {
 	demo := []string{"demo"}
 	return []picture{
 		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
-		{name: "chain", about: "a stuck lock: who holds it, who waits on whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
+		{name: "chain", about: "a stuck lock: who holds it, who waits for whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
 		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), inBreadcrumb("timeline"))},
 		{name: "findings", about: "all problems, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
 		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock"))},

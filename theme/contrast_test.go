@@ -167,8 +167,7 @@ func TestContrastOf16(t *testing.T) {
 	}
 }
 
-// The states also differ in colour for users who lack one type of cone.
-func TestColourBlind(t *testing.T) {
+func TestStatesDifferForColourBlind(t *testing.T) {
 	least := func(o Options) float64 {
 		th := New(o)
 		accents := []lipgloss.Style{th.Holding, th.Waiting, th.Warning, th.Critical, th.Unknown}

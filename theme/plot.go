@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Small plots of our own: they are drawn in a row of text, keep their shape without colours and in ASCII, and
-// change few cells a tick. The chart libraries for terminals draw in braille and colour.
+// Small plots drawn in a row of text. They keep their shape without colours and in ASCII, and change few cells a tick.
+// The chart libraries for terminals draw in braille and colour.
 
 // Spark returns one cell of a plot one row high: blank for 0, and at least the lowest glyph for
 // more.

@@ -244,7 +244,7 @@ func (t *tally) add(s *inspect.Snapshot, l *inspect.Lock, now time.Time) {
 	for _, u := range l.Unseen {
 		aspects[string(u.Aspect)] = true
 	}
-	if l.State == inspect.StateUnknown { // also where too few masters answered
+	if l.State == inspect.StateUnknown { // also if too few masters answered
 		aspects[string(inspect.AspectHolders)] = true
 	}
 	for aspect := range aspects {

@@ -82,7 +82,7 @@ type Keys struct {
 	ClockUnknown bool
 }
 
-// local turns an instant of the server's clock, in milliseconds since 1970, into one of ours.
+// local converts a time of the server's clock, in milliseconds since 1970, to our clock.
 func (k Keys) local(ms float64) time.Time {
 	return time.UnixMilli(int64(ms)).Add(-k.Offset).UTC()
 }

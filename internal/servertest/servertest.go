@@ -100,11 +100,11 @@ func RequireReal(t testing.TB) {
 	}
 }
 
-// Long skips a test that takes long, unless LOCKSCOPE_LONG is set.
+// Long skips a slow test, unless LOCKSCOPE_LONG is set.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("LOCKSCOPE_LONG") == "" {
-		t.Skip("SKIPPED: it takes long; LOCKSCOPE_LONG=1 or `make test-all` runs it")
+		t.Skip("SKIPPED: it is slow; LOCKSCOPE_LONG=1 or `make test-all` runs it")
 	}
 }
 
