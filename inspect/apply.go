@@ -115,7 +115,7 @@ func (o *Observer) apply(u sourceUpdate) {
 		o.setLock(o.backend(u.source, l.ID.Backend), l, now)
 	}
 	if u.Backend != nil && u.Backend.FirstPass && u.Backend.Mode != ModeOnce {
-		o.endFirstPass(o.reported[u.source], now) // after the locks of the first pass, which were there before
+		o.endFirstPass(o.reported[u.source], now) // after the locks of the first pass, which existed before
 	}
 	withdrawn := make(map[ID]bool, len(u.Withdrawn))
 	for _, id := range u.Withdrawn {
@@ -335,7 +335,7 @@ func (o *Observer) drop(p *backendState, id ID, withdrawn bool, now time.Time) {
 	}
 }
 
-// retire keeps the history of a lock that is gone until enough others have gone later.
+// retire keeps the history of a lock that is gone until enough locks have gone after it.
 func (o *Observer) retire(id ID) {
 	if i := slices.Index(o.former, id); i >= 0 {
 		o.former = slices.Delete(o.former, i, i+1)

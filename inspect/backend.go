@@ -129,9 +129,9 @@ type Cost struct {
 	Limit  float64
 	Slowed bool
 	// Quickest is the shortest response time per read among our last requests, for the slowest
-	// server. StartQuickest is the same for the first requests, at least a
-	// millisecond. Both are zero until enough were sent. We are Slowed while Quickest is more than
-	// three times StartQuickest.
+	// server. StartQuickest is the same for the first requests, but at least a millisecond. Both
+	// are zero until enough were sent. We are Slowed while Quickest is more than three times
+	// StartQuickest.
 	Quickest, StartQuickest time.Duration
 	// Items are the reads within multi-read requests, and Bytes the length of their answers, since
 	// the start. Their rates cover the last few seconds. The limit is what our budget allows per

@@ -70,8 +70,8 @@ func (p *backendState) watchTable(id ID) *WatchTable {
 	return p.watches
 }
 
-// tablesLast is the age at which a table becomes old. It is read every 10 s while a viewer has the
-// lock open.
+// tablesLast is the age at which a table becomes old. Tables of locks that a viewer has open are
+// read every 10 s.
 const tablesLast = time.Minute
 
 // ageOf classifies a table by when it was read. A one-shot command has just read it.

@@ -12,8 +12,8 @@ import (
 
 // Differences describes how the locks changed between two snapshots, in a headline and lines below
 // it. A blank line precedes each lock and backend, and its changes are indented. Those with
-// findings come first, those that only changed hands last. If brief, these have a line each. At returns
-// when a finding was reported or cleared, empty if unknown; it may be nil.
+// findings come first, those that only changed hands last. If brief, these have a line each. at
+// returns when a finding was reported or cleared, empty if unknown; it may be nil.
 func Differences(
 	list []inspect.Difference, skipped []inspect.NotCompared, brief bool,
 	at func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string,
