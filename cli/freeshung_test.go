@@ -14,9 +14,9 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// fortyHangs are hanging locks of forty-eight kinds, on their own servers, next to locks in use of
-// the same libraries.
-type fortyHangs struct {
+// hangingLocks has hanging locks of forty-eight kinds, on their own servers, next to locks in use
+// of the same libraries.
+type hangingLocks struct {
 	t            *testing.T
 	server       *servertest.ZooKeeper
 	zk           *brokenServer
@@ -24,9 +24,9 @@ type fortyHangs struct {
 	inZooKeeper  []string
 }
 
-func hangForty(t *testing.T) *fortyHangs {
+func hangLocks(t *testing.T) *hangingLocks {
 	t.Helper()
-	h := &fortyHangs{t: t, server: servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), single: startRedisMasters(t, 1), many: startRedisMasters(t, 3)}
+	h := &hangingLocks{t: t, server: servertest.StartZooKeeper(t, "maxSessionTimeout=600000"), single: startRedisMasters(t, 1), many: startRedisMasters(t, 3)}
 	h.zk = &brokenServer{t: t, addr: h.server.Addr}
 	h.inZooKeeper = hangInZooKeeper(h.zk)
 	h.single.hang(t, redisHangs())
@@ -39,21 +39,23 @@ func hangForty(t *testing.T) *fortyHangs {
 
 // left returns the targets of the locks without a client. hung returns that of the locks whose
 // holder hangs.
-func (h *fortyHangs) left() []string {
+func (h *hangingLocks) left() []string {
 	return []string{
 		"zk://" + h.server.Addr + "/left?admin=" + h.server.Admin,
 		h.single.target("match=*stuck*&match=*used*&match=uniquejobs:*"), h.many.target("match=*stuck*&match=*used*&name=three"),
 	}
 }
 
-func (h *fortyHangs) hung() string { return "zk://" + h.server.Addr + "/hung?admin=" + h.server.Admin }
+func (h *hangingLocks) hung() string {
+	return "zk://" + h.server.Addr + "/hung?admin=" + h.server.Admin
+}
 
-func (h *fortyHangs) all() []string {
+func (h *hangingLocks) all() []string {
 	return slices.Concat(h.inZooKeeper, h.single.hangs, h.many.hangs)
 }
 
 // inUse describes everything in use.
-func (h *fortyHangs) inUse() map[string]string {
+func (h *hangingLocks) inUse() map[string]string {
 	all := znodesInUse(h.t, h.zk.conns[0], "/")
 	for _, house := range []*redisMasters{h.single, h.many} {
 		house.keysInUse(h.t, all)
@@ -62,7 +64,7 @@ func (h *fortyHangs) inUse() map[string]string {
 }
 
 // wantFreed checks that all hanging locks were freed, also on the servers.
-func (h *fortyHangs) wantFreed(freed map[string]bool) {
+func (h *hangingLocks) wantFreed(freed map[string]bool) {
 	t := h.t
 	t.Helper()
 	missed := slices.DeleteFunc(h.all(), func(id string) bool { return freed[id] })
@@ -96,7 +98,7 @@ func (h *fortyHangs) wantFreed(freed map[string]bool) {
 // Locks in use are left alone, and so are the waiters and other holders of the hanging locks.
 func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	t.Parallel()
-	h := hangForty(t)
+	h := hangLocks(t)
 	looks := [][]string{h.left(), {h.hung(), "--stuck-after", "1ms"}}
 	before := h.inUse()
 	awaitGhostOwner(t, looks[0])

@@ -62,10 +62,10 @@ func exitStatus() string {
 	return strings.Join(lines, "\n\n")
 }
 
-const environment = "LOCKSCOPE_REDIS_USERNAME, LOCKSCOPE_REDIS_PASSWORD: login of Redis\n\n" +
-	"LOCKSCOPE_REDIS_SENTINEL_USERNAME, LOCKSCOPE_REDIS_SENTINEL_PASSWORD: login of the sentinels\n\n" +
-	"LOCKSCOPE_ZK_AUTH: login of ZooKeeper, as digest:USER:PASSWORD\n\n" +
-	"LOCKSCOPE_ZK_ADMIN_USERNAME, LOCKSCOPE_ZK_ADMIN_PASSWORD: login of the AdminServers\n\n" +
+const environment = "LOCKSCOPE_REDIS_USERNAME, LOCKSCOPE_REDIS_PASSWORD: login for Redis\n\n" +
+	"LOCKSCOPE_REDIS_SENTINEL_USERNAME, LOCKSCOPE_REDIS_SENTINEL_PASSWORD: login for the sentinels\n\n" +
+	"LOCKSCOPE_ZK_AUTH: login for ZooKeeper, as digest:USER:PASSWORD\n\n" +
+	"LOCKSCOPE_ZK_ADMIN_USERNAME, LOCKSCOPE_ZK_ADMIN_PASSWORD: login for the AdminServers\n\n" +
 	"LOCKSCOPE_WEBHOOK_TOKEN: token that --webhook sends\n\n" +
 	"NO_COLOR: no colour, if set\n\n" +
 	"XDG_CONFIG_HOME, XDG_STATE_HOME: where the files below are"

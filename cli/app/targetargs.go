@@ -27,7 +27,7 @@ func redisOptions(t connect.Target) []string {
 	return parts
 }
 
-// Reach returns the shell words with which commands reach each backend as this program does.
+// Reach returns the shell words that make a command reach each backend as this program does.
 func (s Setup) Reach() map[string]inspect.Reach {
 	all := make(map[string]inspect.Reach, len(s.Targets))
 	for _, t := range s.Targets {

@@ -250,7 +250,7 @@ type LockEvent struct {
 	Name     string  `json:"name"`
 	Token    *uint64 `json:"token"`
 	Deadline *string `json:"deadline"`
-	// While waiting on ZooKeeper, these are the first in the queue and the number before us.
+	// While waiting on ZooKeeper, these are the holder and the number of contenders before us.
 	Behind   string `json:"behind,omitempty"`
 	Position int    `json:"position,omitempty"`
 }

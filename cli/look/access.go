@@ -305,7 +305,7 @@ func zooKeeperLines(t connect.Target) (view, act []string) {
 	note := "# LIST is the node's current list (getAcl; setAcl replaces it); HASH: " +
 		"printf %s USER:PASSWORD | openssl dgst -binary -sha1 | base64"
 	return append(view, note),
-		append(act, note, "# clients choose the lists of the nodes that they create later: grant it there, too")
+		append(act, note, "# clients choose the lists of the nodes that they create later: grant the same there")
 }
 
 func printAccess(a *app.App, one access) error {

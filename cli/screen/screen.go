@@ -18,7 +18,7 @@ import (
 // Run is the command without a name: the TUI on its targets.
 func Run(ctx context.Context, a *app.App, args []string, newLab LabMaker) error {
 	if a.Linear && a.Write {
-		return app.Usagef("--linear changes nothing: leave out --write (its word release prints the command that does)")
+		return app.Usagef("--linear changes nothing: leave out --write (typing release prints the command to run)")
 	}
 	err := openScreen(ctx, a, args, newLab)
 	if errors.Is(err, app.ErrNoTarget) && !a.Linear {

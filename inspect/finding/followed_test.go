@@ -16,34 +16,34 @@ import (
 // finding is gone. Advice without a test leaves a decision to the reader.
 var followed = []struct{ rule, advice, shown string }{
 	{"no-quorum", "bring one of them back, and stop no other", "cli/testdata/script.doctor-knows-a-lost-quorum"},
-	{"deadlock", "or release its lock (its client keeps running): lockscope release", forty},
-	{"split-quorum", "release the vote that never expires: lockscope release", forty},
+	{"deadlock", "or release its lock (its client keeps running): lockscope release", freesHung},
+	{"split-quorum", "release the vote that never expires: lockscope release", freesHung},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
 	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
-	{"persistent-contender", "if its client is gone: lockscope release", forty + " " + advisedInZooKeeper},
+	{"persistent-contender", "if its client is gone: lockscope release", freesHung + " " + advisedInZooKeeper},
 	{"two-leaders", "restart that client: it will not notice", "cli/testdata/script.leaders-that-were-forced-out"},
 	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAdviceRestoresRefusedWrites"},
 	{"writes-refused", "or raise maxmemory", "cli.TestAdviceRestoresRefusedWrites"},
 	{"writes-refused", "decide whether", ""},
-	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", forty},
-	{"stuck-holder", "Its client can be asked to release it, and may do so: lockscope ask", forty},
+	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", freesHung},
+	{"stuck-holder", "Its client can be asked to release it, and may do so: lockscope ask", freesHung},
 	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorFindsZooKeeperFaults"},
-	{"ghost-owner", "If it stays although its process is gone: lockscope release", forty},
-	{"ghost-owner", "if no process has this id any more: lockscope release", forty},
+	{"ghost-owner", "If it stays although its process is gone: lockscope release", freesHung},
+	{"ghost-owner", "if no process has this id any more: lockscope release", freesHung},
 	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
 	{"lost-wakeup", "restart it if it is waiting", advisedInZooKeeper},
 	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
 	{"alien-child", "Make that program write elsewhere, then delete it", advisedInZooKeeper},
-	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", forty + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestRedisActionsWorkOnEveryRecipe"},
+	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", freesHung + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestRedisActionsWorkOnEveryRecipe"},
 	{"renewal-stopped", "stop what this client is doing under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
-	{"minority-leftover", "If it comes back: lockscope release", forty},
+	{"minority-leftover", "If it comes back: lockscope release", freesHung},
 	{"suspect-target", "give each server its own target", advisedOnRedis},
 	{"servers-disagree", "give each ensemble its own target", advisedInZooKeeper},
 	{"thin-margin", "find out why", ""},
 	{"master-restarted", "let the holder finish first", advisedOnRedis},
 	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestCorrectedClockClearsTheFinding"},
-	{"stale-fair-queue", "If its client is gone: lockscope release", forty},
+	{"stale-fair-queue", "If its client is gone: lockscope release", freesHung},
 	{"starvation", "choose a fair lock", ""},
 	{"eviction-risk", "maxmemory-policy noeviction", advisedOnRedis},
 	{"foreign-value", "rename one of the two", advisedOnRedis},
@@ -52,11 +52,11 @@ var followed = []struct{ rule, advice, shown string }{
 	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli.TestAdvisedSweepDeletesLeftoverDirectories"},
 	{"outlier-client", "restart its program, which frees what it leaked", advisedInZooKeeper},
 	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedInZooKeeper},
-	{"self-wait", "If none of its threads is working under the lock: lockscope release", forty},
+	{"self-wait", "If none of its threads is working under the lock: lockscope release", freesHung},
 }
 
 const (
-	forty              = "cli.TestFollowingAdviceFreesHungLocks"
+	freesHung          = "cli.TestFollowingAdviceFreesHungLocks"
 	advisedInZooKeeper = "cli.TestZooKeeperAdviceClearsFindings"
 	advisedOnRedis     = "cli.TestRedisAdviceClearsFindings"
 )
