@@ -36,10 +36,10 @@ type player struct {
 	*Observer
 	step      time.Duration
 	published func()
-	last      time.Time // of the beats
-	taken     time.Time // the newest snapshot
-	counted   time.Time // outliers, last
-	sought    time.Time // cycles, last
+	last      time.Time // the last beat
+	taken     time.Time // when the newest snapshot was taken
+	counted   time.Time // when outliers were last counted
+	sought    time.Time // when cycles were last sought
 }
 
 func (p *player) play(source func(emit func(Update)) error) error {

@@ -29,7 +29,7 @@ type program struct {
 // entry is one line of recorded data: a word for its kind, and its fields.
 //
 //	string KEY TTL VALUE, list KEY TTL VALUE…, set …, hash KEY TTL FIELD VALUE …, zset KEY TTL MEMBER SCORE …,
-//	stream KEY TTL LENGTH FIELD VALUE … (of one entry, given that often); TTL in milliseconds, - for none
+//	stream KEY TTL LENGTH FIELD VALUE … (one entry, written LENGTH times); TTL in milliseconds, - for none
 //	node PATH SESSION COUNTER DATA: in the order of creation; SESSION 0 owns nothing, container is a container;
 //	    COUNTER: how many children were ever created in it
 //	watch PATH SESSION

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// blindBecause reports whether a running backend explains with these words what it does not show.
+// blindBecause reports whether a backend explains with these words what it does not show.
 func blindBecause(words string) func(*inspect.Backend) bool {
 	return func(b *inspect.Backend) bool {
 		text := b.Error

@@ -27,10 +27,10 @@ var (
 
 	locks        = describe("gauge", "locks", "Locks by kind and state. No samples while the backend is down.", "backend", "kind", "state")
 	locksUnknown = describe("gauge", "locks_unknown", "Locks with an unknown aspect, by aspect.", "backend", "aspect")
-	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest hold, without undated ones.", "backend")
-	undatedHolds = describe("gauge", "holds_undated", "Holds of unknown age: no clock that dates them was compared with ours.", "backend")
-	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest wait, without undated ones.", "backend")
-	queueLength  = describe("histogram", "queue_length", "Waiters of each lock, without locks whose waiters are unknown.", "backend")
+	oldestHold   = describe("gauge", "oldest_hold_seconds", "Age of the oldest dated hold.", "backend")
+	undatedHolds = describe("gauge", "holds_undated", "Holds of unknown age, such as those dated by a clock that was not compared with ours.", "backend")
+	longestWait  = describe("gauge", "longest_wait_seconds", "Age of the oldest dated wait.", "backend")
+	queueLength  = describe("histogram", "queue_length", "Waiters of each lock where they are known.", "backend")
 	findings     = describe("gauge", "findings", "Findings of locks and of the backend. While the backend is down, only its own.", "backend", "rule", "severity", "muted")
 
 	grantsTotal   = describe("counter", "grants_total", "Grants that were seen. Some may be missed on a polled or busy lock.", "backend")
@@ -38,9 +38,9 @@ var (
 	eventsDropped = describe("counter", "events_dropped_total", "Events dropped because there were too many; they are missing from the grants and ends.")
 
 	lockFinding   = describe("gauge", "lock_finding", "1 for each unmuted warning or critical finding of the worst locks.", "lock", "rule", "severity")
-	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with such a finding.", "lock")
-	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest hold of a lock with such a finding, without undated ones.", "lock")
-	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with such a finding but without their own series.")
+	lockWaiters   = describe("gauge", "lock_waiters", "Waiters of a lock with a lock_finding.", "lock")
+	lockHeld      = describe("gauge", "lock_held_seconds", "Age of the oldest dated hold of a lock with a lock_finding.", "lock")
+	seriesOmitted = describe("gauge", "lock_series_omitted", "Locks with a warning or critical finding but without their own series.")
 
 	serverUp      = describe("gauge", "server_up", "1 for a server that answers, 0 for one that does not. No sample if unknown: not asked yet, or it refuses our login or certificate.", "backend", "server")
 	serverLatency = describe("gauge", "server_latency_seconds", "Duration of the last request to the server.", "backend", "server")

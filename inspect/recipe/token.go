@@ -79,7 +79,7 @@ func (t *Token) set(group, text string) (ok bool) {
 	return true
 }
 
-// instant reads a time; one that is only digits lies between 2009, when Redis was new, and 2100.
+// instant reads a time. A number must lie between 2009, when Redis was new, and 2100.
 func instant(text string) (time.Time, bool) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC(), true
@@ -98,7 +98,7 @@ func instant(text string) (time.Time, bool) {
 }
 
 // setUUID1 reads a UUID of version 1 (RFC 9562 section 5.1): its creation time and the host's MAC
-// address. Random bytes that look like one are not: their time is before the first Redis.
+// address. Random bytes that look like one are rejected by their implausible time.
 func (t *Token) setUUID1(text string) bool {
 	var raw []byte
 	var err error

@@ -186,7 +186,7 @@ func (p *masterState) cannotLook() string {
 	reason := strings.TrimSpace(inspect.Escape(p.unsought.Reason))
 	text := fmt.Sprintf("master %s: cannot look for keys: %s", p.Address(), reason)
 	if right != "" {
-		text += " (it takes " + inspect.Escape(right) + ")"
+		text += " (needs " + inspect.Escape(right) + ")"
 	}
 	return text
 }

@@ -207,7 +207,7 @@ func (s *Source) runCluster(ctx context.Context, emit func(inspect.Update)) {
 	}
 }
 
-// inherit takes over what the previous run knows about the keys.
+// inherit copies the previous run's knowledge of the keys.
 func (r *run) inherit(before *run) {
 	if before == nil {
 		return

@@ -161,7 +161,7 @@ func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 	}
 }
 
-// A verdict lasts until a quorum was last seen to agree, not until the last master was.
+// A verdict lasts until a quorum was last seen to agree, not until a master was last read.
 func TestVerdictLastsWhileQuorumAgrees(t *testing.T) {
 	b := testTable(5)
 	b.polled = true
@@ -330,7 +330,7 @@ func TestSkippedKeyMayHaveBecomeLock(t *testing.T) {
 		}
 		w.clock = noon.Add(foreignFor + time.Second)
 		if pushed {
-			w.add([]string{"lock:x"}) // as by the push of a renewal
+			w.add([]string{"lock:x"}) // as a pushed renewal would
 		} else {
 			w.discover([]string{"lock:x"})
 		}

@@ -1,5 +1,5 @@
 // Package sourcekit has what the sources share: the delivery of the focus, when a backend is
-// reported, how fast servers answer, and an end that is distinguished from failures.
+// reported, how fast servers answer, and how a source ends.
 package sourcekit
 
 import "github.com/lockscope/lockscope/inspect"
