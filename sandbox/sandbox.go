@@ -61,7 +61,7 @@ func Start(scenario string, seed uint64) (*Sandbox, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%w: %q (there are: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w: %q (choose from: %s, %s)", ErrNoScenario, scenario, Tour, strings.Join(names, ", "))
 	}
 	s := &Sandbox{seed: seed, frozen: make(map[string]chan struct{})}
 	s.ctx, s.end = context.WithCancel(context.Background())
