@@ -109,8 +109,7 @@ type Histogram struct {
 	Counts []int
 }
 
-// NewHistogram returns at most that many classes, the same for all durations. The last takes all
-// longer ones.
+// NewHistogram counts durations in at most that many fixed classes. The last has no upper bound.
 func NewHistogram(sorted []time.Duration, most int) Histogram {
 	from := fineClasses
 	if most < len(from) {

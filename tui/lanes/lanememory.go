@@ -154,7 +154,7 @@ func (s *Source) Of(id inspect.ID) []Lane {
 	return s.lanes
 }
 
-// Forget releases the snapshot that the lanes were made of; contenders that have left stay remembered.
+// Forget releases the snapshot that the lanes came from; contenders that have left stay remembered.
 func (s *Source) Forget() { s.from, s.lanes = nil, nil }
 
 // Looked is when we began to watch a lock.

@@ -28,8 +28,8 @@ type Window struct {
 	Cells int
 }
 
-// WindowTo is the window of about that length that ends with the cell of the given instant. Its
-// cells begin at multiples of their length, so that a running picture moves by whole cells.
+// WindowTo is the window of about the given length that ends with the cell of the given instant.
+// Its cells begin at multiples of their length, so that a running picture moves by whole cells.
 func WindowTo(end time.Time, length time.Duration, cells int) Window {
 	step := max(time.Millisecond, length/time.Duration(max(1, cells)))
 	return Window{end.Truncate(step).Add(-step * time.Duration(cells-1)), step, cells}

@@ -101,12 +101,12 @@ func holderCell(c cell) widget.Line {
 	return out
 }
 
-// The least width that a holder's name without a label is cut to, and the width that it gets before
-// longer names of locks.
+// A holder's name without a label is cut to at least shortName cells. It gets longName cells before
+// longer lock names get more.
 const shortName, longName = 12, 24
 
-// whoHolds describes a lock's holder in the colour of the lock's state. A name without a label
-// gets what the rest leaves of the room.
+// whoHolds describes a lock's holder in the colour of the lock's state. A name without a label gets
+// the remaining room.
 func whoHolds(host screen.Context, l *inspect.Lock, room int) widget.Line {
 	t := host.Theme()
 	brief, detail := describe.Summary(l)

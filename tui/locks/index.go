@@ -47,7 +47,7 @@ type row struct {
 	// shown is set if the filter matches it, placed if it has a line. A row keeps its line until
 	// the rows are settled, even if it should have none.
 	shown, placed bool
-	// goneAt is when its lock was gone, sankAt when it became less severe than its line suggests;
+	// goneAt is when its lock vanished, sankAt when it became less severe than its line suggests;
 	// zero if not. Its line is kept for a while, since either may change back in a moment.
 	goneAt, sankAt time.Time
 	// sunkAt is when its line last moved down; zero if never.
@@ -67,7 +67,7 @@ type Index struct {
 	groups map[Prefix]*lockGroup
 	list   *sorted[*lockGroup]
 	Shown  int
-	// unsettled are the new rows at the end, and the changed rows that still are at their old
+	// unsettled are the new rows at the end, and the changed rows that are still at their old
 	// places. gone are the rows of locks that no longer exist.
 	unsettled map[inspect.ID]struct{}
 	gone      map[inspect.ID]*row
@@ -171,7 +171,7 @@ func (x *Index) update(s *inspect.Snapshot, changed []inspect.ID, now time.Time)
 	}
 }
 
-// sinks reports whether the default order wants a row further down, as after its queue empties.
+// sinks reports whether the default order would move a row down, as after its queue empties.
 func (x *Index) sinks(r *row) bool {
 	return x.Order == order{by: byWorst} && r.placed && !r.Key.late && r.next.compare(r.Key) > 0
 }

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// kept compares with testdata/NAME.golden, or writes it with -update.
+// kept compares got with testdata/NAME.golden, or writes it with -update.
 func kept(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")

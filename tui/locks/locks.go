@@ -20,8 +20,8 @@ type Screen struct {
 	width, height int
 	drawn         string
 	table         widget.Scroller
-	// usual is the configured table, shown is the chosen one, and before is the one that names
-	// replaced.
+	// usual is the configured table, shown is the chosen one, and before is the one that
+	// toggleNames replaced.
 	usual, shown, before table
 	// Current is the selection, which the cursor follows.
 	Current Selection
@@ -32,7 +32,7 @@ type Screen struct {
 	sought Selection
 	// Opened lists the groups whose locks are shown.
 	Opened map[Prefix]bool
-	// inChain is set while the keys move in the chain next to the table.
+	// inChain is set while the chain has the focus.
 	inChain    bool
 	input      screen.FilterInput
 	chainPane  *chain.Pane
@@ -292,7 +292,7 @@ func (s *Screen) firstNamed() int {
 	})
 }
 
-// keysInChain reports whether the keys move in the chain next to or below the table.
+// keysInChain reports whether a visible chain has the focus.
 func (s *Screen) keysInChain() bool { return s.inChain && s.paned() }
 
 func (s *Screen) move(by int) {

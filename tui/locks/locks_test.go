@@ -326,7 +326,7 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 func TestTabGoesToTheChain(t *testing.T) {
 	p := open(t, some(), 190, 36).press("tab", "down", "down")
 	if p.names() != "«invoices» orders left billing dark 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
-		t.Errorf("the keys moved in the table:\n%s", p.drawn(400))
+		t.Errorf("the keys moved the table:\n%s", p.drawn(400))
 	}
 	p.press("tab", "down")
 	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stayed in the chain", p.names())
@@ -336,7 +336,7 @@ func TestTabGoesToTheChain(t *testing.T) {
 }
 
 // A long list is arranged in the background, including changes in the meantime.
-func TestManyLocksAreArrangedMeanwhile(t *testing.T) {
+func TestManyLocksAreArrangedInBackground(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 3)
 	empty := open(t, inspect.NewSnapshot(fixture.Noon, nil, nil), 100, 8)
 	empty.put(inspect.NewSnapshot(fixture.Noon, nil, list))

@@ -103,7 +103,7 @@ func (s *Screen) summary() widget.Line {
 	return widget.Spread(left, right, s.width, tail)
 }
 
-// matchCount shows how many locks the filter lets through.
+// matchCount shows how many locks match the filter.
 func (s *Screen) matchCount() widget.Line {
 	if s.Busy {
 		return widget.Line{{"filtering" + s.Theme().Glyphs.Ellipsis, s.Theme().Waiting}}

@@ -16,13 +16,13 @@ const settleEvery = 5 * time.Second
 // may return in a moment.
 const lineKept = 2 * settleEvery
 
-// lineKeptAgain is the same for a line that moved down recently, as when trouble comes and goes.
+// lineKeptAgain replaces lineKept for a line that moved down recently, as when trouble recurs.
 const lineKeptAgain = time.Minute
 
 // movesEvery tells users about settleEvery.
 const movesEvery = "reordered every 5s"
 
-// settleStart is that time while the first order is preliminary.
+// settleStart replaces settleEvery while the first order is preliminary.
 const settleStart = 3 * time.Second
 
 // settled reports whether every row and group is in its place.

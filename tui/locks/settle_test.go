@@ -48,7 +48,6 @@ func (a *arranged) find(name string, s inspect.Severity) {
 	a.put(name, &l)
 }
 
-// warn gives a lock a warning.
 func (a *arranged) warn(name string) { a.find(name, inspect.Warning) }
 
 func (a *arranged) expect(what string, want ...string) {
@@ -210,7 +209,7 @@ func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a.expect("settled", "c", "d", "b", "a")
 }
 
-// The second order comes sooner than later ones, since rules find something just after the first.
+// The second sort comes early, since the first findings arrive just after the first sort.
 func TestTheSecondOrderComesSooner(t *testing.T) {
 	a := &arranger{}
 	must.Equal(t, a.patience(), settleStart, "after no order")

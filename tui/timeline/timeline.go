@@ -310,7 +310,7 @@ func (s *Screen) draw() string {
 // low reports whether there is room for little more than the lanes, which then get all of it.
 func (s *Screen) low() bool { return s.height < lowScreen }
 
-// lowScreen is the height from which there is room for figures, the legend and the gaps between.
+// lowScreen is the height from which there is room for figures, the legend and gaps.
 const lowScreen = 12
 
 func (s *Screen) finish(lines []widget.Line) string {
