@@ -161,7 +161,7 @@ func (s *Screen) layout() (rects [3]rect) {
 	return rects
 }
 
-// Selected is the lock of the selected or last take while its pane has the keys. Otherwise it is
+// Selected is the lock of the selected or last take while its pane has the focus. Otherwise it is
 // the lock that the screen was opened for.
 func (s *Screen) Selected() screen.Subject {
 	lock := s.Hand.last
@@ -294,12 +294,12 @@ func (s *Screen) Actions() []screen.Action {
 	}
 	list = append(list, screen.Action{
 		Keys: []string{"esc", "h", "left"}, Shown: "esc h", Hint: "back",
-		Help: "back to where you came from; what you hold stays held", Run: screen.Do(s.Back),
+		Help: "back to where you came from; your locks stay held", Run: screen.Do(s.Back),
 	})
 	return append(list, screen.Moves(s.move, s.page)...)
 }
 
-// paneHead is the line above a pane's list: its title.
+// paneHead is the height of a pane's title.
 const paneHead = 1
 
 // View is exactly as high as the screen.

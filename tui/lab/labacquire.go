@@ -207,8 +207,8 @@ func (d *acquireForm) suitKind(wanted string) {
 	d.Rows[AcquireRecipe].Offer(d.recipes[d.kind], wanted)
 }
 
-// backend is the backend of the typed lock. A path alone is on the selected lock's ensemble.
-// why is the reason for having no backend.
+// backend is the backend of the typed lock. A bare path is on the selected lock's ensemble. why is
+// the reason if there is no backend.
 func (d *acquireForm) backend() (b *Backend, id inspect.ID, why string) {
 	typed := d.Rows[acquireLock].Typed.Value()
 	near := func(b Backend) bool { return b.ZooKeeper && b.Name == d.near }
@@ -275,7 +275,7 @@ func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 // Actions are the form's keys.
 func (d *acquireForm) Actions() []screen.Action { return screen.FormActions(&d.Form) }
 
-// View draws the form, what will be made, and the buttons.
+// View draws the form, a preview and the buttons.
 func (d *acquireForm) View(width, height int) string {
 	t := d.Theme()
 	width = min(width-4, 74)

@@ -62,7 +62,7 @@ func freezing(f faultTarget) fault {
 			do:    func(s Faults) error { s.Thaw(id); return nil },
 		}
 	}
-	id, now := f.lock.ID.String(), "no holder now: the next one"
+	id, now := f.lock.ID.String(), "no holder now, so the next one freezes"
 	label := "freeze the holder of " + inspect.Escape(f.lock.ID.Path)
 	if len(f.lock.Holders) > 0 {
 		h := &f.lock.Holders[0]
@@ -147,8 +147,7 @@ type faults struct {
 	// changed without a key press.
 	label   string
 	changed time.Time
-	// done is the last fault's label, injected at at. first is the number of the first event
-	// after it.
+	// done is the last fault's label, at its time, and first the number of the next event.
 	done  string
 	at    time.Time
 	first int

@@ -105,8 +105,8 @@ func (f *faults) afterLines(width, room int) []widget.Line {
 	return lines
 }
 
-// eventsSince returns the numbers of up to n events of a lock and its backend, from number first
-// on. If there are more, it keeps the first ones, which show the immediate effects, and the newest.
+// eventsSince returns the numbers of up to n events of a lock and its backend, from first on. If
+// there are more, it keeps the first ones, which show the immediate effects, and the newest.
 func eventsSince(log *screen.EventLog, first int, lock inspect.ID, n int) []int {
 	var found []int
 	for i := log.Place(first); i < len(log.List); i++ {

@@ -30,7 +30,7 @@ const (
 type Take struct {
 	Id     int
 	Order  Order
-	within int // the take that was first granted the re-entered hold; 0 if none was
+	within int // the outermost take of a re-entered hold; 0 without re-entry
 	state  takeState
 	name   string
 	hold   Held
@@ -49,7 +49,7 @@ type Take struct {
 // over reports whether its state is final.
 func (k *Take) over() bool { return k.state == takeLost || k.state == takeFailed }
 
-// grant is the take that was first granted this one's hold.
+// grant is the outermost take of its hold.
 func (k *Take) grant() int {
 	if k.within != 0 {
 		return k.within

@@ -14,8 +14,8 @@ import (
 type Driver interface {
 	// Backends are those on which locks can be taken.
 	Backends() []Backend
-	// Acquire takes a lock. It waits until ctx ends, or only tries once. waiting gets the name
-	// under which it waits, again whenever that changes, and must not block.
+	// Acquire takes a lock. It waits until ctx ends, or only tries once. It calls waiting with its
+	// name in the queue, again whenever that changes; waiting must not block.
 	Acquire(ctx context.Context, o Order, waiting func(name string)) (Held, error)
 	// Contend starts a contention run on a temporary lock, which is removed at the end. The run
 	// ends with ctx at the latest.
@@ -94,7 +94,7 @@ type Run interface {
 
 // Faults injects faults into a sandbox; *sandbox.Sandbox implements it.
 type Faults interface {
-	// ExpireSession ends a ZooKeeper session, Cut its connection only.
+	// ExpireSession ends a ZooKeeper session, Cut only its connection.
 	ExpireSession(session int64) error
 	Cut(session int64) error
 	// Freeze keeps the holder of a lock, named by its id, from releasing it until Thaw.

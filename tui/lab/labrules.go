@@ -114,7 +114,7 @@ func notTaken(o *Order, err error) string {
 			"nothing was left behind",
 			mixed.FoundKind, describe.Printable(mixed.Found), mixed.WantKind)
 	case errors.As(err, &mixed):
-		return fmt.Sprintf("refused: %s clients use it, which do not queue with %s clients; nothing was left behind",
+		return fmt.Sprintf("refused: its %s clients do not queue with %s clients; nothing was left behind",
 			describe.Printable(mixed.Found), describe.Printable(mixed.Want))
 	case errors.Is(err, lockops.ErrHeld):
 		return "another client holds it; nothing was left behind"

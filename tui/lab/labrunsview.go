@@ -287,7 +287,7 @@ func overtookWords(r *contend.Report) string {
 	return fmt.Sprintf("%d of %s", r.Inversions, describe.Count(int(r.Grants), "time"))
 }
 
-// verdictOf describes the fairness of a run of a kind that promises an order or not.
+// verdictOf describes a run's fairness. inOrder is set if its kind promises an order.
 func verdictOf(r *contend.Report, inOrder bool) string {
 	share := overtookShare(r)
 	switch {

@@ -17,8 +17,8 @@ import (
 type phase int
 
 const (
-	warning    phase = iota // something must be confirmed before the preview
-	asking                  // something is typed that the preview needs
+	warning    phase = iota // the user confirms something before the preview
+	asking                  // the user types something for the preview
 	previewing              // the preview is under way
 	confirming              // the word is being typed
 	executing               // the action is under way

@@ -44,7 +44,7 @@ type MutedMsg struct {
 	Err        error
 }
 
-// NewMute returns the dialog about one or several findings.
+// NewMute returns the dialog about one or more findings.
 func NewMute(host screen.Context, mutes Mutes, list []inspect.Mute) *Mute {
 	return &Mute{Context: host, mutes: mutes, list: list, generation: host.Number(), form: widget.Form{
 		Rows: []widget.FormRow{

@@ -10,8 +10,7 @@ type Column struct {
 	Right bool
 	// Middle cuts text that is too wide in its middle rather than at its end.
 	Middle bool
-	// Domain is dropped from host names in text that is too wide, or with Brief from all; empty drops
-	// none.
+	// Domain is dropped from host names in text that is too wide or, with Brief, from all of them.
 	Domain string
 	Brief  bool
 	// Width is the least width, in cells; Grow is the column's share of the remaining room; Most
