@@ -25,7 +25,7 @@ func clickAt(t *testing.T, m *Model, text string) {
 	t.Fatalf("%q is not on the screen:\n%s", text, content(m))
 }
 
-// The badges and the breadcrumb can be clicked in windows of all widths, which place them differently.
+// The badges and the breadcrumb can be clicked at every window width.
 func TestTitleIsClickable(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
@@ -95,7 +95,7 @@ func TestClickFocusesThePane(t *testing.T) {
 	before := s.Current
 	clickAt(t, m, "changes")
 	press(m, "j", "j")
-	must.Equal(t, s.Current, before, "backends: the keys moved in the list, not in the details")
+	must.Equal(t, s.Current, before, "backends: the keys moved the list, not the details")
 
 	m = model(t, Options{}, 200, 50, fixture.Everything())
 	press(m, "f")
@@ -103,6 +103,6 @@ func TestClickFocusesThePane(t *testing.T) {
 	clickAt(t, m, "reported")
 	press(m, "j", "j")
 	if m.front().(*findings.Screen).Chosen != chosen {
-		t.Error("findings: the keys moved in the list, not in the details")
+		t.Error("findings: the keys moved the list, not the details")
 	}
 }

@@ -53,11 +53,11 @@ func TestClientsKeys(t *testing.T) {
 		{"down", []string{"j", "down"}, "dan", "zk:/jobs/ledger"},
 		{"its locks", []string{"j", "j", "tab", "k"}, "dan", "zk:/jobs/idle"},
 		{"enter goes to its locks", []string{"j", "j", "enter", "k"}, "dan", "zk:/jobs/idle"},
-		{"and esc back", []string{"j", "j", "enter", "j", "esc", "j"}, "eve", "zk:/jobs/mail"},
+		{"esc returns to the clients", []string{"j", "j", "enter", "j", "esc", "j"}, "eve", "zk:/jobs/mail"},
 		{"last and first", []string{"G", "g"}, "bob", "zk:/dl/b"},
 		{"filter by name", []string{"/", "f", "a", "y", "enter"}, "fay", "zk:/jobs/mail"},
 		{"filter by lock and sign", []string{"/", "d", "e", "a", "d", "l", "enter", "j"}, "ann", "zk:/dl/a"},
-		{"found and the filter left", []string{"/", "f", "a", "y", "esc"}, "fay", "zk:/jobs/mail"},
+		{"found, then esc", []string{"/", "f", "a", "y", "esc"}, "fay", "zk:/jobs/mail"},
 		{"the graph and back", []string{"w", "w"}, "bob", "zk:/dl/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestClientSelectionFollows(t *testing.T) {
 	wantNoText(t, m, "idle")
 }
 
-// The key of the clients shows their list, even if the graph was last or is in front.
+// The key of the clients shows their list, even if the graph is or was in front.
 func TestClientsOpenTheirList(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
@@ -236,7 +236,7 @@ func TestClientsMouse(t *testing.T) {
 	wantText(t, m, "chain", "zk:/jobs/idle")
 }
 
-func TestClientsSayWhyThereAreNone(t *testing.T) {
+func TestEmptyClientsSayWhy(t *testing.T) {
 	down := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Down, Error: "refused"}
 	quiet := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
 	for _, test := range []struct {

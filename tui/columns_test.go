@@ -30,13 +30,13 @@ func TestColumnsAreChosen(t *testing.T) {
 	}{
 		{"usual", nil, 80, nil, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
 		{"hidden on the screen", nil, 80, []string{"C", "j", "space", "enter"}, "LOCK HELD WAIT QUEUE FINDING"},
-		{"hidden and given up", nil, 80, []string{"C", "j", "space", "esc"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"hidden, then cancelled", nil, 80, []string{"C", "j", "space", "esc"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
 		{"the lock stays", nil, 80, []string{"C", "space", "enter"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
 		{"moved to the left", nil, 80, []string{"C", "j", "j", "left", "left", "left", "enter"}, "HELD LOCK HOLDER WAIT QUEUE FINDING"},
-		{"the last one moved on", nil, 80, []string{"C", "G", "right", "enter"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
-		{"configured, including those hidden at this width", []string{"held", "lock", "library", "ttl"}, 80, nil, "HELD LOCK LIBRARY TTL"},
-		{"configured, and back to them", []string{"lock", "held"}, 80, []string{"C", "j", "space", "0", "enter"}, "LOCK HELD"},
-		{"too many: the last ones go, the lock does not", []string{"client", "session", "holder", "finding", "lock"}, 60, nil, "CLIENT SESSION LOCK"},
+		{"the last one stays last", nil, 80, []string{"C", "G", "right", "enter"}, "LOCK HOLDER HELD WAIT QUEUE FINDING"},
+		{"configured, though usually hidden here", []string{"held", "lock", "library", "ttl"}, 80, nil, "HELD LOCK LIBRARY TTL"},
+		{"configured, then reset", []string{"lock", "held"}, 80, []string{"C", "j", "space", "0", "enter"}, "LOCK HELD"},
+		{"too many: the lock stays", []string{"client", "session", "holder", "finding", "lock"}, 60, nil, "CLIENT SESSION LOCK"},
 		{"by fields", []string{"lock", "client", "session", "backend"}, 80, nil, "LOCK CLIENT SESSION BACKEND"},
 		{"sorted by a hidden column", []string{"lock", "held"}, 80, []string{"s", "s"}, "LOCK HELD"},
 	} {

@@ -16,7 +16,7 @@ const (
 // compact reports whether the window is too small to act in.
 func (m *Model) compact() bool { return m.width < roomyWidth || m.height < roomyHeight }
 
-// small reports whether nothing of the current screen or dialog fits.
+// small reports whether the window cannot show the current screen or dialog.
 func (m *Model) small() bool {
 	if m.width < minWidth || m.height < minHeight {
 		return true

@@ -54,7 +54,7 @@ func TestATicketInACompactWindow(t *testing.T) {
 	wantNoText(t, m, "Ticket of")
 }
 
-// A new message is more important than the words about the tour.
+// A new message takes the place of the tour's line.
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
 	press(m, "x")
@@ -62,7 +62,7 @@ func TestMessagesComeBeforeTheTour(t *testing.T) {
 	fits(t, m)
 }
 
-// A paused screen says so in the smallest window, whatever else there is to say.
+// Even the smallest window says that the screen is paused.
 func TestCompactWindowShowsPaused(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)

@@ -37,7 +37,7 @@ func compare(m *Model) tea.Cmd {
 		at, to = m.now.Add(-changesOf), m.snapshot
 	}
 	began := ""
-	for _, b := range to.Backends { // nothing is compared with a first look that is not complete
+	for _, b := range to.Backends { // an incomplete first pass is not compared
 		if whole := to.Watched(b.Name).Add(inspect.PastStep); at.Before(whole) {
 			at = whole
 			began = "Watching began at " + describe.When(to.Watched(b.Name), m.now) + "."
@@ -121,8 +121,8 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 	return lines, holds
 }
 
-// before reports whether an event came before the first moment. A moment that was sought by an event
-// is a step after it.
+// before reports whether an event came before the first moment. A moment reached from an event is a
+// step after it.
 func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
 
 // openNow counts the findings at the second moment, whenever they were reported, and lists the worst.

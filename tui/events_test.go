@@ -90,8 +90,8 @@ func TestEventsAreReported(t *testing.T) {
 	)
 }
 
-// In a narrow window, names take the room of times and empty columns.
-func TestNamesOfEventsHaveRoomFirst(t *testing.T) {
+// In a narrow window, names get the room of times and empty columns.
+func TestEventNamesGetRoomFirst(t *testing.T) {
 	t.Parallel()
 	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
 	a.Owner.Label, b.Owner.Label = "app-001:4000", "app-002:4000"
@@ -166,7 +166,7 @@ func TestEventsFilter(t *testing.T) {
 			wantText(t, m, "No events match the filter.")
 		}
 		if test.filter == "kind=nothing" {
-			wantText(t, m, `no kind "nothing"; there are: trouble acquired handoff released`, "cleared backend blind changed")
+			wantText(t, m, `no kind "nothing"; choose from: trouble acquired handoff released`, "cleared backend blind changed")
 		}
 		// later events are filtered too
 		send(m, happening(allKinds()...))
@@ -248,7 +248,7 @@ func TestEventsWhilePaused(t *testing.T) {
 	wantText(t, m, "6 events")
 }
 
-// Until the cursor moves, keys mean the lock that was selected before, not the newest event's.
+// Until the cursor moves, keys act on the previously selected lock, not the newest event's.
 func TestFollowingKeepsSelectedLock(t *testing.T) {
 	m := withEvents(t, Options{}, 120, 36)
 	before := m.front().Selected().Lock
@@ -359,7 +359,7 @@ func TestNamesOfEventsRunOn(t *testing.T) {
 	fits(t, m)
 }
 
-// A lock's name comes before two long names of clients.
+// A lock's name gets room before two long client names do.
 func TestEventsNameLocksFirst(t *testing.T) {
 	t.Parallel()
 	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]

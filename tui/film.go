@@ -20,7 +20,7 @@ type Film interface {
 	Next(ctx context.Context) ([]*inspect.Snapshot, error)
 	// Moment uses an index to draw an instant that Next has not reached yet, or the end of the
 	// recording if that is earlier. It lacks facts that come from much earlier updates. It may fail
-	// where Next will reach that instant.
+	// even if Next will reach that instant.
 	Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, error)
 	// End of the recording, once that is known; else zero.
 	End() time.Time
@@ -48,7 +48,7 @@ type momentMsg struct {
 // lookAhead looks up a moment, and cancels any earlier lookup. The result is drawn until the film
 // has been read that far.
 func (m *Model) lookAhead(to time.Time) tea.Cmd {
-	m.playhead.seekNothing()
+	m.playhead.cancelSeek()
 	source := m.options.Film
 	own, giveUp := context.WithCancel(m.ctx)
 	m.playhead.sought, m.playhead.giveUp = to, giveUp
@@ -139,8 +139,8 @@ func (m *Model) reachSought() tea.Cmd {
 	return nil
 }
 
-// newest is the last moment that can be drawn: now, or the end of the recording as far as it was
-// read.
+// newest is the last moment that can be drawn: now, or the end of the recording as far as it has
+// been read.
 func (m *Model) newest() time.Time {
 	if m.filmed() {
 		return m.past.To()
@@ -194,7 +194,7 @@ func (f frame) filmWords() (where, doing string) {
 	}
 }
 
-// position formats the time since the beginning as players do.
+// position formats the time since the beginning as media players do.
 func position(d time.Duration) string {
 	seconds := int(d.Seconds())
 	if seconds < 3600 {

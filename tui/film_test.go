@@ -91,7 +91,7 @@ func TestReplayPlays(t *testing.T) {
 }
 
 // The playhead waits for the reader, and continues with it.
-func TestReplayWaitsForItsReading(t *testing.T) {
+func TestReplayWaitsForTheReader(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{Speed: 60}, 80, 24)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
@@ -107,8 +107,8 @@ func TestReplayWaitsForItsReading(t *testing.T) {
 	fits(t, r.Model)
 }
 
-// A requested moment that has not been read is drawn once it is, and nothing else meanwhile.
-// space cancels it. The end is the end of the whole recording, not of the part read so far.
+// A requested moment is drawn once it has been read, and nothing else until then. space cancels it.
+// The end is the end of the whole recording, not of the part read so far.
 func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
@@ -154,7 +154,7 @@ func TestEmptyRecordingIsReported(t *testing.T) {
 	wantText(t, r.Model, "the recording is empty")
 }
 
-// In a gap, nothing looks known.
+// In a gap of a recording, everything looks unknown.
 func TestGapsLookUnknown(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 120, 200} {

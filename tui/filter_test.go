@@ -11,7 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Every filter and the palette can be edited like any line of text. A paste goes nowhere else.
+// Every filter and the palette can be edited like text. Elsewhere, a paste has no effect.
 func TestFiltersAreEdited(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())

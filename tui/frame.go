@@ -264,7 +264,7 @@ func (f frame) titleParts() (left, backends widget.Line, badges []badge) {
 		}
 	}
 	const least = 12 // cells of the place
-	// PAUSED or PAST, the first badge, stays the longest, and then the last one.
+	// The first badge (PAUSED or PAST) stays the longest, and then the last one.
 	for f.badgeLine(badges).Width()+least+widget.Gap > f.width && len(badges) > 1 {
 		at := max(1, len(badges)-2)
 		badges = slices.Delete(badges, at, at+1)

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// When opened, a screen that was hidden looks like one that was in front all the time.
+// A reopened screen looks as if it had been in front all the time.
 func TestHiddenScreensStayCurrent(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

@@ -104,8 +104,8 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("N", "the previous match", "no filter is on: / sets one"),
 		screen.Cannot("s", "sort", "this screen cannot be sorted"),
 		screen.Cannot("tab", "next pane", "this screen has one pane"),
-		screen.Cannot("v", "mark a lock", "nothing can be marked here: locks can, in their list (1)"),
-		screen.Cannot("V", "mark all that is shown", "nothing can be marked here: locks can, in their list (1)"),
+		screen.Cannot("v", "mark a lock", "nothing to mark here: mark locks in their list (1)"),
+		screen.Cannot("V", "mark all that is shown", "nothing to mark here: mark locks in their list (1)"),
 		{
 			Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back",
 			Disabled: m.atFirst,
@@ -188,8 +188,8 @@ func (f frame) shownHints() []screen.Hint {
 // longHints is the width from which the footer has room for all hints in words.
 const longHints = 140
 
-// timeHints keeps the time keys in a narrow footer. It returns separately the hint that goes to the
-// selected moment, which comes first where moments are listed.
+// timeHints keeps the time keys in a narrow footer. The hint that goes to the selected moment is
+// returned separately, since screens with moments show it first.
 func timeHints(all []screen.Action) (there, rest []screen.Action) {
 	for _, a := range all {
 		switch {

@@ -32,7 +32,7 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	return m
 }
 
-// settle runs commands and their follow-ups until only commands that wait are left.
+// settle runs commands and their follow-ups until only waiting commands are left.
 func settle(t *testing.T, m *Model, cmd tea.Cmd) {
 	t.Helper()
 	answers := make(chan tea.Msg)
@@ -187,7 +187,7 @@ func TestTypedLockNameIsChecked(t *testing.T) {
 	wantText(t, m, "another client holds it; nothing was left behind")
 }
 
-// A path alone is on the selected lock's ensemble, also if that lock is not proposed.
+// A bare path is on the selected lock's ensemble, even if that lock is not proposed.
 func TestBarePathUsesSelectedEnsemble(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())

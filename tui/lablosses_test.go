@@ -107,7 +107,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 		}
 	}
 	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("q and y does not quit")
+		t.Error("q and y do not quit")
 	}
 	if cmd := press(m, "q", "tab", "enter"); cmd == nil || cmd() != (tea.QuitMsg{}) {
 		t.Error("the button does not quit")
@@ -120,7 +120,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	}
 }
 
-// ctrl+c asks on top of any dialog, which is back if the user stays. A second ctrl+c quits.
+// ctrl+c asks on top of any dialog, which returns if the user stays. A second ctrl+c quits.
 func TestInterruptAsksOnce(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{"a screen": nil, "the help": {"?"}, "a form": {"a"}} {

@@ -38,7 +38,7 @@ var looks = []look{
 // kept are the screens whose golden files include colours, at 80x24. They cover each role of the theme.
 var kept = []string{"locks", "chain-zookeeper", "chain-split", "findings", "timeline-unfair", "waitgraph", "backends", "release", "events"}
 
-// goldenScreen compares a screen with its golden file, and with those of its looks if they are kept.
+// goldenScreen compares a screen with its golden files: its text and, for those in kept, each look.
 func goldenScreen(t *testing.T, name string, m *Model) {
 	t.Helper()
 	golden(t, name, content(m))
@@ -73,7 +73,7 @@ func inLooks(t *testing.T, name string, m *Model) {
 	}
 }
 
-// writeFrame keeps a frame for screenshots -frames if requested.
+// writeFrame writes a frame for the screenshots if -frames is set.
 func writeFrame(t *testing.T, name string, l look, drawn string) {
 	t.Helper()
 	if *framesTo == "" {

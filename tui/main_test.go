@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	servertest.Main(m, goleak.IgnoreTopFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).sendEvents"))
 }
 
-// golden compares with testdata/NAME.golden, or writes it with -update.
+// golden compares got with testdata/NAME.golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")

@@ -47,8 +47,7 @@ type Model struct {
 	recovered recoveries
 }
 
-// New makes the program's model. When ctx ends, so does everything that it waits for. Run does
-// the rest.
+// New makes the program's model. When ctx ends, so does everything that it waits for.
 func New(ctx context.Context, o Options) *Model {
 	w := &world{
 		options: o,
@@ -216,8 +215,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// keyUnseen handles a key in a window too small to show anything. Nothing that the user cannot
-// see is done.
+// keyUnseen handles the few keys that work in a window too small to show anything.
 func (m *Model) keyUnseen(msg tea.KeyPressMsg) tea.Cmd {
 	held, waiting := m.inHand()
 	switch key := msg.String(); {

@@ -113,8 +113,8 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 }
 
 // runProgram shows a model until it quits or ctx ends. The caller turns signals into the end of ctx: Bubble Tea's own
-// handler would wait forever to deliver a signal that came as ctx ended. The end of ctx quits:
-// a program that is killed by its context closes the terminal's reader while it is read.
+// handler would wait forever to deliver a signal that came as ctx ended. The end of ctx quits: a program that is
+// killed by its context closes the terminal's reader while it is being read.
 func runProgram(ctx context.Context, m tea.Model, options []tea.ProgramOption) error {
 	p := tea.NewProgram(m, append([]tea.ProgramOption{tea.WithoutSignalHandler()}, options...)...)
 	defer context.AfterFunc(ctx, p.Quit)()

@@ -10,8 +10,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// A short table has below it the longest waits and the acquisitions of the last minutes, since
-// watching began.
+// Below a short table are the longest waits, and the acquisitions since watching began.
 func TestShortTableShowsWaitsAndGrants(t *testing.T) {
 	t.Parallel()
 	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)

@@ -44,7 +44,7 @@ func (c choice) why() string {
 // words say why it is disabled, or what it is.
 func (c choice) words() string { return cmp.Or(c.why(), describe.Printable(c.about)) }
 
-// palette goes by name to a screen or lock, or runs the action of a key.
+// palette goes to a screen or lock by name, or runs a key's action.
 type palette struct {
 	*world
 	fixed   []choice // screens and actions
@@ -266,7 +266,7 @@ func (p *palette) run() (tea.Cmd, bool) {
 		return nil, false
 	}
 	c := p.choices[p.list.At]
-	if why := c.why(); why != "" { // also if it was disabled since the palette was opened
+	if why := c.why(); why != "" { // it may have been disabled since the palette was opened
 		p.Flash(why)
 		return nil, false
 	}

@@ -79,7 +79,7 @@ func TestPaletteShowsLongNames(t *testing.T) {
 	wantText(t, m, "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
 }
 
-func TestPaletteSaysWhyNot(t *testing.T) {
+func TestPaletteExplainsDisabledActions(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, ":", "force")
 	wantText(t, m, "force-release", "read-only: start with --write")

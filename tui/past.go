@@ -128,7 +128,7 @@ func moment(m *Model) (at time.Time, why string) {
 	case !c.Seen.IsZero():
 		return c.Seen, ""
 	default:
-		return at, "when it acquired the lock was not seen"
+		return at, "its acquisition of the lock was not seen"
 	}
 }
 
@@ -171,7 +171,7 @@ func (m *Model) seekMoment() tea.Cmd {
 	return cmd
 }
 
-// step moves by a time span, also from the present. Past the newest moment, it returns to the
+// step moves by a time span, even from the present. Past the newest moment, it returns to the
 // present.
 func (m *Model) step(by time.Duration) tea.Cmd {
 	from := m.playhead.at
@@ -217,7 +217,7 @@ func (m *Model) draw(to time.Time, all bool) tea.Cmd {
 		m.heldBack, m.skipped = nil, 0
 	}
 	m.playhead.at, m.playhead.inexact, m.playhead.moved, m.now = to, inexact, m.options.now(), to
-	m.playhead.seekNothing()
+	m.playhead.cancelSeek()
 	m.playhead.ahead = false
 	var changed []inspect.ID
 	if !all {
@@ -254,7 +254,7 @@ func (m *Model) play() {
 		p.plays = !p.plays
 		return
 	case !p.sought.IsZero():
-		p.seekNothing()
+		p.cancelSeek()
 		p.plays = false
 		return
 	}
@@ -265,8 +265,8 @@ func (m *Model) play() {
 	m.playhead.moved = m.options.now()
 }
 
-// seekNothing cancels the request for a moment, and its search.
-func (p *playhead) seekNothing() {
+// cancelSeek cancels the request for a moment, and its lookup.
+func (p *playhead) cancelSeek() {
 	if p.giveUp != nil {
 		p.giveUp()
 	}

@@ -292,7 +292,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	l.Holders[0].HeldSince = time.Time{}
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l})})
 	press(m, "g", "@")
-	wantText(t, m, "when it acquired the lock was not seen")
+	wantText(t, m, "its acquisition of the lock was not seen")
 	r := seen(t, Options{}, 120, 36)
 	l = fixture.Orders()
 	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
@@ -402,7 +402,7 @@ func TestNextKeyClearsMessages(t *testing.T) {
 	wantNoText(t, m, "already on the lock list")
 }
 
-// The notice about a too small window fits it; in the smallest it is two words.
+// The notice in a window that is too small fits; in the smallest, it is two words.
 func TestSmallWindowNoticeFits(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {

@@ -25,8 +25,8 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 	return l.list, 0, l.err
 }
 
-// Chain's details show the connections that may belong to a Redis contender, with reasons. They are
-// listed at most every listedFor, only if no client is known, and never for a recording.
+// The chain's details show the connections that may belong to a Redis contender, with reasons. They
+// are listed at most every listedFor, only if no client is known, and never for a recording.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()
 	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}

@@ -34,7 +34,7 @@ func TestMessagesMoveNoRow(t *testing.T) {
 		m.feedError = errors.New("end of the recording")
 		fits(t, m)
 		if after := between(); after != before && key != "" && key != "b" {
-			t.Errorf("%q: a trouble changed the page:\n%s", key, after)
+			t.Errorf("%q: a backend's trouble changed the page:\n%s", key, after)
 		}
 		wantText(t, m, "no more updates", "copied a rather long")
 		press(m, "?")

@@ -64,7 +64,7 @@ func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
 
 // The cursor follows the holder until the user moves it; then it stays with its lane.
-func TestTimelineCursor(t *testing.T) {
+func TestTimelineFollowsTheHolder(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 120, 36)
 	m := p.timeline()
@@ -230,7 +230,7 @@ func TestHiddenLanesAreCounted(t *testing.T) {
 }
 
 // A lock without a visible queue shows its holds, but no verdict on fairness.
-func TestTimelineOfAPlainKey(t *testing.T) {
+func TestPlainKeyHasNoFairnessVerdict(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
 	wantText(t, m, "● Y2Nj", "▇")

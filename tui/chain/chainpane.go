@@ -16,7 +16,7 @@ import (
 // the selected row, and the last grants.
 type Pane struct {
 	screen.Context
-	// Unfocused is set while the keys move in another pane. The next SetSize draws it.
+	// Unfocused is set while another pane has the focus. The next SetSize draws it.
 	Unfocused     bool
 	id            inspect.ID
 	width, height int

@@ -54,7 +54,7 @@ func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	return lines
 }
 
-// sessionFacts are a client's session's last contact and expiry.
+// sessionFacts are the last contact and expiry of a client's session.
 func (s *Screen) sessionFacts(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	timeout, contact, expires, since := "timeout unknown", "last contact unknown", "", ""

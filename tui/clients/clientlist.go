@@ -25,8 +25,7 @@ type clientRow struct {
 	backends []string
 	session  inspect.Session
 	known    bool // the servers reported the session
-	// entries are its holds and waits, in the order of their locks. That order does not depend on
-	// what it holds.
+	// entries are its holds and waits, ordered by lock.
 	entries      []inspect.Entry
 	holds, waits int
 	// blocks counts the contenders it blocks on all locks. through counts those on locks that
@@ -69,7 +68,7 @@ func indexOf(rows []*clientRow, who inspect.Identity) int {
 	return slices.IndexFunc(rows, func(r *clientRow) bool { return r.who == who })
 }
 
-// ListClients goes through all contenders of a snapshot, which may take a while.
+// ListClients lists the clients of a snapshot, which may take a while.
 func ListClients(s *inspect.Snapshot) *clientList { return listClients(s, order{}) }
 
 func listClients(s *inspect.Snapshot, o order) *clientList {
@@ -172,7 +171,7 @@ func (r *clientRow) count(e inspect.Entry, offset time.Duration) {
 	r.learn(&c.Owner)
 }
 
-// worst is the index of the hold that blocks most; 0 without any.
+// worst is the index of the hold that blocks the most contenders; 0 without any.
 func (r *clientRow) worst() (at int) {
 	most := int32(-1)
 	for i, e := range r.entries {
@@ -235,7 +234,7 @@ func named(labels []string) string {
 	return labels[0]
 }
 
-// nameOf returns a client's name as a person would say it.
+// nameOf returns a client's name, preferably from its labels.
 func nameOf(labels []string, entries []inspect.Entry) string {
 	if len(labels) > 0 {
 		return named(labels)
@@ -275,7 +274,7 @@ func (r *clientRow) remember(before *clientRow) {
 // searched is the number of a client's locks whose names the filter searches.
 const searched = 64
 
-// words are the text that the filter searches.
+// words is the text that the filter searches.
 func (r *clientRow) words() string {
 	o := &r.owner
 	parts := slices.Concat([]string{

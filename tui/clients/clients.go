@@ -25,7 +25,7 @@ type Screen struct {
 	// moved is set once the user moves the cursor. Until then the first row stays selected.
 	moved bool
 
-	// inEntries is set while the keys move in the selected client's holds and waits.
+	// inEntries is set while the selected client's holds and waits have the focus.
 	inEntries bool
 	entries   widget.Scroller
 	entry     entryKey
@@ -180,10 +180,10 @@ func (s *Screen) filter() {
 	}
 	at := s.Table.At
 	if i := indexOf(s.shown, s.selected); i >= 0 && s.moved {
-		s.Table.Top += i - at // in the line of the window where it is
+		s.Table.Top += i - at // on its line of the window
 		at = i
 	} else if s.moved && former != nil && former.who == s.selected && s.input.MatchText(former.text) {
-		// The client may return in a moment, so the cursor stays with it.
+		// The client may return in a moment, so its row stays.
 		at = min(at, len(s.shown))
 		s.shown = slices.Insert(s.shown, at, former.idleCopy(s.Now()))
 		s.inEntries = false
@@ -397,7 +397,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		{
 			Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true,
-			Help:     "sort by who blocks the most, by name, by who holds or waits for the most, or waits longest",
+			Help:     "change the order: blocks the most, name, holds or waits for the most, waits longest",
 			Disabled: unsorted, Run: screen.Do(s.nextOrder),
 		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},

@@ -38,8 +38,8 @@ func TestEntriesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Names of locks take the room of empty columns.
-func TestNamesOfEntriesHaveRoomFirst(t *testing.T) {
+// Lock names get the room of empty columns.
+func TestEntryNamesGetRoomFirst(t *testing.T) {
 	long := fixture.QueueOf("/"+strings.Repeat("r", 50), time.Minute, fixture.Ann)
 	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{long}})
 	p := &Screen{Context: snapshotOnly{s: s}}
@@ -70,7 +70,7 @@ func TestDissolvedCycleIsNotDrawn(t *testing.T) {
 	}
 }
 
-// sketch is a graph in words: its cycles, its trees, and its unknowns.
+// sketch is a graph in words: its cycles, trees and blind spots.
 func sketch(g *waitGraph) string {
 	var parts []string
 	for _, r := range g.cycles {

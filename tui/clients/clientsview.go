@@ -251,9 +251,8 @@ func (s *Screen) clientCells(r *clientRow) []widget.Line {
 // timeout is the negotiated session timeout; 0 if unknown.
 func (r *clientRow) timeout() time.Duration { return max(r.owner.SessionTimeout, r.session.Timeout) }
 
-// silence is the time since the session's server last heard from the client. The reading itself
-// ages: past the session's timeout it no longer proves that the client is gone, so the result is
-// unknown.
+// silence is the time since the session's server last heard from the client. A reading older than
+// the session's timeout proves nothing, so the result is then unknown.
 func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 	if !r.known || r.session.LastContact.IsZero() {
 		return 0, false
@@ -263,8 +262,8 @@ func (s *Screen) silence(r *clientRow) (time.Duration, bool) {
 }
 
 // expiresIn is the minimum remaining lifetime of the session, or the time to the first expiry of
-// the process's keys. A session with less than a second left counts as unknown, since it would
-// look like an alarm without being one.
+// the process's keys. A session with less than a second left counts as unknown, since showing it
+// would be a false alarm.
 func (s *Screen) expiresIn(r *clientRow) (time.Duration, bool) {
 	if r.owner.Session == 0 {
 		return max(0, r.expires.Sub(s.Now())), !r.expires.IsZero()
@@ -340,7 +339,7 @@ func (s *Screen) emptyLines() []widget.Line {
 		text, more = "Connecting"+s.Theme().Glyphs.Ellipsis, "No server has answered yet."
 	case s.list != nil && s.list.nameless > 0:
 		text = "No client is identified."
-		more = fmt.Sprintf("%s without a session or another proof of the client.",
+		more = fmt.Sprintf("%s without a session or other proof of identity.",
 			describe.Count(s.list.nameless, "contender"))
 	case busy:
 		text, more = "No clients so far.", fmt.Sprintf("Still scanning: %d directories and keys so far.", scanned)

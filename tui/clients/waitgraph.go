@@ -218,7 +218,7 @@ func parentsOf(children map[inspect.ID][]*inspect.Lock) map[inspect.ID]inspect.I
 	return parents
 }
 
-// countBelow counts, for each lock with dependents, the waiters in those.
+// countBelow counts the waiters below each lock with dependents.
 func countBelow(
 	children map[inspect.ID][]*inspect.Lock, parents map[inspect.ID]inspect.ID, circling map[inspect.ID]bool,
 ) map[inspect.ID]int {

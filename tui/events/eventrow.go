@@ -58,7 +58,7 @@ func (s *Screen) layOut() []widget.Column {
 	return columns
 }
 
-// narrowEvents is the width of the table below which times are terse.
+// narrowEvents is the width below which times are always terse.
 const narrowEvents = 60
 
 // wideEvents is the width of the table from which all words fit.

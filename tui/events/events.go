@@ -72,7 +72,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 		s.Only = inspect.ID{}
 	}
 	s.from, s.Follow, s.window = p.Lock, true, 0
-	s.again()
+	s.refilter()
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.catchUp()
 	case screen.TickMsg:
 		if s.window > 0 {
-			s.again()
+			s.refilter()
 		}
 	case tea.MouseWheelMsg:
 		s.move(screen.Wheel(msg))
@@ -138,9 +138,9 @@ func (s *Screen) catchUp() {
 	s.keepInSight()
 }
 
-// again checks all events after the filter changed. The cursor stays, or moves on to the next
+// refilter checks all events after the filter changed. The cursor stays, or moves on to the next
 // event that is shown.
-func (s *Screen) again() {
+func (s *Screen) refilter() {
 	s.Shown, s.next = nil, 0
 	clear(s.groups)
 	s.catchUp()
@@ -264,8 +264,8 @@ func (s *Screen) Moment() time.Time {
 	return time.Time{}
 }
 
-// Selected is about the event under the cursor. Until the cursor moves, it is the lock that was
-// selected before: the newest event changes by itself.
+// Selected is about the event under the cursor. Until the cursor moves, it is the previously
+// selected lock, since the newest event changes by itself.
 func (s *Screen) Selected() screen.Subject {
 	if s.from != (inspect.ID{}) {
 		return screen.Subject{Lock: s.from}
@@ -338,7 +338,7 @@ func (s *Screen) turnWindow() {
 	default:
 		s.window = 0
 	}
-	s.again()
+	s.refilter()
 }
 
 func (s *Screen) group() {
@@ -347,7 +347,7 @@ func (s *Screen) group() {
 	} else {
 		s.groups = nil
 	}
-	s.again()
+	s.refilter()
 }
 
 // toggle switches between one lock's events and all.
@@ -357,12 +357,12 @@ func (s *Screen) toggle() {
 	} else {
 		s.Only = s.Selected().Lock
 	}
-	s.again()
+	s.refilter()
 }
 
 func (s *Screen) search() {
 	s.kinds = eventKinds(s.input.Text())
-	s.again()
+	s.refilter()
 }
 
 // copy offers texts about the event's lock and contender.

@@ -73,7 +73,7 @@ func kindProblem(text string) string {
 		if !slices.ContainsFunc(strings.Fields(kindNames+" handover"), func(name string) bool {
 			return strings.HasPrefix(name, strings.TrimSuffix(kind, "?"))
 		}) {
-			return "no kind " + strconv.Quote(kind) + "; there are: trouble " + kindNames
+			return "no kind " + strconv.Quote(kind) + "; choose from: trouble " + kindNames
 		}
 	}
 	return ""

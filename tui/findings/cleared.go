@@ -37,7 +37,7 @@ func (s *Screen) clearedLately() []cleared {
 		which := finding{screen.FindingPlace(e), e.Finding.Key()}
 		n, gone := at[which]
 		switch {
-		case gone && e.Kind == inspect.EventFinding && !whole[which]: // again: it became more severe
+		case gone && e.Kind == inspect.EventFinding && !whole[which]: // it had become more severe
 			list[n].lasted = list[n].on.At.Sub(e.At)
 		case gone:
 			whole[which] = true // it was cleared before that

@@ -73,7 +73,7 @@ const blindRule = "blind"
 const fewChanges = 16
 
 // settle adds the fresh findings, drops those that are gone, and lists those that are shown.
-// shadows is set if there may be some.
+// shadows is set if some may be shadows.
 func (g *foundGroup) settle(everything, shadows bool) {
 	if everything && !shadows && g.count == len(g.all) && len(g.fresh)+len(g.left) <= fewChanges {
 		g.edit()

@@ -29,7 +29,7 @@ type found struct {
 	shadow bool
 
 	group       *foundGroup
-	source      *inspect.Finding // in the snapshot that it was made of
+	source      *inspect.Finding // in the snapshot that it was made from
 	match, gone bool
 	// searched is the number of the search that the match result belongs to.
 	searched int

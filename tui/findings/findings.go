@@ -28,7 +28,7 @@ type Screen struct {
 	Chosen *found
 	// moved is set once the user moves the cursor. Until then the first row stays selected.
 	moved bool
-	// inDetails is set while the keys move in the details. over counts the lines below the last
+	// inDetails is set while the details have the focus. over counts the lines below the last
 	// visible one.
 	inDetails bool
 	text      widget.Scroller
@@ -272,7 +272,7 @@ func (s *Screen) Actions() []screen.Action {
 		screen.BackAction(s.Context),
 		screen.Action{
 			Keys: []string{"s"}, Shown: "s", Hint: "sort", Late: true,
-			Help: "sort by the next of: worst, oldest, newest, most, rule", Run: screen.Do(s.nextOrder),
+			Help: "change the order: worst, oldest, newest, most, rule", Run: screen.Do(s.nextOrder),
 		},
 		screen.Action{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Run: screen.Do(s.reverse)},
 	)

@@ -126,7 +126,7 @@ func (x *findingIndex) len() int {
 	return n
 }
 
-// matches reports whether a finding, made of source, has all the words. It reads only fields that never change.
+// matches reports whether a finding made from source has all the words. It reads immutable fields.
 func (f *found) matches(words screen.Filter, source *inspect.Finding) bool {
 	if words.Empty() {
 		return true

@@ -117,7 +117,7 @@ func (l *EventLog) recordForgotten(lock inspect.ID, f forgotten, most int) {
 	}
 }
 
-// fairShare is the limit for each of the ascending counts under which all fit into room; at least 1.
+// fairShare is the largest limit per count that fits the ascending counts into room; at least 1.
 func fairShare(counts []int, room int) int {
 	for i, n := range counts {
 		if left := len(counts) - i; n*left > room {

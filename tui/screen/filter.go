@@ -40,7 +40,7 @@ type FilterSubject struct {
 	Now      time.Time
 }
 
-// NewWords makes a filter of words and regular expressions only, for lists of other items than
+// NewWords makes a filter of words and regular expressions only, for lists of items other than
 // locks.
 func NewWords(text string) Filter {
 	return newFilter(text, func(typed string) (t term, timed bool, err error) {
@@ -198,9 +198,8 @@ func flagTests() map[string]func(FilterSubject) bool {
 	return tests
 }
 
-// durationFields are the fields compared with a duration as drawn, even if it is only a bound;
-// false: unknown, which matches nothing. Each is named like its column; age is another name of
-// held.
+// durationFields are the fields compared with a duration as drawn, even if it is only a bound. An
+// unknown duration (false) matches nothing. Each is named like its column; age is an alias of held.
 func durationFields() map[string]func(FilterSubject) (time.Duration, bool) {
 	held := func(p FilterSubject) (time.Duration, bool) {
 		return HeldFor(describe.View{Snapshot: p.Snapshot, Now: p.Now}, p.Lock)
@@ -227,8 +226,8 @@ type textField struct {
 	is func(text, word string) bool
 }
 
-// textFields are named like their columns; lib, rule and host are other names of library, finding
-// and client.
+// textFields are named like their columns; lib, rule and host are aliases of library, finding and
+// client.
 func textFields() map[string]textField {
 	library := textField{texts: func(p FilterSubject, f func(string) bool) bool {
 		return f(p.Recipe) || p.anyContender(func(c *inspect.Contender) bool { return c.Recipe != "" && f(c.Recipe) })
@@ -319,7 +318,7 @@ func parseField(typed string) (t term, timed bool, err error) {
 	case textFields()[name].texts != nil:
 		t, err = textTerm(name, operator, value)
 	default:
-		err = fmt.Errorf("no field %q; there are: %s", name, FieldNames)
+		err = fmt.Errorf("no field %q; choose from: %s", name, FieldNames)
 	}
 	return t, false, err
 }

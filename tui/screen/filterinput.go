@@ -140,7 +140,7 @@ func (i *FilterInput) View(t *theme.Theme, width int) widget.Line {
 		return append(widget.Line{{"/ ", t.Key}}, i.field.View(t, room)...).Add(t.Text, " ")
 	case i.field.Value() != "":
 		text := widget.TailOf(describe.Printable(i.field.Value()), room, t.Glyphs.Ellipsis)
-		return widget.Line{{"/ " + text, t.BadgeWarning}, {" ", t.Text}} // rows are hidden, also after a detour
+		return widget.Line{{"/ " + text, t.BadgeWarning}, {" ", t.Text}} // warns of hidden rows
 	default:
 		return nil
 	}

@@ -105,7 +105,7 @@ func wasReported(before *inspect.Snapshot, on inspect.ID, f *inspect.Finding) bo
 	b := before.Backend(on.Backend)
 	switch {
 	case b == nil:
-		return false // the first snapshot of a moment of a recording: its events are of the time before that moment
+		return false // the first snapshot of a recording's moment brings earlier events
 	case !b.FirstPass:
 		return true
 	}
