@@ -22,7 +22,7 @@ func (a target) String() string {
 }
 
 // targetsOf returns all targets. left and right are the most instructive pair: a ZooKeeper queue
-// and a Redis lock if there are both. right is -1 if there is only one target.
+// and a Redis lock if both exist. right is -1 if there is only one target.
 func targetsOf(backends []Backend) (all []target, left, right int) {
 	left, right = -1, -1
 	for _, b := range backends {
@@ -153,7 +153,7 @@ func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 // Actions are the form's keys.
 func (d *runForm) Actions() []screen.Action { return screen.FormActions(&d.Form) }
 
-// View draws the form, what will be made, and the buttons.
+// View draws the form, a preview and the buttons.
 func (d *runForm) View(width, height int) string {
 	t := d.Theme()
 	width = min(width-4, 74)

@@ -52,7 +52,7 @@ type Form struct {
 	Button string
 	At     int // the row; then the button, then Cancel
 	Note   string
-	// Check explains why the button cannot be pressed, for Note; empty if it can. May be nil.
+	// Check explains why the button cannot be pressed, for Note; empty if it can. It may be nil.
 	Check func() string
 }
 
