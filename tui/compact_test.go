@@ -45,7 +45,7 @@ func TestEscLeavesOversizedScreens(t *testing.T) {
 	wantNoText(t, m, "at least 80x24")
 }
 
-func TestATicketInACompactWindow(t *testing.T) {
+func TestTicketMenuFitsCompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	press(m, "Y")
 	wantText(t, m, "Ticket of", "markdown", "json")

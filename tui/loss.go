@@ -16,8 +16,8 @@ import (
 // were meant for something else.
 const ackDelay = 500 * time.Millisecond
 
-// lossLine lists the losses at the foot of the window while another dialog is open; nil if there
-// are none.
+// lossLine shows the newest loss, and how many others there are, below another dialog; nil without
+// any.
 func (w *world) lossLine() widget.Line {
 	if _, shown := w.top().(*lossBox); shown || len(w.losses) == 0 {
 		return nil

@@ -47,9 +47,9 @@ type Options struct {
 	Lab lab.Driver
 	// Faults are the sandbox's faults, for the lab; nil elsewhere.
 	Faults lab.Faults
-	// Arm allows or forbids writing in a running program; it may block. Armed is set if writing
-	// is allowed from the start. Without Arm, writing is allowed if Release and Lab are set, and
-	// ReadOnly is unused.
+	// Arm allows or forbids writing in a running program; it may block. Armed is set if writing is
+	// allowed from the start. Without Arm, actions need Release and no ReadOnly, and taking locks
+	// needs Lab.
 	Arm   func(on bool) error
 	Armed bool
 	// ReadOnly is the reason why writing is not allowed, unless that is just a missing flag.

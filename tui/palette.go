@@ -167,8 +167,8 @@ func (p *palette) choose(f lockMatches) {
 	p.move(0)
 }
 
-// timeOfDay is the last occurrence of the typed time, such as 22:43 or 22:43:10, before the drawn
-// moment.
+// timeOfDay is the last occurrence of the typed time, such as 22:43 or 22:43:10, before now or the
+// end of the recording.
 func (p *palette) timeOfDay(typed string) (time.Time, bool) {
 	clock, err := time.Parse(time.TimeOnly, typed)
 	if err != nil {

@@ -106,8 +106,7 @@ func (m *Model) pastActions() []screen.Action {
 }
 
 // moment is the time of the selected event. On screens without events, it is the acquisition by
-// acquirer, or the first sight of the hold. why says why there is no
-// moment.
+// acquirer, or the first sight of the hold. why is the reason if there is no moment.
 func moment(m *Model) (at time.Time, why string) {
 	if s, ok := m.front().(screen.Dated); ok {
 		if at = s.Moment(); at.IsZero() {

@@ -112,7 +112,7 @@ func (m *Model) advanceTour() {
 	}
 }
 
-// recordKey stops the tour: from now on the user is in control.
+// recordKey stops the tour on any key but space, which pauses it.
 func (g *tour) recordKey(msg tea.KeyPressMsg) {
 	g.stopped = g.stopped || msg.String() != "space"
 }

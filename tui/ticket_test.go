@@ -13,7 +13,7 @@ import (
 )
 
 // On Locks, Chain and Findings two keys copy a ticket.
-func TestTheTicketKey(t *testing.T) {
+func TestTwoKeysCopyATicket(t *testing.T) {
 	t.Parallel()
 	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
 	for name, keys := range map[string][]string{"locks": {"Y"}, "chain": {"enter", "Y"}, "findings": {"f", "enter", "j", "Y"}} {

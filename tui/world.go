@@ -17,11 +17,11 @@ import (
 )
 
 // world is the Context of all screens and dialogs, with the state that only the root changes. It
-// has many fields, since screens share everything that is not theirs alone.
+// has many fields, since all screens share it.
 type world struct {
 	options Options
 	theme   *theme.Theme
-	// snapshot is the drawn snapshot; never nil, and empty before the first one has come.
+	// snapshot is the drawn snapshot; never nil, and empty before the first one.
 	snapshot *inspect.Snapshot
 	arrived  bool
 	// now is the time that is drawn; it stops while paused.

@@ -11,8 +11,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// details are a client's counts, its owner, and finally facts that come and go, such as signs of
-// death.
+// details are a client's counts and owner, then facts that change often, such as signs of death.
 func (s *Screen) details(r *clientRow, width int) []widget.Line {
 	t, o := s.Theme(), &r.owner
 	mark := s.clientSign(r)

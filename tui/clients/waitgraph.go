@@ -58,7 +58,7 @@ type treeRow struct {
 	depth int
 }
 
-// blindSpot counts the contenders of contended locks whose owner is unknown.
+// blindSpot counts a backend's contenders, and those whose owner is unknown.
 type blindSpot struct {
 	backend     string
 	unknown, of int

@@ -264,7 +264,7 @@ func (d *drawing) wantsWords(l, next link) widget.Line {
 	}
 }
 
-// client is the client's name as in the list if it has several owners; empty for others.
+// client is the listed name of a client with several owners; empty for others.
 func (d *drawing) client(e inspect.Entry) string {
 	who, known := e.Contender.Identity(e.Lock.ID.Backend)
 	if at := indexOf(d.list.rows, who); known && at >= 0 && len(d.list.rows[at].labels) > 1 {

@@ -282,8 +282,8 @@ func (p places) String() string {
 // fewRows is the largest number of findings that are measured for their column's width.
 const fewRows = 500
 
-// needs are the widths, in cells, of the widest rule and place in the list; 0 if there are too
-// many to measure.
+// needs are the widths, in cells, of the widest rule and place in the list. place is 0 if there are
+// too many to measure.
 func (x *findingIndex) needs() (rule, place int) {
 	n := 0
 	for _, g := range x.sorted {

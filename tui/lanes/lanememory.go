@@ -165,7 +165,7 @@ func (s *Source) Looked(id inspect.ID) time.Time {
 	return s.Started
 }
 
-// Known is the time since which all waiters and holders of a lock are remembered.
+// Known is the time from which all waiters and holders of a lock are remembered.
 func (s *Source) Known(id inspect.ID) time.Time {
 	if looked := s.Looked(id); s.memory.lock != id || !s.memory.from.After(looked) {
 		return looked

@@ -9,9 +9,9 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Prefix is what a group's locks share: their backend and the start of their paths. That is a
-// znode's directory, or a key up to and including its last colon or slash. It is empty for a path
-// without a directory.
+// Prefix is the backend and the start of the paths of a group's locks. The start is a znode's
+// directory, or a key up to and including its last colon or slash. It is empty for a path without a
+// directory.
 type Prefix struct{ Backend, Path string }
 
 func prefixOf(id inspect.ID) Prefix {

@@ -29,7 +29,7 @@ const (
 // the number of lines of the longest waits.
 type overview struct{ names, waits widget.Widest }
 
-// lines are at most lines lines; none if that is too few.
+// lines draws the overview in at most that many lines; none if they are too few.
 func (o *overview) lines(host screen.Context, locks []tableLine, width, lines int) []string {
 	if lines < overviewLeast || len(locks) == 0 {
 		return nil

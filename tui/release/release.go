@@ -33,7 +33,7 @@ type ReleaseExecutedMsg struct {
 	err        error
 }
 
-// twoLeaders is what the operator types to accept that the former leader may still lead.
+// twoLeaders are the words that the operator types to accept that the former leader may still lead.
 const twoLeaders = "two leaders"
 
 // words of an action in its dialog.

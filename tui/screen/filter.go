@@ -282,8 +282,8 @@ func textFields() map[string]textField {
 	}
 }
 
-// startsWith reports whether an address begins with these whole parts: 10.2.0.4 does not begin
-// 10.2.0.41.
+// startsWith reports whether an address starts with part. A number is not split: 10.2.0.4 does not
+// start 10.2.0.41.
 func startsWith(addr, part string) bool {
 	rest, ok := strings.CutPrefix(addr, part)
 	return ok && (rest == "" || part == "" || !digit(rest[0]) || !digit(part[len(part)-1]))

@@ -78,8 +78,8 @@ func (i *FilterInput) key(msg tea.KeyPressMsg) {
 	}
 }
 
-// typed applies the typed filter. While that is invalid, the rows stay as they were. After the name of
-// a field, the other terms apply.
+// typed applies the typed filter. While that is invalid, the rows stay as they were. While the rest of
+// a field is being typed, the other terms apply.
 func (i *FilterInput) typed() {
 	filter := i.parse(i.field.Value())
 	if filter.Problem() == "" {

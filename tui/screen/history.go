@@ -23,9 +23,9 @@ const (
 type Grant struct {
 	// Seen by our clock.
 	Seen     time.Time
-	To, From string // escaped; from is empty if it had no holder before
+	To, From string // escaped; From is empty without a previous holder
 	Name     inspect.Untrusted
-	Forced   bool // the holder before was forced out
+	Forced   bool // the previous holder was forced out
 }
 
 // History remembers the newest grants of locks and the first sight of findings, from the

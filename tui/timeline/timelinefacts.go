@@ -66,8 +66,8 @@ func (s *Screen) spans(name string, d inspect.Spans, counted bool) widget.Line {
 	return l.Add(t.Muted, "("+describe.Count(d.Count, name)+")")
 }
 
-// fairness counts the grants that overtook an earlier waiter, as the lanes show them. A queue
-// without a grant says nothing about fairness.
+// fairness counts the grants that overtook an earlier waiter, as the lanes show them. A queue with
+// fewer than two grants says nothing about fairness.
 func (s *Screen) fairness(grants int) widget.Line {
 	t, v := s.Theme(), s.LaneView()
 	queue := false

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/theme"
 )
 
-// Box draws lines in a border, width cells wide inside and at most height lines high in all.
+// Box draws lines in a border, width cells wide inside and at most height lines high in total.
 func Box(t *theme.Theme, lines []Line, width, height int, dangerous bool) string {
 	lines = lines[:max(0, min(len(lines), height-2))]
 	rows := make([]string, len(lines))
