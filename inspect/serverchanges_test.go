@@ -54,7 +54,7 @@ func TestServerChangesAreReported(t *testing.T) {
 		"a replica took over":                               {Redis, []string{"a:master:1 b:replica:1", "a: b:replica:1", "a: b:master:1", "a:replica:9 b:master:1"}, "master a b, restarted a a"},
 		"one of three has another master":                   {Redis, []string{"a:master:1 b:master:1 c:master:1", "a:master:1 d:master:1 c:master:1"}, "master b d"},
 		"a master was added":                                {Redis, []string{"a:master:1", "a:master:1 b:master:1"}, ""},
-		"a master of an older start took over":              {Redis, []string{"a:master:5", "a:master:3"}, ""},
+		"a master that started earlier took over":           {Redis, []string{"a:master:5", "a:master:3"}, ""},
 		"another leads":                                     {ZooKeeper, []string{"a:leader b:follower", "a:follower b:leader"}, "leader a b"},
 		"another leads after an election":                   {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:follower b:leader"}, "leader a b"},
 		"the same leads after an election":                  {ZooKeeper, []string{"a:leader b:follower", "a: b:", "a:leader b:follower"}, ""},

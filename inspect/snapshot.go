@@ -75,7 +75,7 @@ func (s *Snapshot) WithHosts(hosts *Hosts) *Snapshot {
 // Len is the number of locks.
 func (s *Snapshot) Len() int { return s.locks.len() }
 
-// Locks are all locks, sorted by id.
+// Locks iterates over all locks, sorted by id.
 func (s *Snapshot) Locks() iter.Seq[*Lock] { return s.locks.all() }
 
 // Lock finds a lock by its id; nil if it does not exist.

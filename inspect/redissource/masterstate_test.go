@@ -10,7 +10,7 @@ import (
 )
 
 // A slow clock reading stays inexact, even if the server answers other requests quickly.
-func TestClockPrecisionEqualsReadingTime(t *testing.T) {
+func TestSlowClockReadingStaysInexact(t *testing.T) {
 	p := &masterState{}
 	p.setStatus(node.Status{Server: inspect.Server{ClockOffset: -1400 * time.Millisecond, ClockKnown: true, ClockWithin: 1400 * time.Millisecond}})
 	p.answered(time.Millisecond)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// choose picks keys to read again, at most room in cost but at least one key. Keys in focus get
-// three quarters, the longest unread first; the rest goes to all keys in turn.
+// choose picks keys to read again: at least one, with a total cost of at most room if possible.
+// Keys in focus get three quarters, the longest unread first; the rest goes to all keys in turn.
 func (b *keyTable) choose(room int, cost func(key string) int, focus map[string]bool) []string {
 	var chosen []string
 	admitted := map[string]bool{}

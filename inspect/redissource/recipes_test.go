@@ -36,8 +36,8 @@ const (
 )
 
 // written is a lock as its library writes it, one command per line. NAME is the lock's name, DIGEST
-// its MD5, and +Ns the Unix time in N seconds, in milliseconds. Keys expire only after minutes, in
-// case the test is paused.
+// its MD5, and +Ns the Unix time N seconds from now, in milliseconds. Keys expire only after
+// minutes, in case the test is paused.
 type written struct {
 	recipe   string
 	lock     string // its key

@@ -270,7 +270,7 @@ func TestLoginFailureHidesPassword(t *testing.T) {
 	}
 }
 
-func TestDeniedCommandsBlindOneFeature(t *testing.T) {
+func TestDeniedCommandHidesOneFeature(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c, ctx := client(t, m), context.Background()
 	set(t, m, "lock:a", "one", 0)

@@ -36,8 +36,8 @@ func (d *document) table(heads []string, rows [][]string) {
 	d.WriteByte('\n')
 }
 
-// prose converts text escaped for terminals to Markdown without marks, links, mentions or HTML:
-// words that Markdown would read differently become code.
+// prose converts text escaped for terminals to Markdown without formatting, links, mentions or
+// HTML: words that Markdown would read differently become code.
 func prose(text string) string {
 	words := strings.Split(describe.Printable(text), " ")
 	for i, word := range words {

@@ -92,7 +92,7 @@ func (t Ticket) json() (string, error) {
 	return out.String(), nil
 }
 
-// findings returns those to report: the ticket's own first, the others by severity.
+// findings returns the findings to report: the ticket's own first, the others by severity.
 func (t Ticket) findings() []inspect.Finding {
 	var list []inspect.Finding
 	if t.Lock != nil {

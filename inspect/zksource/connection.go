@@ -140,8 +140,7 @@ func (r *run) dialReason(err error) string {
 	return connect.Reason(err)
 }
 
-// lost forgets what depended on the link: watches, and pending requests. Everything else keeps
-// its last state.
+// lost forgets the link's watches and pending requests. Everything else keeps its last state.
 func (r *run) lost(e linkEvent) {
 	c := &r.conn
 	c.reasons, c.slow = e.link.reasons(), e.link.wasSlow()

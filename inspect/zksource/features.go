@@ -11,9 +11,9 @@ import (
 )
 
 // Servers from 3.6 on answer many reads in one request, and report all changes below a node with
-// one watch. An older server refuses such a request and closes the connection. We remember that and
-// do not send one on the next connection. Such a server is polled with one node per request,
-// starting with the nodes on the screen.
+// one watch. An older server refuses such a request and closes the connection. We remember that
+// and, on the next connection, poll the server with one node per request, starting with the nodes
+// on the screen.
 
 // lacking records why a server does not get the 3.6 requests: it refused them, or failed.
 type lacking struct {
@@ -21,7 +21,7 @@ type lacking struct {
 	since time.Time
 }
 
-// lackingFor limits how long a lacking is remembered, since the server may be upgraded.
+// lackingFor limits how long the reason is remembered, since the server may be upgraded.
 const lackingFor = time.Hour
 
 // lack explains why a server does not get a request.

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
-// A network cut that does not end the connection delays events. When they happened is unknown.
+// A network cut that does not end the connection delays events. Their times are unknown.
 func TestEventsHeldByNetworkFollowGap(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// attend notices that this process was paused, and returns the time. Answers to earlier requests no
+// attend detects a pause of this process, and returns the time. Answers to earlier requests no
 // longer count: they may be old, and still in the socket's buffer. A new connection discards them,
 // without a report that the servers were away.
 func (r *run) attend() time.Time {

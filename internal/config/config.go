@@ -35,7 +35,7 @@ type Config struct {
 	OwnerCommand OwnerCommand `yaml:"owner_command"`
 	// Recipes are the user's own recipes, by name.
 	Recipes map[string]Recipe `yaml:"recipes"`
-	// Audit is syslog to copy each line of the audit file there, or empty.
+	// Audit is "syslog", which copies each line of the audit file to syslog, or empty.
 	Audit string `yaml:"audit"`
 	// Expect applies to all profiles; the profile's own comes first.
 	Expect []Expectation `yaml:"expect"`
@@ -100,7 +100,7 @@ type Profile struct {
 	Environment string `yaml:"environment"`
 	// Account is for Redis servers without their own account.
 	Account `yaml:",inline"`
-	// Expect is for its own locks; of several that match one, the first counts.
+	// Expect is for the profile's own locks; the first match counts.
 	Expect []Expectation `yaml:"expect"`
 	// Hosts are the names of its clients' hosts; the first match counts.
 	Hosts []Host `yaml:"hosts"`

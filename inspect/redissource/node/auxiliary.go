@@ -61,7 +61,7 @@ func (m *Master) readAuxiliary(ctx context.Context, readings []*keyReading, main
 	return nil
 }
 
-// readCounts records the subscribers of each channel, or why they are unknown.
+// readCounts records the number of subscribers of each channel, or why it is unknown.
 func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, counted subscribers) {
 	for _, query := range r.missing {
 		if query.Type != recipe.TypeChannel {

@@ -84,7 +84,7 @@ func ParseClients(text string) Clients {
 
 // clientLine finds the two fields in a line like "id=7 addr=10.0.0.1:50312 name=web-1 age=3". Redis
 // allows no spaces or newlines in names. A line that repeats a field is refused, in case another
-// server allows them.
+// server allows spaces.
 func clientLine(line string) (addr, name string, ok bool) {
 	addrs, names := 0, 0
 	for field := range strings.SplitSeq(line, " ") {

@@ -90,7 +90,7 @@ func TestSteppedBackClockKeepsContenders(t *testing.T) {
 				if tt.cluster {
 					m = onlyNode(t, admin, options)
 				}
-				m.typed.patient = true // reads again what looks dead
+				m.typed.patient = true // rereads entries that look dead
 				must.Have(m.ReadStatus(t.Context()))(t)
 				readers = append(readers, m)
 			}

@@ -22,7 +22,7 @@ const (
 	channelsAtOnce = 500
 )
 
-// probe reads one key by its presumed type: its value and, where it matters, its TTL.
+// probe reads one key by its presumed type: its value and, except for lists, its TTL.
 type probe struct {
 	query recipe.Query
 	ttl   *redis.DurationCmd

@@ -34,9 +34,9 @@ func (s *servers) alike(n int, runID string) bool {
 	return len(s.met) >= n && !slices.ContainsFunc(s.met[len(s.met)-n:], func(id string) bool { return id != runID })
 }
 
-// SeveralServers reports whether different servers answer at the master's address. runID comes
-// from the newest status. It opens further connections one by one until this is clear. Sentinel
-// and Cluster name each server themselves.
+// SeveralServers reports whether different servers answer at the master's address. runID comes from
+// the newest status. It opens further connections one by one until this is clear. It returns false
+// for Sentinel and Cluster, which name each server.
 func (m *Master) SeveralServers(ctx context.Context, runID string) bool {
 	if runID == "" || m.borrowed || m.InCluster() || m.BySentinel() {
 		return false

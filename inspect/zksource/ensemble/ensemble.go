@@ -14,7 +14,7 @@ import (
 // Ensemble is the servers' last reports. It belongs to one goroutine.
 type Ensemble struct {
 	addrs   []string          // of the servers in the target
-	admins  []*zkadmin.Server // one for each of them, and then others
+	admins  []*zkadmin.Server // one for each of them, then those of unlisted servers
 	answers []answer          // one for each of admins
 	missed  missed            // of the last inquiry
 	voters  int               // as last known; see inspect.Backend

@@ -43,8 +43,8 @@ func sameHost(addr, admin string) bool {
 	return err == nil && bad == nil && u.Hostname() == host
 }
 
-// members counts all servers of the ensemble and the voting ones (see [inspect.Backend]), or returns
-// 0 if unknown. Limit bounds it.
+// members counts all servers of the ensemble and the voting ones (see [inspect.Backend]), or
+// returns 0 if unknown. q.Limit bounds the read.
 func (q *Inquiry) members(ctx context.Context, servers []answer) (all, voters int, err error) {
 	if len(servers) == 1 && servers[0].status.Role == "standalone" {
 		return 1, 1, nil

@@ -23,7 +23,7 @@ const (
 	readWatches
 )
 
-// blindness is what stays unknown if a read fails.
+// blindness is the aspect that stays unknown if a read fails.
 type blindness struct {
 	// name is the request or the AdminServer's command, word the four-letter word.
 	name, word string
@@ -103,8 +103,8 @@ func adminUnseen(f *zkadmin.Failure) inspect.Unseen {
 	return u
 }
 
-// notAllowed is the finding about what a server would report through the four-letter word or an
-// AdminServer.
+// notAllowed is the finding about facts that a server would report through the four-letter word or
+// an AdminServer.
 func notAllowed(addr string, b *blindness) *inspect.Finding {
 	host, _, _ := net.SplitHostPort(addr)
 	return &inspect.Finding{

@@ -9,11 +9,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// read is one kind of request to the servers. Together with ensemble/reads.go, which has the reads
-// about the servers themselves, the list is complete. Besides these, only heartbeats (ping and sync)
-// and the login are sent. Without the login the backend is down. The watch on a root needs no right,
-// and does not cover unreadable nodes. A refused or failed part of a multi-read is repeated as a
-// single read, and that outcome is recorded.
+// read is one kind of request to the servers. Besides these and the reads in ensemble/reads.go,
+// only heartbeats (ping and sync) and the login are sent. If the login fails, the backend is down.
+// The watch on a root needs no right, and does not cover unreadable nodes. A refused or failed part
+// of a multi-read is repeated as a single read, and that outcome is recorded.
 type read uint8
 
 const (

@@ -16,7 +16,7 @@ import (
 type semaphore struct {
 	parts map[string]*Dir // by place
 	fold  fold
-	// pending is set while something new or changed since fold was decided is unread.
+	// pending is set while something that appeared or changed since fold was decided is unread.
 	pending bool
 	joined  bool // on a part: the base was last built with it
 	// queue is the czxid of the queue last seen next to Curator's permits, or 0. Another queue
