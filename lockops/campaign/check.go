@@ -13,7 +13,7 @@ import (
 
 // Rule is a lock's promise, for Check.
 type Rule struct {
-	// Permits is the number of simultaneous holders, by kinds that exclude each other.
+	// Permits is the number of simultaneous holders of kinds that exclude each other.
 	Permits int
 	// Readers is the kind that any number may hold together, while nothing else holds the lock.
 	Readers string
@@ -176,8 +176,8 @@ func checkTokens(h *History, holds []*Hold, rule Rule, v *Verdict) {
 	}
 }
 
-// checkLinear checks that a lock could have had this history: grants only while a permit is free,
-// each ended by its release, or by a loss at any time between its grant and the loss's report.
+// checkLinear checks that a lock could have had this history. Each grant needs a free permit. It
+// ends with its release, or with a loss at any time between its grant and the loss's report.
 func checkLinear(h *History, lock string, holds []*Hold, permits int, v *Verdict) {
 	var ops []porcupine.Operation
 	for i, hold := range holds {

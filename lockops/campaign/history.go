@@ -173,9 +173,9 @@ const (
 	cutFor = 10 * time.Second
 )
 
-// grantedBehind reports whether the nemesis removed a waiter from its queue just before it was
-// granted the lock, while members were cut off from each other. The waiter's member may still have
-// shown its node, and docs/locks.md promises nothing then.
+// grantedBehind reports whether the nemesis removed a waiter from its queue just before its grant,
+// while members were cut off from each other. The waiter's member may still have shown its node,
+// and docs/locks.md promises nothing then.
 func (h *History) grantedBehind(hold *Hold) bool {
 	return slices.ContainsFunc(h.forced[hold.Lock], func(f Record) bool {
 		return f.At >= hold.Called && f.Since <= hold.Granted && hold.Granted-f.At <= int64(mayLag) &&
