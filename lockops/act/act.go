@@ -24,7 +24,7 @@ const (
 	Declined  Reason = "declined"   // the operator did not confirm
 	NoQuorum  Reason = "no-quorum"  // not enough masters deleted it to free the lock
 	NoAudit   Reason = "audit"      // the audit file cannot be written
-	ReadOnly  Reason = "read-only"  // the profile forbids writing, or it is no longer allowed on the screen
+	ReadOnly  Reason = "read-only"  // the profile forbids writing, or the screen no longer allows it
 	// Ignored means that the holder was asked to let go, and had not done so when the wait ended.
 	Ignored Reason = "ignored"
 	// TwoLeaders means that the leader would still lead, alongside the new one, since its library
@@ -140,8 +140,7 @@ type Result struct {
 	// Detail adds to the reason.
 	Detail string
 	Seen   *inspect.Contender
-	// Next is the contender that was to get the lock: as a holder if it was seen holding, otherwise
-	// as the waiter it was.
+	// Next is the contender that was to get the lock, as last seen, holding or waiting.
 	Next *inspect.Contender
 	// HoldersAfter are the holders after the release, read from the servers again.
 	HoldersAfter []inspect.Contender

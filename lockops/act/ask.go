@@ -16,9 +16,9 @@ import (
 const DefaultAskWait = 10 * time.Second
 
 // cannotAsk reports why a holder cannot be asked to let go; empty if it can. Only Curator has such
-// a request (Revoker.attemptRevoke). A revocable lock writes empty data when it queues
-// (LockInternals.attemptLock), and only then watches its node for the request. Any other data means
-// that it does not listen.
+// a request (Revoker.attemptRevoke). A lock made revocable writes empty data when it queues
+// (LockInternals.attemptLock), and watches its node for the request. A lock with other data does
+// not listen.
 func cannotAsk(d *directory, l *inspect.Lock, seen *inspect.Contender) string {
 	data, readable := d.data(seen)
 	switch {
@@ -95,7 +95,7 @@ func (z *ZooKeeper) askHolder(ctx context.Context, p Preview, intent line) (Resu
 	waiting, cancel := context.WithTimeout(ctx, p.Request.Wait)
 	defer cancel()
 	result.LetGo = z.awaitGone(waiting, node, p.Seen.Czxid)
-	waited := errors.Is(waiting.Err(), context.DeadlineExceeded) // to the end, neither interrupted nor cut off
+	waited := errors.Is(waiting.Err(), context.DeadlineExceeded) // for the whole time
 	after, err := z.look(ctx, p.Request)
 	if err == nil {
 		l, now, err = after.contender(p.Request.Owner)

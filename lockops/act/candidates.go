@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// Candidate is a Redis connection that may be a contender's. None is certain: Redis does not
-// record who wrote a key, a pool has several connections, and the last command is shown without
-// its key.
+// Candidate is a Redis connection that may belong to a contender. None is certain: Redis does not
+// record who wrote a key, a pool has several connections, and the last command is shown without its
+// key.
 type Candidate struct {
 	Connection
 	// For and Against are the reasons for and against attributing it to the contender; For is never
@@ -36,7 +36,7 @@ var (
 // shortest is the shortest name, in bytes, whose occurrence in another name is no coincidence.
 const shortest = 4
 
-// Candidates returns the connections that may be those of a contender of a lock in a database, the
+// Candidates returns the connections that may belong to a contender of a lock in a database, the
 // most likely first. held is how long it has held or waited; 0 if unknown.
 func Candidates(l *inspect.Lock, c *inspect.Contender, held time.Duration, db int, list []Connection) []Candidate {
 	var found []Candidate

@@ -203,7 +203,7 @@ func TestPreviewNamesPublishChannels(t *testing.T) {
 	for key, want := range map[string]string{
 		"lock":             "value seen)",
 		"registry:lock":    "value seen), and publish on registry-channel:registry:lock",
-		"team:registry:lo": "value seen), and publish on team-channel:team:registry:lo and 1 more like it (which one its waiters listen on is unknown, others ignore it)",
+		"team:registry:lo": "value seen), and publish on team-channel:team:registry:lo and 1 more like it (its waiters listen on one of them, others ignore it)",
 	} {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}
 		way, ok := removalOf(l, &inspect.Contender{State: inspect.Holding}, uuid)

@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// inScript matches the error with which our scripts name the command that failed (lua/prelude.lua).
+// inScript matches our scripts' error about a failed command (lua/prelude.lua).
 var inScript = regexp.MustCompile(`refused (\w+): (.*)`)
 
 // explain turns an error of our scripts into plain words: the refused command, and the right to

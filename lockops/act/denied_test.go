@@ -13,8 +13,8 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// A user who may not read part of a lock sees the missing right, not that the holder is gone or
-// that there are no waiters.
+// A user who may not read part of a lock sees the missing right, not a missing holder or missing
+// waiters.
 func TestReleaseReportsMissingReadRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -92,8 +92,8 @@ func TestUnseenContenderIsNotGone(t *testing.T) {
 	}
 }
 
-// Without the server's clock, waiters that have been silent for too long cannot be told apart, so
-// the next holder is unknown.
+// Without the server's clock, dead waiters cannot be told from live ones, so the next holder is
+// unknown.
 func TestNextIsUnknownWithoutServerClock(t *testing.T) {
 	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
 	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}

@@ -56,7 +56,7 @@ func (r *Redis) endedByKeys(script string, masters []MasterResult, seen *inspect
 // removedNothing reports whether an error proves that the script removed or set nothing. It must be
 // a server's reply. Either no command of the script was refused, so it did not begin, or the
 // refused one precedes all changes. A Cluster client repeats a request whose answer was lost, so a
-// reply may be to the second try. Only a denied client was surely denied the first time, too.
+// reply may be to the second try. Only a denied client was certainly denied the first time, too.
 func (r *Redis) removedNothing(i int, script string, err error) bool {
 	if errors.Is(err, errTooLate) {
 		return true
@@ -85,9 +85,9 @@ func otherEnd(masters []MasterResult) (unknown bool, detail string) {
 }
 
 // unanswered reports whether too few masters answered to tell if a quorum, or anything, is left. A
-// master counts as unanswered in three cases: it could not be read afterwards, it still has the
-// value, or it has nothing now and could not be read before. The request may arrive until its time
-// limit. A master that had nothing before and has nothing now never had it.
+// master counts as unanswered if it could not be read afterwards, still has the value, or has
+// nothing now and could not be read before. The request may arrive until its time limit. A master
+// that had nothing before and has nothing now never had it.
 func (r *Redis) unanswered(
 	script string, seen *inspect.Contender, masters []MasterResult, before, after reading,
 ) (detail string, unknown bool) {

@@ -129,7 +129,7 @@ func onChannels(channels []string) string {
 	case 1:
 		return ", and publish on " + inspect.Escape(channels[0])
 	}
-	return fmt.Sprintf(", and publish on %s and %d more like it (which one its waiters listen on is unknown, "+
+	return fmt.Sprintf(", and publish on %s and %d more like it (its waiters listen on one of them, "+
 		"others ignore it)", inspect.Escape(channels[0]), len(channels)-1)
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
-// NoScripts names the missing command without which a server can neither release nor set a TTL:
-// EVALSHA or EVAL, renamed, removed or denied to our user. It is empty if both exist, or if that is
-// unknown. It runs only an empty script.
+// NoScripts explains why a server can neither release nor set a TTL: EVALSHA or EVAL is renamed,
+// removed or denied to our user. The result is empty if both work, or if that is unknown. NoScripts
+// runs only an empty script.
 func NoScripts(ctx context.Context, client redis.UniversalClient) string {
 	const unknownScript = "0000000000000000000000000000000000000000"
 	if why := missing("EVALSHA", client.EvalSha(ctx, unknownScript, nil).Err()); why != "" {

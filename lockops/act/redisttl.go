@@ -174,8 +174,8 @@ func (r *Redis) maySet(i int, p Preview, err error, is *inspect.Vote) bool {
 	return err != nil && !r.removedNothing(i, "expire", err) && !r.unsent(i, err) && !lacks(is, p.Seen)
 }
 
-// ttlOutcome reports whether the lock ends with the TTL: a quorum of masters set it, or, for a
-// value without a quorum, all masters that have it.
+// ttlOutcome reports whether the lock ends with the TTL. A quorum of masters must have set it or,
+// for a value without a quorum, all masters that have it.
 func ttlOutcome(
 	p Preview, votes ttlVotes, masters []MasterResult, after reading,
 ) (set bool, why Reason, detail string) {

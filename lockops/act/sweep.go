@@ -100,8 +100,8 @@ type datedZxid struct {
 }
 
 // PreviewSweep implements Sweeper. No Stat has the time of the last change of a directory's children, only
-// its transaction (pzxid): it was no later than the earliest time of any newer transaction that the tree
-// shows (ctime of a czxid, mtime of a mzxid).
+// its transaction (pzxid). The change was no later than the earliest time of any newer transaction that
+// the tree shows (ctime of a czxid, mtime of a mzxid).
 func (z *ZooKeeper) PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error) {
 	w := &sweepWalk{z: z, p: SweepPreview{Request: r}, next: []string{z.path(r.Root.Path)}}
 	if err := z.sync(ctx, w.next[0]); err != nil && !errors.Is(err, zk.ErrNoNode) {

@@ -24,7 +24,7 @@ type Record struct {
 	Owner string `json:"owner"`
 	// Servers of the lock's backend, as they were given then.
 	Servers []string `json:"-"`
-	// User and Host of the operator, the profile, how it was confirmed, and the reason that was given for it.
+	// User and Host of the operator, the profile, how the action was confirmed, and the reason given for it.
 	User      string `json:"user"`
 	Host      string `json:"host"`
 	Profile   string `json:"profile"`
@@ -60,7 +60,7 @@ type Trail struct {
 // that no line up to it is missing.
 func (t *Trail) Has(sum string) bool { return t.sums[sum] }
 
-// Break is a line of a trail that was changed, or before which lines were taken out, put in or moved.
+// Break is a line that was changed, or that follows removed, inserted or moved lines.
 type Break struct {
 	Line int // from 1
 	What string

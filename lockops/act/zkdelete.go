@@ -43,8 +43,8 @@ func (z *ZooKeeper) release(ctx context.Context, p Preview, intent line) (Result
 	return z.lookAfter(ctx, p, result, err)
 }
 
-// lookAfter reads the lock again. If the connection broke before a delete was answered, and the
-// node is gone, the delete, its holder or the end of its session may have removed it.
+// lookAfter reads the lock again. If the connection broke before the answer, a missing node may
+// have been removed by the delete, its holder or the end of its session.
 func (z *ZooKeeper) lookAfter(ctx context.Context, p Preview, result Result, failed error) (Result, error) {
 	d, err := z.look(ctx, p.Request)
 	if err != nil {
@@ -106,14 +106,14 @@ func (z *ZooKeeper) vacation(node string, data []byte, version int32) deletion {
 		case errors.Is(err, zk.ErrNoNode):
 			return Gone, "", nil
 		case errors.Is(err, zk.ErrBadVersion):
-			return Changed, "its holder wrote to it meanwhile", nil
+			return Changed, "its holder has written to it since", nil
 		}
 		return "", "", z.failed("set", node, err)
 	}
 }
 
-// remove sends the deletion unless ctx has ended. If ctx ends first, the outcome is unknown until
-// the answer comes, and is then written to the audit file and delivered to the result's Late.
+// remove sends the deletion unless ctx has ended. If ctx ends first, the outcome is unknown. A
+// later answer is written to the audit file, and delivered to the result's Late.
 func (z *ZooKeeper) remove(ctx context.Context, do deletion, result Result, intent line) (Result, error) {
 	type answer struct {
 		result Result

@@ -97,7 +97,7 @@ var encounters = map[string]func(*encounter){
 }
 
 // A node that stops being a contender because of a new sibling is not gone. Neither the preview,
-// the release, nor a lost reply reports it as such.
+// the release, nor a lost reply reports it gone.
 func TestExistingNodeIsNotReportedGone(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
