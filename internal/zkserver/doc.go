@@ -12,16 +12,16 @@
 // change; there is no super user. Reconfiguration and SASL are not implemented, and answered like
 // any unknown request: Unimplemented, and the connection is closed.
 //
-// Other known differences from 3.8.0 as shipped: there are no TTL nodes; reports have no counts of
-// packets and no latencies; requests for ephemeral nodes, all children and the client are
-// Unimplemented; four-letter words work without a whitelist; pipelined creations at the last
-// sequence number never wrap it; watches of different modes on one path do not replace each other;
-// a client that lets 64 MiB of answers pile up is cut off; and a check request outside a multi is
+// It also differs from 3.8.0 as shipped. There are no TTL nodes, and reports have no counts of
+// packets and no latencies. Requests for ephemeral nodes, all children and the client are
+// Unimplemented. Four-letter words work without a whitelist. Pipelined creations at the last
+// sequence number never wrap it. Watches of different modes on one path do not replace each other.
+// A client that lets 64 MiB of answers pile up is cut off. A check request outside a multi is
 // refused at once, where the real server stops answering.
 //
 // How it works: one mutex around the tree, the sessions and the watches puts all requests in one
 // sequence. Each connection has a reader and a writer. The reader executes its requests one after
 // another under that mutex. The writer sends the replies and events queued under the same mutex.
-// Clients build on the resulting guarantees: replies come in request order, and a watch event comes
-// before the reply of any request executed after the change.
+// Clients build on the resulting guarantees: replies come in request order, and a watch event
+// before the reply to any request executed after the change.
 package zkserver

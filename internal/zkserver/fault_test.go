@@ -64,7 +64,7 @@ func TestSilentSessionExpires(t *testing.T) {
 		w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
 		c := w.dial("silent")
 		c.hello(1000)
-		lastWord := time.Now() // before the reply, since its reader may be late
+		lastWord := time.Now() // before the reply, which may be read late
 		c.create(path, "", 1)
 		c.conn.Close()
 		_, _, events, err := other.ExistsW(path)

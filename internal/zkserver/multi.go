@@ -41,9 +41,8 @@ func encodeParts(parts []part) body {
 	}
 }
 
-// multiPart is one decoded change of a multi. Its result names a different request from the one
-// made, as in the real server: create2 is answered as create, without a Stat, and the creation of
-// containers as create2.
+// multiPart is one decoded change of a multi. As in the real server, create2 is answered as create,
+// without a Stat, and the creation of a container as create2.
 type multiPart struct {
 	op    int32 // of the result
 	apply func(*txn) (body, errCode)
@@ -111,7 +110,7 @@ func applyMulti(tx *txn, d *decoder) (body, errCode) {
 }
 
 // runMultiRead executes getData and getChildren requests as one. Each has its own result or error.
-// There are no watches.
+// It sets no watches.
 func runMultiRead(r request) (body, errCode) {
 	var results []part
 	for {

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
-// TestTranscriptsMatchRealServer runs every scenario against a new embedded and a new real server, and requires the
-// same transcript: reply order, zxids, error codes, watch events, and Stat without times.
+// TestTranscriptsMatchRealServer runs every scenario against a new embedded and a new real server. The transcripts
+// must be equal: reply order, zxids, error codes, watch events, and Stat without times.
 func TestTranscriptsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
@@ -361,7 +361,7 @@ var scenarios = []scenario{
 		wrong.session, wrong.password = a.session, []byte("0123456789abcdef")
 		wrong.hello(4000)
 		wrong.eof()
-		a.eof() // the real server closes it because of that
+		a.eof() // the real server closes it despite the wrong password
 		a = a.again(4000)
 		a.exists("/mv", false)
 		a.bye()

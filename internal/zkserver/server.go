@@ -18,8 +18,8 @@ type Config struct {
 	Addr string
 	// AdminAddr is the TCP address of the AdminServer (plain HTTP); default 127.0.0.1:0.
 	AdminAddr string
-	// TickTime is the server's unit of time, default 2 s. Sessions expire on a beat of one tick, or of half the least
-	// session timeout when that is shorter: up to one beat late, never early.
+	// TickTime is the server's unit of time, default 2 s. Sessions expire on a beat, up to one beat late, never
+	// early. A beat is a tick, or half the least session timeout if that is shorter.
 	TickTime time.Duration
 	// MinSessionTimeout and MaxSessionTimeout limit what a client may negotiate; default 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
@@ -142,8 +142,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // AdminAddr is the host:port of the AdminServer.
 func (s *Server) AdminAddr() string { return s.adminLn.Addr().String() }
 
-// Close stops listening, cuts every connection, forgets everything, and waits for all goroutines. A second
-// call does nothing.
+// Close stops listening, cuts every connection, and waits for all goroutines. A second call does nothing.
 func (s *Server) Close() error {
 	var err error
 	s.close.Do(func() {
@@ -175,9 +174,9 @@ func (s *Server) Sessions() []int64 {
 	return s.sessionIDs()
 }
 
-// ExpireSession ends a session at once, as if its client had not been heard from for the whole
-// timeout: its ephemeral nodes are deleted, watches fire, and the client's connection is closed. It
-// returns ErrNoSession when the session is not known.
+// ExpireSession ends a session at once, as if its client had been silent for the whole timeout. Its
+// ephemeral nodes are deleted, watches fire, and the client's connection is closed. It returns
+// ErrNoSession when the session is not known.
 func (s *Server) ExpireSession(id int64) error {
 	return s.withSession(id, s.expire)
 }

@@ -56,8 +56,8 @@ type tree struct {
 type change struct {
 	kind eventType
 	path string
-	// acl and parentACL decide who learns of it: clients that may read the node and, if it was
-	// created or deleted, its parent (CVE-2024-23944: since 3.8.4, and in Debian's version).
+	// acl and parentACL decide who is notified. A client must be able to read the node and, if it
+	// was created or deleted, its parent (CVE-2024-23944: since 3.8.4, and in Debian's version).
 	acl, parentACL []acl
 }
 

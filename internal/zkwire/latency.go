@@ -16,10 +16,10 @@ type interval struct{ from, until time.Time }
 // Late returns, once, the bounds of a period whose news came late; zeros if there was none. A
 // server sends answers and events in order, so everything that happened before a change or a Sync
 // was executed comes before its answer. An event may therefore be as old as the newest of these
-// that was answered before it, and an answer as old as its own request. Either can exceed MaxLag
-// while the connection lasts: after a cut wire, or a pause of a server or of this process. A
-// follower cut off from its leader, which still answers pings and reads, can cause the same. Bounds
-// have a monotonic reading.
+// requests that was answered before it. An answer may be as old as its own request. Either can
+// exceed MaxLag while the connection lasts: after a cut wire, or a pause of a server or of this
+// process. A follower cut off from its leader, which still answers pings and reads, can cause the
+// same. Bounds have a monotonic reading.
 func (t *Tap) Late() (from, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -32,8 +32,8 @@ func (c *tapConn) mark(request sent) {
 	c.marks = append(c.marks, mark{request.at, c.heard})
 }
 
-// keep works out, once a quorum has committed a request, what the leader has heard of: all that the server had
-// answered one report before the request was sent. This server's messages to the leader arrive in order.
+// keep finds what the leader has heard of once a quorum has committed a request. That is all that the server
+// had answered one report before the request was sent. This server's messages to the leader arrive in order.
 func (c *tapConn) keep(sent time.Time) {
 	t := c.tap
 	reported := sent.Add(-t.timeout / reportsPerTimeout)

@@ -15,7 +15,7 @@ const (
 	opGetChildren = 8
 	opMultiRead   = 22
 	opAddWatch    = 106
-	opError       = -1 // in the answer to several requests in one, the error of one of them
+	opError       = -1 // the error of one request, in the answer to several
 
 	watchRecursive = 1 // AddWatchMode.PERSISTENT_RECURSIVE
 )

@@ -15,8 +15,7 @@ const (
 )
 
 // checkGreeting is checkReply for the answer to a connect request: protocol version, timeout in ms, session
-// id, password, and from servers since 3.4 whether it is read-only. A session that has expired has the id
-// 0.
+// id, password, and since 3.4 whether the server is read-only. An expired session has the id 0.
 func checkGreeting(body []byte) error {
 	d := NewDecoder(body)
 	d.Int()
@@ -31,9 +30,9 @@ func checkGreeting(body []byte) error {
 	return nil
 }
 
-// checkReply returns an error for a reply to a successful request, without its header, that lacks what the
-// operation promises: go-zookeeper decodes all replies as if their lengths were true. Replies to unknown
-// operations are not checked.
+// checkReply returns an error if a successful reply, without its header, lacks what the operation
+// promises. go-zookeeper decodes all replies as if their lengths were true. Replies to unknown operations
+// are not checked.
 func checkReply(op int32, body []byte) error {
 	d := NewDecoder(body)
 	switch op {

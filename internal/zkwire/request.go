@@ -90,8 +90,8 @@ func (t *Tap) Listen(event func(path string, what zk.EventType), changed func())
 
 // Send writes requests in one go, to be executed in order by the server that the session with this
 // id is connected to. reply is called once for each, with its index, on a goroutine of go-zookeeper
-// or the caller's: it must not block, but it may call Send. If there is no such connection, nothing
-// is sent. All get zk.ErrNoServer, or zk.ErrSessionExpired if the session is a different one.
+// or the caller. It must not block, but may call Send. If there is no such connection, nothing is
+// sent. All get zk.ErrNoServer, or zk.ErrSessionExpired if the session is a different one.
 func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Request) {
 	t.mu.Lock()
 	c := t.current

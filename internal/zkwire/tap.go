@@ -28,7 +28,7 @@ type Tap struct {
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Greeting is how long a server that has accepted a connection may take to make or resume the
 	// session. 0 means a third of the session's timeout, and at least a second, to make one, and a
-	// sixth to resume one. A tunnel (see Via) accepts before it has reached the server.
+	// sixth to resume one. A tunnel (see connect.Via) accepts before it has reached the server.
 	Greeting time.Duration
 	// Gather is how long events are collected once many in a row came less than twice Gather apart
 	// with no request unanswered. Fast changes then wake their reader once per Gather. 0 delivers
@@ -150,7 +150,7 @@ func (t *Tap) secure(ctx context.Context, network, addr string) (net.Conn, error
 }
 
 // Session returns the id and the negotiated timeout of the newest connect response; zeros before the first,
-// and after the server reported the session as expired.
+// and after the server reported its expiry.
 func (t *Tap) Session() (id int64, timeout time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,8 +176,8 @@ func (t *Tap) Connection() uint64 {
 }
 
 // Lease is Session with the send time of the newest request, ping or connect request that a server has
-// acknowledged in this session: the session cannot expire before lastAck + timeout. It carries a monotonic
-// reading; zero if there is no session.
+// acknowledged in this session. The session cannot expire before lastAck + timeout. lastAck has a
+// monotonic reading; zero if there is no session.
 func (t *Tap) Lease() (id int64, timeout time.Duration, lastAck time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
