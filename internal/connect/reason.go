@@ -91,9 +91,8 @@ func TimedOut(err error) bool {
 			errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// Ours reports whether a connection failed for a reason that may affect only us: the server, or a
-// proxy in front of it, refuses us, or we cannot resolve names. The server may still serve other
-// clients.
+// Ours reports whether a connection failed for a reason that may affect only us, such as a refusal
+// by the server or a proxy, or a failing name lookup. The server may still serve other clients.
 func Ours(err error) bool {
 	var op *net.OpError
 	var lookup *net.DNSError

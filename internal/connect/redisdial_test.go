@@ -68,8 +68,8 @@ func TestEarlyDisconnectIsExplained(t *testing.T) {
 	}
 }
 
-// After the first reply nothing is checked: a later reply that looks like a refusal is passed on, and
-// so is the end of the connection.
+// After the first reply nothing is checked: a later reply like a refusal is passed on, and so is the
+// end of the connection.
 func TestErrorsAfterFirstReplyPassThrough(t *testing.T) {
 	t.Parallel()
 	addr := connect.Listen(t, func(c net.Conn) {

@@ -60,8 +60,8 @@ type TLS struct{ CA, Cert, Key, ServerName string }
 // ErrTarget is wrapped by every error about a target that cannot be used as written.
 var ErrTarget = errors.New("not a usable target")
 
-// ParseTargets reads target URLs. Those with the same servers become one backend with several roots or patterns;
-// backends without a name are called zk, redis, then zk2, redis2 and so on.
+// ParseTargets reads target URLs. Those with the same servers become one backend with several roots or patterns.
+// Backends without a name are called zk, redis, then zk2, redis2 and so on.
 func ParseTargets(urls []string) ([]Target, error) {
 	var targets []Target
 	for _, u := range urls {
@@ -197,8 +197,8 @@ func parseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// holdsSecret reports whether a target has an @ before its first option's value. It then contains a
-// user and password of some kind, whatever slashes and question marks they contain.
+// holdsSecret reports whether a target has an @ before its first option's value. Such a target has
+// a user and password, whatever slashes and question marks they contain.
 func holdsSecret(rest string) bool {
 	at, query := strings.IndexByte(rest, '@'), strings.IndexByte(rest, '?')
 	if at < 0 {

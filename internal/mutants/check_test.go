@@ -80,7 +80,7 @@ func newChecker(t *testing.T, mutants []*mutant) *checker {
 	return c
 }
 
-// check returns the first error of a file's package with this text for the file.
+// check returns the first error of a file's package if the file has this text.
 func (c *checker) check(file string, text []byte) error {
 	dir := filepath.Dir(file)
 	changed, err := parser.ParseFile(c.files, file, text, parser.SkipObjectResolution)

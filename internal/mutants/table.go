@@ -26,7 +26,7 @@ type mutant struct {
 	tests      string
 	equivalent string
 	where      string        // in the table
-	limit      time.Duration // on its tests
+	limit      time.Duration // for its tests
 }
 
 // allTests, instead of test names, stands for all tests of the package.

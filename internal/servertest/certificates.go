@@ -168,8 +168,8 @@ func StartRedisClusterTLS(t testing.TB, c Certificates, n int) (nodes []*Redis, 
 }
 
 // StartRedisSentinelTLS is StartRedisSentinel with servers that speak TLS with each other, and with
-// clients that show a certificate. The sentinel's TLS address is secure. It names the master by its
-// TLS port. All have a plain port, too.
+// clients that show a certificate. secure is the sentinel's TLS address. The sentinel names the
+// master by its TLS port. All have a plain port, too.
 func StartRedisSentinelTLS(t testing.TB, c Certificates) (sentinel *Redis, secure string, master *Redis) {
 	t.Helper()
 	port, err := freePort()

@@ -41,7 +41,7 @@ var javaLocksJars = []string{
 	"zookeeper-recipes-lock.jar", "zookeeper-recipes-election.jar", "guava.jar", "slf4j-api.jar", "slf4j-nop.jar",
 }
 
-// Peer is a process that runs another library's client: it takes one lock, holds it until told to
+// Peer is a process that runs another library's client. It takes one lock, holds it until told to
 // release it, and prints a line for each step: started, acquired, released.
 type Peer struct {
 	cmd     *exec.Cmd

@@ -33,7 +33,7 @@ func (r *Redis) Client(t testing.TB) *redis.Client {
 }
 
 // EachRedis runs f as subtests "embedded" and "real", each with n independent masters that all tests of the process
-// share: use UniqueName, and do not stop them. LOCKSCOPE_REAL decides whether the real ones are used.
+// share. Use UniqueName, and do not stop them. LOCKSCOPE_REAL decides whether the real ones are used.
 func EachRedis(t *testing.T, n int, f func(t *testing.T, masters []*Redis)) {
 	t.Run("embedded", func(t *testing.T) {
 		masters, err := shared.redisEmbedded.first(n, startEmbeddedRedis)

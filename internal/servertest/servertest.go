@@ -12,8 +12,8 @@
 //	installed  tests of servers that are not installed are skipped
 //	require    tests of servers that are not installed fail
 //
-// Real servers listen on free loopback ports, keep their files in a temporary directory, and never outlive
-// the test process (on Linux not even when it is killed).
+// Real servers listen on free loopback ports and keep their files in a temporary directory. They never
+// outlive the test process (on Linux not even when it is killed).
 package servertest
 
 import (
@@ -157,8 +157,8 @@ func check(t testing.TB, err error) {
 
 var names atomic.Int64
 
-// UniqueName returns a name that no other test of this process gets: the test's name and a number, from characters that
-// are safe in a znode, a key and a file name.
+// UniqueName returns a name that no other test of this process gets: the test's name and a number. Its characters are
+// safe in znodes, keys and file names.
 func UniqueName(t testing.TB) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

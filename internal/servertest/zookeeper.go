@@ -27,8 +27,8 @@ const (
 
 const jarDir = "/usr/share/java"
 
-// zookeeperJars are ZooKeeper's class path: its manifest names the rest, but neither the servlet API (without which the
-// AdminServer silently does not start) nor a logger.
+// zookeeperJars are ZooKeeper's class path: its manifest names the rest, but neither a logger nor the servlet API,
+// without which the AdminServer silently does not start.
 var zookeeperJars = []string{"zookeeper.jar", "servlet-api.jar", "slf4j-simple.jar"}
 
 // ZooKeeper is a running standalone server.

@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes text from a server safe and unambiguous to print: printable UTF-8 stays, a backslash is doubled,
-// characters that are invisible or steer a terminal (control, C1, bidi, zero-width and other format characters,
-// line separators, private use, unassigned) become \u{HEX}, and bytes that are not UTF-8 become \xNN. Unescape reads
-// it back.
+// Escape makes text from a server safe and unambiguous to print. Printable UTF-8 stays, and a backslash is doubled.
+// Characters that are invisible or steer a terminal (control, C1, bidi, zero-width and other format characters, line
+// separators, private use, unassigned) become \u{HEX}, and bytes that are not UTF-8 become \xNN. Unescape reads it
+// back.
 func Escape(s string) string {
 	plain := 0
 	for plain < len(s) && s[plain] >= ' ' && s[plain] < 0x7f && s[plain] != '\\' {

@@ -1,7 +1,7 @@
 package text
 
-// Glob reports whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen): * and ? match any bytes, a
-// class [a-c^] or [^a] one, a backslash takes the next byte literally. It never backtracks over more than one star.
+// Glob reports whether a SCAN pattern matches a key, as Redis does (util.c stringmatchlen). * matches any bytes,
+// ? any byte, [a-c^] and [^a] a class, a backslash the next byte. It backtracks over one star at most.
 func Glob(pattern, key string) bool {
 	p, k := 0, 0
 	star, mark := -1, 0
