@@ -88,7 +88,7 @@ type TTLJSON struct {
 	Masters []ttlMaster `json:"masters"`
 }
 
-// ttlMaster has the key's TTL before and afterwards, in ms: -1 no expiry, null absent or unknown.
+// ttlMaster has the key's TTL before and after, in ms; -1 means no expiry, null absent or unknown.
 type ttlMaster struct {
 	Addr   string `json:"addr"`
 	Set    bool   `json:"set"`
@@ -119,7 +119,7 @@ func (r *setTTL) json() any {
 	return j
 }
 
-// left is a key's TTL in milliseconds: -1 never expires, nil is unknown.
+// left is a key's TTL in milliseconds; -1 means no expiry, nil unknown.
 func (r *setTTL) left(v *inspect.Vote) *int64 {
 	ms := int64(-1)
 	switch {
@@ -154,7 +154,7 @@ func (r *setTTL) print() {
 	case r.result.Unknown:
 		fmt.Fprintf(r.Stdout, "unknown whether the TTL of %s was set\n", r.request.ID)
 	case r.result.Set:
-		fmt.Fprintf(r.Stdout, "%s ends in %s unless its client renews it\n", r.request.ID,
+		fmt.Fprintf(r.Stdout, "%s expires in %s unless its client renews it\n", r.request.ID,
 			describe.Exact(r.request.TTL))
 	}
 }

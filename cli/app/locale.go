@@ -18,7 +18,7 @@ var asciiSigns = map[rune]byte{
 }
 
 // asciiWriter writes text for a locale without UTF-8: our symbols in ASCII, everything else escaped
-// as by inspect.Escape.
+// as inspect.Escape does.
 type asciiWriter struct {
 	io.Writer
 	mu  sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWithoutHomeThereAreNoMutes(t *testing.T) {
+func TestMutesNeedAHomeDirectory(t *testing.T) {
 	t.Setenv("HOME", "")
 	var said strings.Builder
 	a := &App{Environment: Environment{Stderr: &said, Getenv: func(string) string { return "" }}}
