@@ -82,7 +82,7 @@ type Backend struct {
 	// Lost counts how often one or all of the servers stopped answering while we looked.
 	Lost int
 	// HeardAt is when, by our clock, one of its servers last answered us; zero if none did or it
-	// was not reported. While the backend answers, the true time is newer than this report.
+	// was not reported. While the backend answers, the true time may be newer than this report.
 	HeardAt time.Time
 	// DisturbedAt is the latest time, by our clock, at which clients may have had to reconnect.
 	// That is when a server started or stopped answering, another leader was elected, or we could
@@ -162,8 +162,8 @@ const (
 type Server struct {
 	Addr  string
 	State ServerState
-	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica, or empty.
-	// A replica has no vote.
+	// Role is leader, follower, observer, standalone, read-only (without quorum), master, replica,
+	// active-replica (KeyDB), or empty. A replica has no vote.
 	Role string
 	// Cluster is set for a node of a Redis Cluster, which has only the keys of its slots.
 	Cluster bool

@@ -22,7 +22,7 @@ func (l *Lock) holders(t tally) []Contender {
 				list = append(list, l.claimant(m.Held, b))
 				continue
 			}
-			token := &t.token // a plain string with a quorum is the most common one
+			token := &t.token // a plain string with a quorum is the usual case
 			c := contenderOf(recipe.Claim{
 				Name: b.value.Raw(), Mode: token.Mode, Count: token.Count, Since: token.Since, Label: token.Label,
 				Host: token.Host, PID: token.PID, Thread: token.Thread, LibraryID: token.LibraryID,

@@ -262,7 +262,7 @@ func TestRenewalInWords(t *testing.T) {
 	must.Equal(t, Renewal(nil, now), "", "without a watched renewal")
 }
 
-func TestTheDomainThatAllHostsShare(t *testing.T) {
+func TestSharedDomain(t *testing.T) {
 	for hosts, want := range map[string]string{
 		"app-1.prod.acme.net:4001 app-2.prod.acme.net:4002":             ".prod.acme.net",
 		"app-1.prod.acme.net:4001 batch.test.acme.net 10.0.0.1:4003":    ".acme.net",

@@ -24,7 +24,7 @@ func TestEventsOfBackendsInWords(t *testing.T) {
 }
 
 // Waiters that we cannot see do not count as zero.
-func TestQueuesThatCannotBeSeen(t *testing.T) {
+func TestUnseenWaitersAreNotZero(t *testing.T) {
 	hidden := []inspect.Unseen{{Aspect: inspect.AspectWaiters, Where: "r1", Read: "LRANGE", Right: "+lrange"}}
 	waits := []inspect.Contender{{Name: "w", State: inspect.Waiting}}
 	holds := []inspect.Contender{{Name: "h", State: inspect.Holding}}
