@@ -151,7 +151,7 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }
 
-// found is the kind of event of a rule's finding on a lock, or on a backend if lock is zero.
+// found identifies a rule and a kind of event on a lock, or on a backend if lock is zero.
 type found struct {
 	backend string
 	lock    inspect.ID
@@ -160,7 +160,7 @@ type found struct {
 }
 
 // findings lists the findings that were reported and cleared between the two moments, so that
-// neither shows them, and returns the time of each finding's last event of a kind.
+// neither shows them. last has the time of the last event of each found.
 func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]time.Time) {
 	last = make(map[found]time.Time)
 	reported := make(map[found]bool)

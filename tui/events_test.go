@@ -322,8 +322,7 @@ func TestLocksWithMissedEndAreForgotten(t *testing.T) {
 	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a deleted lock are kept")
 }
 
-// w shows only the last two minutes, and drops what gets older. p groups similar events of a lock
-// in one row.
+// w shows only the events of the last two minutes. p groups similar events of a lock in one row.
 func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon

@@ -51,8 +51,8 @@ func frames(from, to int) []*inspect.Snapshot {
 	return list
 }
 
-// A recording plays from its beginning, with its position, speed and end in its own line on every
-// screen; space stops it.
+// A recording plays from its beginning, with its position, speed and end in a line on every screen;
+// space stops it.
 func TestReplayPlays(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)

@@ -305,9 +305,9 @@ func (p *playhead) speedWords() string {
 	return fmt.Sprintf("x%g", p.speed)
 }
 
-// pastLine shows the drawn moment between the first that is kept and now, or the end of the
-// recording, and how it continues. It is empty at the present. If space is short, the bar is
-// dropped first, and the key to the present last.
+// pastLine shows the drawn moment between the first and the newest one that can be drawn, and how
+// it plays. It is empty at the present. If space is short, the bar is dropped first, and the key to
+// the present last.
 func (f frame) pastLine() []string {
 	if !f.inPast() {
 		return nil

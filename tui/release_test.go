@@ -110,7 +110,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	wantNoText(t, m, "Released")
 }
 
-// A user who forces out an active leader confirms that instead of the path.
+// A user who forces out an active leader types two words instead of the path.
 func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()

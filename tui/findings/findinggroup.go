@@ -174,7 +174,7 @@ func findingKey(list []inspect.Finding) string {
 	return last
 }
 
-// cycleOf returns the locks of a finding about several, which appears on each of them.
+// cycleOf returns the locks of a finding that appears on several.
 func cycleOf(f *inspect.Finding) []string {
 	if len(f.Subject.Locks) < 2 {
 		return nil

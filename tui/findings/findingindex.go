@@ -23,8 +23,8 @@ type found struct {
 	key string
 	// since is when it was first reported.
 	since time.Time
-	// cycle has all locks of a finding about several, such as a deadlock, which appears on each
-	// of them. shadow is set if it is listed on another of these locks.
+	// cycle has all locks of a finding that appears on several, such as a deadlock. shadow is set
+	// if it is listed on another of these locks.
 	cycle  []string
 	shadow bool
 

@@ -75,7 +75,7 @@ func takingRefused(b *Backend, o *Order, l *inspect.Lock) string {
 	return ""
 }
 
-// takingPreview says what will be made on the servers, and when the lock is ours.
+// takingPreview describes what will be created, and when the lock is ours.
 func takingPreview(b *Backend, o *Order) []string {
 	name := inspect.Escape(o.Lock.Path)
 	node := []string{

@@ -15,7 +15,7 @@ type table struct {
 	// chosen is set if each column is shown whenever it fits, even in windows where it is hidden
 	// by default.
 	chosen bool
-	// inFull is set if the locks' names are shown in full, whatever that leaves for the others.
+	// inFull is set if the locks' names are shown in full, however little room the others get.
 	inFull bool
 }
 

@@ -154,8 +154,7 @@ func (h *History) FoundAt(on inspect.ID, f *inspect.Finding) (at time.Time, exac
 // Fresh reports whether some lock has just changed hands.
 func (h *History) Fresh(now time.Time) bool { return now.Sub(h.newest) < FreshFor }
 
-// FreshGrant reports whether this contender has just got the lock of these grants, after the lock
-// had not changed hands for a while.
+// FreshGrant reports whether a contender has just got the lock of these grants after a quiet time.
 func FreshGrant(grants []Grant, name inspect.Untrusted, now time.Time) bool {
 	for i, g := range grants {
 		if i > 0 && g.Seen.Sub(grants[i-1].Seen) < quietFor {
