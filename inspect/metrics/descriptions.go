@@ -47,7 +47,7 @@ var (
 	clockOffset   = describe("gauge", "server_clock_offset_seconds", "The server's clock minus ours, where it can be read.", "backend", "server")
 
 	requestsTotal   = describe("counter", "requests_total", "Requests that lockscope sent to the backend's servers.", "backend")
-	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent, besides the requests.", "backend")
+	heartbeatsTotal = describe("counter", "heartbeats_total", "Heartbeats that lockscope sent, not counted as requests.", "backend")
 	bytesTotal      = describe("counter", "read_bytes_total", "Bytes of replies to requests for many nodes.", "backend")
 	watchesSet      = describe("gauge", "watches", "Watches that lockscope has set on the servers.", "backend")
 	slowed          = describe("gauge", "slowed", "1 while lockscope halves its pace because the servers answer slowly.", "backend")

@@ -256,7 +256,7 @@ func TestRecipesPageIsUpToDate(t *testing.T) {
 
 lockscope says which library wrote a lock, and how sure it is (` + "`recipe`, `recipe_confidence`" + `):
 
-- *certain*: nothing else writes this, by the library's own source;
+- *certain*: nothing else writes this, according to the library's source;
 - *likely*: few other programs write it;
 - *possible*: a guess. It raises no alarm, and no action is advised.
 
