@@ -288,7 +288,7 @@ func (v View) votedHolder(l *inspect.Lock) string {
 		text += d.String()
 	}
 	if n > 1 {
-		spare := "one restart from a double hold"
+		spare := "one restart away from a double hold"
 		if l.Margin > 0 {
 			spare = fmt.Sprintf("can lose %d", l.Margin)
 		}

@@ -94,7 +94,7 @@ func TestVerdictsOnVotes(t *testing.T) {
 		{inspect.Lock{State: inspect.StateHeld, Holders: holder, Masters: []inspect.Vote{value("a", 7*time.Second)}}, "w has held it for 1m00s · expires in 7.0s"},
 		{
 			inspect.Lock{State: inspect.StateHeld, Holders: holder, Masters: []inspect.Vote{value("a", 1), value("a", 1), absent}, Quorum: 2, ValidUntil: now.Add(5 * time.Second)},
-			"w has held it for 1m00s: 2 of 3 votes, one restart from a double hold · valid 5.0s",
+			"w has held it for 1m00s: 2 of 3 votes, one restart away from a double hold · valid 5.0s",
 		},
 		{
 			inspect.Lock{State: inspect.StateHeld, Holders: holder, Masters: []inspect.Vote{value("a", 1), value("a", 1), value("a", 1)}, Quorum: 2, Margin: 1, ValidUntil: now, WaitersAtLeast: 2},

@@ -82,12 +82,12 @@ func skewed(b *inspect.Backend, servers []evidence, apart time.Duration, behind,
 		}
 	}
 	ours := len(between) == 1 && len(servers) > 1 && apart-spread(b) > maxSkew
-	harm, confidence := "if it steps, locks last longer or shorter", recipe.Certain
+	harm, confidence := "if it steps, locks end early or late", recipe.Certain
 	switch {
 	case b.Kind == inspect.ZooKeeper:
-		harm, confidence = "locks do not depend on it, timestamps in logs do", recipe.Likely
+		harm, confidence = "locks do not depend on it, but timestamps in logs do", recipe.Likely
 	case ours:
-		harm = "ages here are corrected for it, timestamps in client logs are not"
+		harm = "ages here are corrected for it, but timestamps in client logs are not"
 	}
 	return inspect.Finding{
 		Confidence: confidence,

@@ -15,7 +15,7 @@ import (
 // followed lists parts of each rule's advice and the tests that carry it out on servers until the
 // finding is gone. Advice without a test leaves a decision to the reader.
 var followed = []struct{ rule, advice, shown string }{
-	{"no-quorum", "bring one of them back, and stop no other", "cli/testdata/script.doctor-knows-a-lost-quorum"},
+	{"no-quorum", "bring one of them back, and do not stop another", "cli/testdata/script.doctor-knows-a-lost-quorum"},
 	{"deadlock", "or release its lock (its client keeps running): lockscope release", freesHung},
 	{"split-quorum", "release the vote that never expires: lockscope release", freesHung},
 	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},

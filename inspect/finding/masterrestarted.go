@@ -116,7 +116,7 @@ func forgetful(c *inspect.Case, m *inspect.Vote, s *inspect.Server, ttl time.Dur
 	if s.Persistence != "" {
 		e["persistence"] = inspect.Escape(s.Persistence)
 	}
-	advice := "restart no other master until the holder is done; if that cannot wait, " +
+	advice := "do not restart another master until the holder is done; if that cannot wait, " +
 		"stop the holder and release the lock"
 	if ttl != forEver {
 		until, _ := ending(c.Lock)

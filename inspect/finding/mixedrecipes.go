@@ -64,7 +64,7 @@ func mixedRecipes() rule {
 			confidence = recipe.Possible
 		}
 		severity, message := inspect.Critical, "%s cannot queue together: "+
-			"the first clients of each may hold the lock at the same time"
+			"the first client of each may hold the lock at the same time"
 		if !apart {
 			severity, confidence = inspect.Info, recipe.Possible
 			message = "no watch shows that %s queue together: the first client of each may hold the lock"

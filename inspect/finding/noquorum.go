@@ -171,6 +171,6 @@ func (e *electorate) finding(b *inspect.Backend, severity inspect.Severity) insp
 	}
 	f.Message = fmt.Sprintf("%d of %d %s lost (%s), a quorum is %d: %s",
 		len(e.lost), e.members, who, lost, e.quorum(), harm)
-	f.Steps = do(configure("bring one of them back, and stop no other"), wait(until))
+	f.Steps = do(configure("bring one of them back, and do not stop another"), wait(until))
 	return f
 }

@@ -91,7 +91,7 @@ func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 	critical := func(name string, c inspect.Case, sure recipe.Confidence, has string) state {
 		return state{
 			name: name, c: c, fires: true, severity: inspect.Critical, confidence: sure,
-			has: []string{has}, advice: "bring one of them back, and stop no other",
+			has: []string{has}, advice: "bring one of them back, and do not stop another",
 		}
 	}
 	warning := func(name string, c inspect.Case, has string) state {

@@ -57,7 +57,7 @@ func thinMargin() rule {
 				"cause": "masters that the client did not reach or that restarted empty, " +
 					"or a client that stops asking at the quorum (redsync #186)",
 			},
-			Steps: do(wait("find out why these masters lack it; restart no other until then")),
+			Steps: do(wait("find out why these masters lack it; do not restart another until then")),
 		})
 	})
 }

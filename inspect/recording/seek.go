@@ -32,7 +32,7 @@ type part struct {
 }
 
 // ErrNotSeekable is returned for a file that can be read only once.
-var ErrNotSeekable = errors.New("recording: not a regular file, so moments cannot be found")
+var ErrNotSeekable = errors.New("recording: not a regular file, so it is not seekable")
 
 // NewFinder opens the recording in a file. It fails when the file can be read only once.
 func NewFinder(path string) (*Finder, error) {

@@ -163,7 +163,7 @@ func (q *Inquiry) readServer(ctx context.Context, admin *zkadmin.Server, settled
 	t.watchesErr = query(func(ctx context.Context) (err error) {
 		t.watchesRead = readWatchCount
 		if err = affordable(ctx, admin); err != nil {
-			if errors.Is(err, errTooDear) {
+			if errors.Is(err, errTooMany) {
 				t.watchesRead = readWatches
 			}
 			return err
@@ -235,13 +235,13 @@ func (q *Inquiry) readSessions(
 	return sessions, nil
 }
 
-var errTooDear = errors.New("too many to ask for without slowing the server down")
+var errTooMany = errors.New("too many to ask for without slowing the server down")
 
 // affordable checks that the watch table is small enough to request.
 func affordable(ctx context.Context, admin *zkadmin.Server) error {
 	sum, err := admin.WatchSummary(ctx)
 	if err == nil && sum.Watches >= watchTableLimit {
-		err = fmt.Errorf("%d watches: %w", sum.Watches, errTooDear)
+		err = fmt.Errorf("%d watches: %w", sum.Watches, errTooMany)
 	}
 	return err
 }
