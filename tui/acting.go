@@ -332,8 +332,8 @@ func (a acting) clientOf(l *inspect.Lock, c *inspect.Contender) (client, why str
 		return inspect.SessionID(c.Owner.Session), ""
 	}
 	if c.Owner.Client == "" {
-		return "", "its connection is unknown: its value names none " +
-			"(see the clients of its server: redis-cli client list)"
+		return "", "its connection is unknown, since its value names none " +
+			"(redis-cli client list shows all of them)"
 	}
 	if _, _, err := net.SplitHostPort(c.Owner.Client); err != nil {
 		return "", "several connections from " + describe.Printable(c.Owner.Client) +

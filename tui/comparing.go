@@ -48,7 +48,7 @@ func compare(m *Model) tea.Cmd {
 	}
 	from, _ := m.past.At(at)
 	if from == nil {
-		m.Flash("no history of that time")
+		m.Flash("no history for that time")
 		return nil
 	}
 	d := &comparing{world: m.world, from: from.TakenAt, to: to.TakenAt, generation: m.Number()}

@@ -19,12 +19,12 @@ import (
 
 func thinVotes() inspect.Finding {
 	return inspect.Finding{
-		Rule: "thin-margin", Severity: inspect.Warning, Confidence: "certain", Message: "held by 3 of 5: one restart from a double hold",
+		Rule: "thin-margin", Severity: inspect.Warning, Confidence: "certain", Message: "held by 3 of 5: one restart away from a double hold",
 		Evidence: map[string]any{"votes": 3, "quorum": 3, "without": []map[string]any{
 			{"addr": "10.2.1.4:6379", "says": "absent"}, {"addr": "10.2.1.5:6379", "says": "no answer for 3.2s"},
 		}},
 		Steps: []inspect.Step{
-			fixture.Say("bring these masters back, a restarted one only after the longest TTL, and restart no other meanwhile"),
+			fixture.Say("bring these masters back, a restarted one only after the longest TTL, and do not restart another meanwhile"),
 		},
 	}
 }

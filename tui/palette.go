@@ -316,7 +316,7 @@ func (p *palette) nothing() string {
 	if p.searching {
 		return "searching" + p.theme.Glyphs.Ellipsis
 	}
-	return "no match: no screen, no key of this screen, no lock, no time such as 22:43"
+	return "no match for a screen, key, lock or time such as 22:43"
 }
 
 // count is the footer about hidden matches.

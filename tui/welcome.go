@@ -131,7 +131,7 @@ func (w *welcome) lines() []widget.Line {
 	lines := []widget.Line{
 		{{"lockscope", t.Title}, {"  shows the distributed locks in ZooKeeper and Redis:", t.Text}},
 		{{"who holds each, who is waiting, for how long, and what is wrong.", t.Text}},
-		{{"Read-only and light on servers; nothing is changed unless started with --write.", t.Text}},
+		{{"Light on servers, and read-only unless you start it with --write.", t.Text}},
 		nil,
 		{{"Point it at:", t.Strong}},
 		command("lockscope zk://host:2181/locks", "a ZooKeeper ensemble, below /locks"),

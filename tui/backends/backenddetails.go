@@ -183,7 +183,7 @@ func startSource(kind inspect.BackendKind) string {
 	if kind == inspect.Redis {
 		return "INFO, which has it, was denied or not answered"
 	}
-	return "its AdminServer has it (admin=http://HOST:8080 in the target), as has mntr in 4lw.commands.whitelist"
+	return "its AdminServer has it (admin=http://HOST:8080 in the target), and so has mntr, if it is in 4lw.commands.whitelist"
 }
 
 func (d *backendFacts) memory(v *inspect.Server) {
@@ -196,7 +196,7 @@ func (d *backendFacts) memory(v *inspect.Server) {
 			t.Text)
 	default:
 		d.fact("memory",
-			fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, held locks too (%s)", v.MaxMemory>>20,
+			fmt.Sprintf("at most %d MiB; when it is full, it deletes keys, including held locks (%s)", v.MaxMemory>>20,
 				policy), t.Warning)
 	}
 }

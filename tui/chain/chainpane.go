@@ -245,7 +245,7 @@ func (p *Pane) goneLines() []widget.Line {
 	if p.id == (inspect.ID{}) {
 		return []widget.Line{{{" No lock is selected.", t.Muted}}}
 	}
-	text := " This lock is gone: its servers no longer list it. It comes back here when it does."
+	text := " This lock is gone: its servers no longer list it. It reappears here if it is created again."
 	if b := p.Snapshot().Backend(p.id.Backend); b == nil || !b.FirstPass {
 		text = " This lock has not been read yet."
 	}

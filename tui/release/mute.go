@@ -179,7 +179,7 @@ func (d *Mute) View(width, height int) string {
 	}
 	lines = append(append(append(lines, nil), widget.FormLines(t, &d.form, width)...), nil)
 	const means = "For that time it shows as muted, does not set the lock's severity, and does not fail doctor. " +
-		"Nothing is sent to a server. The reason may stay empty."
+		"Nothing is sent to a server. The reason is optional."
 	for _, text := range widget.Wrap(means, width, 3, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Muted}})
 	}
