@@ -85,7 +85,7 @@ func refused(err error) bool { return err != nil && answered(err) && !transient(
 // foreignReply returns the error for a reply that the script never gives. Another program has
 // answered, and the outcome of the request is as unknown as without an answer.
 func foreignReply(reply string) error {
-	return fmt.Errorf("it answered %.40q, which this program's script never does (is there a proxy, "+
+	return fmt.Errorf("it answered %.40q, which this program's script never returns (is there a proxy, "+
 		"or another script in its place?): "+
 		"the outcome of the request is unknown", reply)
 }

@@ -25,8 +25,8 @@ func TTL(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ttl LOCK [TARGET…] --owner NAME --set D",
 		Short: "Set the time to live of a lock's key in Redis, if its holder is still the one you saw",
-		Long: "Set the time to live of a lock's key in Redis. A key without a TTL then expires once its client is\n" +
-			"gone. This is milder than a release: the client keeps its lock while it renews it.",
+		Long: "Set the time to live of a lock's key in Redis. A key that had no TTL then expires if its client\n" +
+			"dies. This is milder than a release: the client keeps its lock while it renews it.",
 		Example: "  lockscope ttl redis:lock:orders redis://localhost --owner 7f3e…a1 --set 10m --dry-run\n" +
 			"  lockscope ttl redis:lock:report redis://localhost --owner 7f3e…a1 --set 1h --reason 'the " +
 			"nightly job hangs' --yes",

@@ -57,10 +57,10 @@ func TestErrorsOmitScriptsAndGoTerms(t *testing.T) {
 	for text, want := range map[string]string{
 		"master r1:6379: LOADING Redis is loading": "master r1:6379: LOADING Redis is loading (it is loading its data into memory: wait until it has finished)",
 		"master r1:6379: MASTERDOWN Link; master r2:6379: connection refused": "master r1:6379: MASTERDOWN Link (it is a replica without a link to its master: repair that link, or use the master instead); " +
-			"master r2:6379: connection refused (check the address, and that the server runs)",
+			"master r2:6379: connection refused (check the address, and that the server is running)",
 		"master r2:6379: connection refused; master r1:6379: ERR max number of clients reached": "master r2:6379: connection refused; " +
 			"master r1:6379: ERR max number of clients reached (its connections are used up: see who has them (CLIENT LIST), or raise maxclients)",
-		"master r1:6379: connection refused": "master r1:6379: connection refused (check the address, and that the server runs)",
+		"master r1:6379: connection refused": "master r1:6379: connection refused (check the address, and that the server is running)",
 	} {
 		must.Equal(t, withCheck(text), want)
 	}

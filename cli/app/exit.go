@@ -84,7 +84,7 @@ func withAddressCheck(text string) string {
 	if strings.HasSuffix(text, ")") || strings.Contains(text, ": ERR ") {
 		return text
 	}
-	return text + " (check the address, and that the server runs)"
+	return text + " (check the address, and that the server is running)"
 }
 
 // Complain prints one line on standard error.

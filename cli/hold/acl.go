@@ -43,11 +43,11 @@ func parsePermissions(letters string) (perms int32, err error) {
 		case 'a':
 			perms |= zk.PermAdmin
 		default:
-			return 0, fmt.Errorf("permission %q: use letters of cdrwa", letter)
+			return 0, fmt.Errorf("permission %q: use only the letters cdrwa", letter)
 		}
 	}
 	if perms == 0 {
-		return 0, fmt.Errorf("no permissions: use letters of cdrwa")
+		return 0, fmt.Errorf("no permissions: use the letters cdrwa")
 	}
 	return perms, nil
 }

@@ -206,7 +206,7 @@ func explained(e finding.Explanation) string {
 	}
 	if e.Watched {
 		pairs = append(pairs, "",
-			"Needs the lock to have been watched for a while: one-shot commands do not look for it.")
+			"Needs a lock's history: one-shot commands report it only from a recording.")
 	}
 	return paragraphs(fmt.Sprintf("%s (%s)", e.Rule, e.Severity), pairs...)
 }

@@ -22,7 +22,7 @@ func Replay(a *app.App) *cobra.Command {
 		Short: "Open the screen on a recording",
 		Long: "replay opens the screen on a recording. No server is contacted and nothing can be changed. Space\n" +
 			"plays or stops, [ ] { } seek, < > change the speed, backspace goes to the end. FILE may be\n" +
-			"compressed (gzip, zstd). ls, show and doctor take a recording, too, instead of a target.",
+			"compressed (gzip, zstd). ls, show and doctor also accept a recording instead of targets.",
 		Example: "  lockscope replay incident.jsonl\n  lockscope replay night.jsonl.zst --speed 60\n  lockscope " +
 			"replay incident.jsonl --at 4m30s",
 		Args: func(cmd *cobra.Command, args []string) error {
