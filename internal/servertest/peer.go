@@ -91,14 +91,14 @@ func StartOnBoth(t testing.TB, zk, redis, name, path, key string, redisFirst boo
 	return startPeer(t, RequirePython(t, "redis"), bothLocks, zk, host, port, name, path, key, first)
 }
 
-// StartKazooLocks starts a process that takes kazoo's locks on command; see kazoo_locks.py and Tell.
+// StartKazooLocks starts a process that takes kazoo's locks on command; see kazoo_locks.py and Send.
 func StartKazooLocks(t testing.TB, addr string) *Peer {
 	t.Helper()
 	return startPeer(t, RequirePython(t, "kazoo"), kazooLocks, addr)
 }
 
 // StartCurator starts a process that takes Curator's locks, and those of ZooKeeper's own recipes, on command; see
-// Locks.java and Tell.
+// Locks.java and Send.
 func StartCurator(t testing.TB, addr string) *Peer {
 	t.Helper()
 	RequireReal(t)

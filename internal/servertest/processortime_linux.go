@@ -9,7 +9,7 @@ import (
 )
 
 // processorTime returns the processor time of all threads of a process (proc_pid_stat(5): utime and
-// stime, behind the name in parentheses, in hundredths of a second).
+// stime, after the name in parentheses, in hundredths of a second).
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

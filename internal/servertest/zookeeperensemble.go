@@ -25,8 +25,7 @@ func StartZooKeeperEnsemble(t testing.TB, members int) []*ZooKeeper {
 // here, and a SyncLimit of ten.
 type EnsembleConfig struct {
 	Members int
-	// Tick is the servers' unit of time: a session's timeout is at least two ticks, and at most 40
-	// s.
+	// Tick is the servers' unit of time: a session's timeout is at least two ticks, at most 40 s.
 	Tick time.Duration
 	// SyncLimit is the number of ticks that a member cut off from its leader, or a leader cut off
 	// from the others, continues as usual.
