@@ -123,7 +123,7 @@ func kazooSemaphore(id ID, own queue, d Directory) *Lock {
 }
 
 // countBlocked counts how many contenders each contender of a semaphore blocks. A holder blocks
-// some only if no other permit can become free first.
+// waiters only if no other permit can become free first.
 func countBlocked(l *Lock) {
 	if len(l.Holders) == 1 && l.Limit <= 1 {
 		l.Holders[0].BlockedBelow = int32(len(l.Waiters))

@@ -8,8 +8,8 @@ import (
 )
 
 // SettleFor is how long the state behind a finding must last before it is reported, if one look may
-// catch a change halfway (see [Rule.AsOf]). Clients need less time to ask one master after the
-// other, set a watch after creating a node, or move to another server.
+// catch a change halfway (see [Rule.AsOf]). Clients need less time to ask one master after another,
+// set a watch after creating a node, or move to another server.
 const SettleFor = time.Second
 
 // suspicion is a finding that may pass. It has lasted since the read that first showed it, dated by
@@ -169,7 +169,7 @@ type findingKey struct {
 }
 
 // reportFindings reports new findings, and records those that ended. A finding that soon comes back
-// never ended.
+// counts as never ended.
 func (o *Observer) reportFindings(was, is []Finding, e Event) {
 	about := e.Lock
 	if e.Backend != nil {

@@ -67,8 +67,8 @@ type Gap struct {
 	From, Until time.Time
 }
 
-// WatchTable lists the sessions that watch a path: only data and exists watches, since servers do
-// not list child watches.
+// WatchTable lists the sessions that have a data or exists watch on a path. Servers do not list
+// child watches.
 type WatchTable struct {
 	Backend string
 	// ReadAt is the time, by our clock, at which the servers were asked.

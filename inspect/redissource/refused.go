@@ -12,8 +12,8 @@ const (
 	// refusedEvery is how often some refused keys are tried again, since no server reports that a
 	// right was granted.
 	refusedEvery = 2 * time.Second
-	// refusedSample keys are tried at once, so that a user without rights costs about 8 commands a
-	// second. Once one can be read, refusedMany are tried.
+	// refusedSample keys are tried at a time, so that a user without rights costs about 8 commands
+	// a second. Once one can be read, refusedMany are tried.
 	refusedSample, refusedMany = 4, 200
 )
 
