@@ -324,7 +324,6 @@ func (s *search[T]) done() {
 	s.next = s.began.Add(max(s.every, 20*s.now().Sub(s.began)))
 }
 
-// wait waits for a running search.
 func (s *search[T]) wait() {
 	if s.running {
 		<-s.found

@@ -141,7 +141,7 @@ func TestRenewalStopped(t *testing.T) {
 	check(t, "renewal-stopped", []state{
 		{
 			name: "two renewals were missed", c: present(votes("a", 4*time.Second), seen(renewing(26*time.Second))), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has:      []string{"every 10s and stopped: it expires at 03:14:19 UTC"},
+			has:      []string{"every 10s and then stopped: the key expires at 03:14:19 UTC"},
 			evidence: map[string]any{"renewals": 9, "every_ms": int64(10000), "last_renewal": stamp(now.Add(-26 * time.Second))},
 		},
 		{name: "late by two and a half intervals", c: present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))},

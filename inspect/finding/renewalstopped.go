@@ -53,7 +53,7 @@ func renewalStopped() rule {
 		e["cause"] = "a watchdog that stopped silently (Redisson #4698), or a process that is paused or cut off"
 		return one(inspect.Finding{
 			Confidence: recipe.Likely,
-			Message: fmt.Sprintf("%s renewed its key every %s and stopped: it expires at %s",
+			Message: fmt.Sprintf("%s renewed its key every %s and then stopped: the key expires at %s",
 				describe.BriefOwner(h), describe.Limit(r.Every), utc(h.ExpiresAt, c.Now)),
 			Evidence: e, Subject: h.Subject(),
 			Steps: do(restart("before the key expires, stop what this client is doing under the lock or make it renew: " +

@@ -62,7 +62,6 @@ func history() *inspect.History {
 	return &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}
 }
 
-// with changes a lock.
 func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
 	for _, change := range changes {
 		change(l)

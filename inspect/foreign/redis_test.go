@@ -40,7 +40,6 @@ func TestRedisPrograms(t *testing.T) {
 	}
 }
 
-// replayKey writes one recorded key.
 func replayKey(t *testing.T, c *redis.Client, e entry) {
 	t.Helper()
 	key, ttl, values := e.fields[0], e.fields[1], e.fields[2:]

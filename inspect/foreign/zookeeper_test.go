@@ -113,7 +113,6 @@ func sequence(name string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// clear deletes everything.
 func clear(t *testing.T, c *zk.Conn) {
 	t.Helper()
 	var below func(dir string)

@@ -270,8 +270,8 @@ func HelperPatterns(patterns []string) []string {
 	return helpers
 }
 
-// braced extracts the lock's name from a helper key without its prefix: {name}, or name if it has
-// its own braces.
+// braced returns the possible lock names in a helper key without its prefix: x and {x} for {x},
+// else the text itself.
 func braced(rest string) []string {
 	inner, ok := strings.CutPrefix(rest, "{")
 	if ok && len(inner) > 1 && strings.HasSuffix(inner, "}") && !strings.ContainsAny(inner[:len(inner)-1], "{}") {

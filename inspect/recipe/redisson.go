@@ -160,7 +160,7 @@ func redissonReadHold(key, owner string, n int) string {
 	return RedissonSuffix(key, fmt.Sprintf("%s:rwlock_timeout:%d", owner, n))
 }
 
-// redissonOwnChannel returns the channel that wakes a waiter of a fair lock for its turn.
+// redissonOwnChannel returns the channel that wakes a waiter of a fair lock when its turn comes.
 func redissonOwnChannel(key, owner string) string {
 	return RedissonKey(redissonLockChannel, key) + ":" + owner
 }

@@ -197,7 +197,6 @@ func (r *Replay) begin(recorded time.Time) {
 	}
 }
 
-// await waits for an instant.
 func (r *Replay) await(ctx context.Context, at time.Time) error {
 	if r.speed == 0 {
 		r.setClock(at)

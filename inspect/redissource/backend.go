@@ -24,7 +24,6 @@ func (r *run) changedBackend(now time.Time) *inspect.Backend {
 	return r.backend.Report(now, r.describe(), false)
 }
 
-// describe builds the backend's state.
 func (r *run) describe() *inspect.Backend {
 	b := &inspect.Backend{
 		Name: r.cfg.Backend, Kind: inspect.Redis, Topology: r.topology(), User: r.masters[0].User(), Mode: r.mode(),
@@ -75,7 +74,6 @@ func (r *run) describe() *inspect.Backend {
 	return b
 }
 
-// limitsOf fills in the cost limits.
 func (r *run) limitsOf(b *inspect.Backend) {
 	if r.cfg.Once {
 		return

@@ -120,7 +120,6 @@ func (c *cluster) node(addr string) *node.Master {
 	return m
 }
 
-// read reads the current topology.
 func (c *cluster) read(ctx context.Context) (*topology, error) {
 	var ask []*node.Master
 	if c.now != nil {

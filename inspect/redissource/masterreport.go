@@ -9,7 +9,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/redissource/node"
 )
 
-// report records a master's answer.
 func (r *run) report(rep report) {
 	r.read() // pushes that came before the answer
 	p := r.masters[rep.master]
@@ -118,7 +117,6 @@ func (r *run) judgeAll() {
 	}
 }
 
-// status records a master's status.
 func (r *run) status(rep statusReport) {
 	if i := rep.master - len(r.masters); i >= 0 {
 		r.replicas[i].replicaStatus(rep)
