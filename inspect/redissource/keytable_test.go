@@ -143,8 +143,16 @@ func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 		l, _ := w.table.judge(key, w.clock)
 		return l
 	}
-	if l := found("lock:first", time.Second); l == nil || !l.UnseenSince.IsZero() {
+	if l := found("lock:first", time.Second); l == nil || !l.UnseenSince.Equal(inspect.NeverSeen) {
 		t.Errorf("before any pass has ended: %+v", l)
+	}
+	w.masters[0].inbox.add([]string{"lock:renewed"})
+	w.read()
+	for i := range w.masters {
+		w.table.vote(i, "lock:renewed", held(i, "a", time.Hour, w.clock), w.clock)
+	}
+	if l, _ := w.table.judge("lock:renewed", w.clock); l == nil || !l.UnseenSince.Equal(inspect.NeverSeen) {
+		t.Errorf("pushed before any pass has ended: %+v", l)
 	}
 	w.pass(passed{master: 0, start: noon.Add(5 * time.Second)})
 	w.pass(passed{master: 1, start: noon.Add(4 * time.Second)})

@@ -94,10 +94,10 @@ func (p *masterState) up() bool { return p.server.State == inspect.ServerUp }
 // down reports whether the master failed to answer.
 func (p *masterState) down() bool { return p.server.State == inspect.ServerDown }
 
-// mayHaveHad reports whether a pushed, unknown key may have existed earlier: it may have appeared
-// while nothing was pushed, and no pass has finished since.
+// mayHaveHad reports whether a pushed, unknown key may have existed earlier: no pass has finished,
+// or none since the time when nothing was pushed.
 func (p *masterState) mayHaveHad() bool {
-	return !p.resting.Load() && !p.wentOver.IsZero() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
+	return !p.resting.Load() && (p.wentOver.IsZero() || p.armedAt.Sub(p.wentOver) > inspect.MostLate)
 }
 
 // goOverAgain requests another full pass over the keys, since pushes may have been lost.

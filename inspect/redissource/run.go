@@ -33,8 +33,8 @@ func (r *run) discover(keys []string) {
 }
 
 // notBefore returns the earliest time at which a key found by a pass may have appeared. This is
-// the earliest start of the previous pass over the answering masters that have it. Without such a
-// pass it is zero during the first pass, and inspect.NeverSeen later.
+// the earliest start of the previous pass over the answering masters that have it, and
+// inspect.NeverSeen without such a pass.
 func (r *run) notBefore(key string) (since time.Time) {
 	for _, p := range r.masters {
 		_, has := r.table.place(key, p.index)
@@ -42,7 +42,7 @@ func (r *run) notBefore(key string) (since time.Time) {
 			since = p.wentOver
 		}
 	}
-	if last := r.backend.Last; since.IsZero() && last != nil && last.FirstPass {
+	if since.IsZero() {
 		return inspect.NeverSeen
 	}
 	return since
