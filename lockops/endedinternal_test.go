@@ -14,7 +14,7 @@ import (
 )
 
 // A waiter whose turn has come is not granted the lock if its context has ended or its session is
-// closing, and it leaves no key.
+// closing. It leaves no key.
 func TestEndedWaitIsNeverGranted(t *testing.T) {
 	t.Parallel()
 	for kind, turn := range map[string]func(*testing.T) readyTurn{

@@ -40,13 +40,12 @@ var (
 	ErrUpgrade = errors.New("a lock held for reading cannot also be taken for writing")
 	// ErrUnknownRelease is returned by Release when no answer arrived and another client now has
 	// the key in Redis. Our lock was either released or lost before. Nothing of ours is left.
-	ErrUnknownRelease = errors.New("the release got no answer, and another client has the lock now: whether it was still ours is unknown")
+	ErrUnknownRelease = errors.New("no answer to the release, and another client has the lock now: it may have been lost before")
 	// ErrNoQuorum is returned when too few Redis masters answered as needed; NodeErrors joined to it say why.
 	ErrNoQuorum = errors.New("no quorum of Redis masters")
-	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL, or master limit, leaves
-	// no time for an answer over the link to the servers. A new ZooKeeper session returns it if its
-	// timeout leaves none. The error says how long an answer takes, and which TTL or timeout would
-	// do.
+	// ErrTooShort is returned by every Acquire of a Redis lock whose TTL or master limit leaves no
+	// time for an answer over the link. A new ZooKeeper session returns it if its timeout leaves
+	// none. The error says how long an answer takes, and which TTL or timeout would do.
 	ErrTooShort = errors.New("too short for the link to the server")
 	// ErrClosed is returned by every call on a closed session or on its locks.
 	ErrClosed = errors.New("session is closed")

@@ -37,8 +37,7 @@ type lease struct {
 	timer   *time.Timer
 }
 
-// newLease makes the lease of a lock that is held until an instant, as far as is known. That
-// instant was computed from since.
+// newLease makes the lease of a lock that is held until a time counted from since.
 func newLease(
 	s *RedisSession, g *grant, opts *options, prolong func(context.Context) error, since, until time.Time,
 ) *lease {

@@ -185,9 +185,9 @@ func WithoutRenewal() Option {
 	}
 }
 
-// WithMasterLimit sets how long a connected Redis master may take to answer one request. Default for a mutex: 1 s,
-// at most a third of the TTL. For a Redlock: 5 % of the TTL, at least 50 ms and at most 500 ms; twice the time of
-// the newest answer if that is more, up to the limit of a mutex.
+// WithMasterLimit sets how long a connected Redis master may take to answer one request. The default for a mutex is one
+// second, at most a third of the TTL. For a Redlock it is 5 % of the TTL, between 50 and 500 ms, or more over a slow
+// link: twice the time of the newest answer, up to the default for a mutex.
 func WithMasterLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.given |= optLimit
@@ -215,9 +215,9 @@ func WithReentry() Option {
 	}
 }
 
-// OnWaiting calls f when an Acquire has to wait, once its contender has a name: the znode in the queue, or the Redis
-// value that will be written (on a Redlock each try has its own; this is the first). It calls f again when the
-// contender had to be replaced. f must not block.
+// OnWaiting calls f when an Acquire has to wait, once its contender has a name. That is the znode in the queue, or the
+// Redis value that will be written. On a Redlock each try has its own value; this is the first. It calls f again when
+// the contender had to be replaced. f must not block.
 func OnWaiting(f func(name string)) Option {
 	return func(o *options) {
 		o.given |= optWaiting
@@ -234,8 +234,8 @@ type Queue struct {
 	Position int
 }
 
-// OnBehind calls f when an Acquire on ZooKeeper has to wait, and again when it looks at the queue
-// and another contender has become the first. f must not block.
+// OnBehind calls f when an Acquire on ZooKeeper has to wait, and again when it sees that another
+// contender has become the first. f must not block.
 func OnBehind(f func(Queue)) Option {
 	return func(o *options) {
 		o.given |= optBehind

@@ -79,8 +79,8 @@ func (a *redisAttempt) record(got verdict) {
 	}
 }
 
-// nearLimit bounds a request to a near master. The caller's own goroutine sends it, and does not
-// notice the end of ctx. Another goroutine would take a fifth of an acquire and release.
+// nearLimit bounds a request to a near master. The caller's own goroutine sends it, and does not notice the end of ctx.
+// Another goroutine would cost a fifth of the time of an acquire and release.
 const nearLimit = 50 * time.Millisecond
 
 // request sends one request and waits for its answer or for the end of ctx. If ctx ends first, the

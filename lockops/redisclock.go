@@ -15,7 +15,7 @@ type clockReading struct {
 }
 
 // clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see
-// latest): an abandoned request can still take a lock that long after its limit.
+// latest). An abandoned request can still take a lock that long after its limit.
 const clockMaxAge = 10 * time.Second
 
 // clockFor reads the clock of a key's server; in a Cluster each slot has its own. With brief, the limit
@@ -42,8 +42,8 @@ func (m *master) clockKnown(key string) (clockReading, bool) {
 	return c, ok && c.dials == dials && m.session.clock.since(c.before) < clockMaxAge
 }
 
-// near reports whether a key's server is most likely to answer at once: it answered in the last
-// seconds, and the newest answer took little time.
+// near reports whether a key's server will probably answer at once: it answered in the last
+// seconds, and the newest answer was quick.
 func (m *master) near(key string) bool {
 	_, known := m.clockKnown(key)
 	return known && m.took() < nearLimit/10
@@ -88,9 +88,9 @@ func (m *master) setClock(key string, c clockReading) clockReading {
 	return c
 }
 
-// latest converts a time of our clock to the server's clock, rounded up by the uncertainty: the
-// time that the answer travelled, and a millisecond per second for clocks that run at different
-// rates. slack is that amount.
+// latest converts a time of our clock to the server's clock, rounded up for clocks that run at
+// different rates. The result is ahead by at most slack: the round trip of the reading, and two
+// milliseconds for each second since.
 func (c *clockReading) latest(at time.Time) (server int64, slack time.Duration) {
 	drift := at.Sub(c.before) / 1000
 	slack = c.after.Sub(c.before) + 2*drift

@@ -30,7 +30,7 @@ type RedisFairMutex struct{ redisKey }
 const beatMost = time.Second
 
 // NewRedisFairMutex makes a fair mutex of a key on the session's Redis. Options are those of
-// NewRedisMutex; the TTL is at least 100 ms, since a waiter has to send three heartbeats in that
+// NewRedisMutex. The TTL is at least 100 ms, since a waiter has to send three heartbeats in that
 // time. On a session with several masters every Acquire fails.
 func NewRedisFairMutex(s *RedisSession, key string, opts ...Option) *RedisFairMutex {
 	m := &RedisFairMutex{newRedisKey(s, "redis-fair", key, redisMutexKeeps, opts)}

@@ -154,8 +154,8 @@ func infoField(info, name string) string {
 	return ""
 }
 
-// mayVote returns ErrRestarted for a master that was restarted within the lock's TTL: it had
-// another run id before, or is younger than the TTL while a majority of the masters is not.
+// mayVote returns ErrRestarted for a master that was restarted within the lock's TTL. Such a master
+// had another run id before, or is younger than the TTL while a majority of the masters is not.
 func (m *master) mayVote(ttl time.Duration) error {
 	s := m.session
 	if len(s.masters) == 1 || s.opts.unchecked {

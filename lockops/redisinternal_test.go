@@ -137,8 +137,8 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	}
 }
 
-// The deadline of a handed-over lock counts from when the server handed it over, relative to our
-// newest request, and never from when the message arrived.
+// The deadline of a handed-over lock counts from the handoff, relative to our newest request, and
+// never from the arrival of the message.
 func TestHandedDeadlineCountsFromHandoff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -63,7 +63,7 @@ func newRedisKey(s *RedisSession, kind, key string, keeps optionSet, opts []Opti
 
 // Acquire waits until it gets the key. It is notified when it is next, and it polls to notice
 // expiry and clients that do not notify. It retries failed connections, and servers that load, fail
-// over or run a script, until ctx ends; other error replies (no permission, key of another type)
+// over or run a script, until ctx ends. Other error replies (no permission, key of another type)
 // are returned. When ctx ends while another client has the lock, the error wraps ErrHeld too.
 func (m *RedisMutex) Acquire(ctx context.Context) (*Hold, error) {
 	h, end, err := m.session.begin(ctx, m.lock, &m.opts)

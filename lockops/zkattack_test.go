@@ -76,7 +76,7 @@ func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 }
 
 // A node of the program itself, named like ours except for the number, survives a search for our
-// lost node, whether ours was created or not.
+// lost node. That holds whether ours was created or not.
 func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {

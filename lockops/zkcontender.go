@@ -254,8 +254,8 @@ func (c *contender) report(b *blocked) {
 }
 
 // How long a failed Acquire waits for its node to be removed before it leaves that to the
-// background. The first applies while its context lasts, the second after that: long enough for a
-// healthy server, and short for the caller.
+// background. The first applies while its context lasts, the second afterwards. Both are long
+// enough for a healthy server.
 const (
 	abandonWait = 2 * time.Second
 	abandonLate = 50 * time.Millisecond

@@ -62,7 +62,7 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 }
 
 // If only requests that need a quorum get no answer, the hold is lost within three quarters of the
-// session timeout, before the session can expire.
+// session timeout. The session cannot expire before that.
 func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

@@ -202,8 +202,8 @@ func (s *ZKSession) removeOnce(session int64, n *node) error {
 	return s.deleteNow(session, n.path)
 }
 
-// find looks for the node of a create request whose answer was lost, by the GUID in its name or by its data;
-// zk.ErrNoNode when it was not executed.
+// find looks for the node of a create request whose answer was lost, by the GUID in its name or by its data. It returns
+// zk.ErrNoNode when the request was not executed.
 func (s *ZKSession) find(session int64, n *node) error {
 	children, err := s.syncedChildren(session, n.dir)
 	if err != nil {

@@ -30,8 +30,8 @@ type target struct {
 	heal func(t *testing.T)
 	// left lists the leftover nodes and keys of a round.
 	left func(ctx context.Context, cfg Config) ([]string, error)
-	// watches returns the paths watched by connected sessions, and the number of ended sessions whose
-	// watches a server still has; nil if the servers have no watches.
+	// watches returns the paths watched by connected sessions, and the number of ended sessions whose watches a server
+	// still has. It is nil if the servers have no watches.
 	watches func() (paths []string, leaked int, err error)
 }
 
@@ -217,8 +217,8 @@ func direction(r *rand.Rand) []servertest.Direction {
 	return [][]servertest.Direction{nil, {servertest.ToServer}, {servertest.ToClient}}[r.IntN(3)]
 }
 
-// sendCommand sends a command to a master and returns its answer, which is empty if another fault has
-// stopped or killed the master or made it load.
+// sendCommand sends a command to a master and returns its answer. That is empty if another fault has stopped or killed
+// the master or made it load.
 func sendCommand(t *testing.T, addr string, words ...any) string {
 	c := dialAdmin(addr)
 	defer c.Close()

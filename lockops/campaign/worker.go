@@ -134,7 +134,7 @@ const (
 	stallOver = 10 * time.Millisecond
 )
 
-// watchStalls reports when the process did not run, because it was stopped or the machine was busy.
+// watchStalls reports times in which the process did not run, because it was stopped or the machine was busy.
 func (w *worker) watchStalls(ctx context.Context) {
 	ticks := time.NewTicker(heartbeat)
 	defer ticks.Stop()

@@ -24,8 +24,8 @@
 // An inversion is a grant that overtakes an earlier, still waiting contender that could not have
 // held the lock together with the new holder. The order of arrival is the servers' own if they have
 // one: ZooKeeper's sequence numbers, or a Redis master's clock when it first handled the attempt.
-// The masters of a Redlock have no common order, so the calls of Acquire in this process count,
-// which is exact to about a round trip. Report.Order names the order used.
+// The masters of a Redlock have no common order, so the calls of Acquire in this process count.
+// They are exact to about a round trip. Report.Order names the order used.
 //
 // An overlap is a grant while holders that it excludes still have the lock. A hold counts from the
 // return of Acquire until the call of Release or the report of its loss. A grant whose fencing

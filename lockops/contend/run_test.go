@@ -161,15 +161,15 @@ func (h *fakeHold) Release(context.Context) error {
 	return a.release
 }
 
-// fight makes a complete run.
-func fight(t *testing.T, target Target, cfg Config) Report {
+// reportOf makes a complete run.
+func reportOf(t *testing.T, target Target, cfg Config) Report {
 	t.Helper()
-	_, report := fought(t, target, cfg)
+	_, report := finished(t, target, cfg)
 	return report
 }
 
-// fought is like fight and also returns the run.
-func fought(t *testing.T, target Target, cfg Config) (*Run, Report) {
+// finished is like reportOf and also returns the run.
+func finished(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	run := must.Have(Start(t.Context(), target, cfg))(t)
 	report := must.Have(run.Wait())(t)
@@ -184,7 +184,7 @@ var small = Config{Contenders: 5, Hold: 200 * time.Microsecond, Think: 100 * tim
 func TestFiguresOfAFairLock(t *testing.T) {
 	t.Parallel()
 	target := &fakeTarget{permits: 1, choose: fifo, shown: true}
-	r := fight(t, target, small)
+	r := reportOf(t, target, small)
 	if r.Grants != 100 || r.Jain() != 1 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -201,7 +201,7 @@ func TestFiguresOfAFairLock(t *testing.T) {
 
 func TestDoubleGrantIsDetected(t *testing.T) {
 	t.Parallel()
-	r := fight(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
+	r := reportOf(t, &fakeTarget{permits: 2, choose: fifo, shown: true}, small)
 	must.True(t, r.Overlaps != 0, "no overlap was reported")
 }
 
@@ -209,7 +209,7 @@ func TestReverseGrantOrderIsDetected(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Think = 0
-	r := fight(t, &fakeTarget{permits: 1, choose: lifo, shown: true}, cfg)
+	r := reportOf(t, &fakeTarget{permits: 1, choose: lifo, shown: true}, cfg)
 	if r.Inversions < r.Grants/4 || r.Overlaps != 0 {
 		t.Errorf("%d inversions of %d grants, %d overlaps", r.Inversions, r.Grants, r.Overlaps)
 	}
@@ -220,7 +220,7 @@ func TestCallOrderCountsWithoutPlaces(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Think = 0
-	r := fight(t, &fakeTarget{permits: 1, choose: lifo}, cfg)
+	r := reportOf(t, &fakeTarget{permits: 1, choose: lifo}, cfg)
 	if r.Inversions < r.Grants/4 || r.Order != OrderOfCalls {
 		t.Errorf("%d inversions of %d grants by %s", r.Inversions, r.Grants, r.Order)
 	}
@@ -228,7 +228,7 @@ func TestCallOrderCountsWithoutPlaces(t *testing.T) {
 
 func TestLossesAreCountedAndRunContinues(t *testing.T) {
 	t.Parallel()
-	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
+	r := reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
 	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
 		t.Errorf("grants %d, lost %d, failed %d: %v", r.Grants, r.Lost, r.Failed, r.LastError)
 	}
@@ -237,9 +237,9 @@ func TestLossesAreCountedAndRunContinues(t *testing.T) {
 // A failed release is a failure; a release that finds the hold lost is a loss.
 func TestFailedReleasesAreCounted(t *testing.T) {
 	t.Parallel()
-	r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
+	r := reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
 	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "lost holds")
-	r = fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: errors.New("refused")}, small)
+	r = reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: errors.New("refused")}, small)
 	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 0, 100}, "refused")
 }
 
@@ -280,7 +280,7 @@ func TestContenderFailureDoesNotStopOthers(t *testing.T) {
 		}
 		return broken
 	}}
-	r := fight(t, target, small)
+	r := reportOf(t, target, small)
 	if r.Failed != 2 || r.Contenders[3].Failed != 2 || !errors.Is(r.LastError, broken) || r.Grants != 100 {
 		t.Errorf("%+v", r)
 	}
@@ -393,7 +393,7 @@ func TestEventsReportStepsInOrder(t *testing.T) {
 		t.Errorf("%d events, %d dropped, want 300 and none", n, r.Dropped)
 	}
 	cfg.Events = 1
-	if r := fight(t, &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg); r.Dropped != 299 || r.Grants != 100 {
+	if r := reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true}, cfg); r.Dropped != 299 || r.Grants != 100 {
 		t.Errorf("unread: %d dropped, %d grants", r.Dropped, r.Grants)
 	}
 }

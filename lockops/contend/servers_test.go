@@ -73,7 +73,7 @@ func TestZooKeeperQueuesAreFair(t *testing.T) {
 		for _, name := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
 			t.Run(name, func(t *testing.T) {
 				path := servertest.UniquePath(t)
-				r := fight(t, NewZooKeeper(onZooKeeper(server, path+"/deep/lock", lockops.WithRecipe(name))), brief)
+				r := reportOf(t, NewZooKeeper(onZooKeeper(server, path+"/deep/lock", lockops.WithRecipe(name))), brief)
 				if r.Grants != 60 || r.Inversions != 0 || r.Overlaps != 0 || r.Lost+r.Failed != 0 || r.Jain() != 1 {
 					t.Errorf("%+v", r)
 				}
@@ -86,8 +86,7 @@ func TestZooKeeperQueuesAreFair(t *testing.T) {
 	})
 }
 
-// Readers share the lock, writers do not, and no contender starves.
-func TestReadersAndWritersFight(t *testing.T) {
+func TestReadersShareAndNoContenderStarves(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		var kinds []lockops.Kind
@@ -137,13 +136,13 @@ func TestZooKeeperTokensAreChecked(t *testing.T) {
 	})
 }
 
-// answeredFight repeats a run until no release had to be sent twice. If the machine pauses for a
+// answeredRun repeats a run until no release had to be sent twice. If the machine pauses for a
 // tenth of a second, the answer to a release may come after the next grant. Release then returns
 // ErrUnknownRelease.
-func answeredFight(t *testing.T, target Target, cfg Config) (*Run, Report) {
+func answeredRun(t *testing.T, target Target, cfg Config) (*Run, Report) {
 	t.Helper()
 	for try := 1; ; try++ {
-		run, r := fought(t, target, cfg)
+		run, r := finished(t, target, cfg)
 		if try == 5 || r.Overlaps+r.TokensBack != 0 || !errors.Is(r.LastError, lockops.ErrUnknownRelease) {
 			return run, r
 		}
@@ -159,7 +158,7 @@ func TestRedisMutexWakesOneWaiter(t *testing.T) {
 			key := servertest.UniqueName(t)
 			cfg := brief
 			cfg.Contenders, cfg.Rounds = contenders, 240/contenders
-			run, r := answeredFight(t, NewRedis(onRedis(masters, key)), cfg)
+			run, r := answeredRun(t, NewRedis(onRedis(masters, key)), cfg)
 			if r.Grants != 240 || r.Overlaps != 0 || r.TokensBack != 0 || r.Lost+r.Failed != 0 {
 				t.Errorf("%+v", r)
 			}
@@ -221,7 +220,7 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		z := onZooKeeper(server, path)
 		wantExists(t, NewZooKeeper(z))
 		z.Existing = true
-		if r := fight(t, NewZooKeeper(z), brief); r.Grants != 60 {
+		if r := reportOf(t, NewZooKeeper(z), brief); r.Grants != 60 {
 			t.Errorf("%+v", r)
 		}
 		if there, stat, err := conn.Exists(path); !there || err != nil || stat.NumChildren != 0 {
@@ -239,7 +238,7 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		wantExists(t, NewRedis(onRedis(masters, key)))
 		r := onRedis(masters, key)
 		r.Existing = true
-		if r := fight(t, NewRedis(r), brief); r.Grants != 60 {
+		if r := reportOf(t, NewRedis(r), brief); r.Grants != 60 {
 			t.Errorf("%+v", r)
 		}
 		if n, err := c.Get(t.Context(), recipe.FenceKey(key)).Int64(); err != nil || n <= 41 {

@@ -1,5 +1,5 @@
-// Package lockopstest has a fake lock for tests of programs that use lockops: it needs no server, and its holds
-// are lost when the test says so.
+// Package lockopstest has a fake lock for tests of programs that use lockops. It needs no server, and its holds are
+// lost when the test says so.
 package lockopstest
 
 import (
