@@ -8,8 +8,8 @@ import (
 // Faults that users can inject into the sandbox, to see how locks react. They are safe to call at
 // any time.
 
-// ExpireSession ends a ZooKeeper session as the server does when its client was silent for too long: its
-// nodes are gone, and the client learns of it when it asks again.
+// ExpireSession ends a ZooKeeper session as the server does when its client was silent for too long. Its nodes are
+// gone, and the client learns of it with its next request.
 func (s *Sandbox) ExpireSession(id int64) error { return s.zk.ExpireSession(id) }
 
 // Cut closes the connection of a ZooKeeper session. Its client reconnects and keeps its place.

@@ -1,5 +1,5 @@
 // Package sandbox is the world of `lockscope demo`: an embedded ZooKeeper, five embedded Redis
-// masters, and scripted clients that take and release locks on them, all in this process and on
+// masters, and scripted clients that take and release locks on them. All run in this process and on
 // loopback. It is for learning and trying; it proves nothing about real servers.
 package sandbox
 

@@ -43,7 +43,7 @@ func pictures() []picture {
 	return []picture{
 		{name: "locks", about: "all locks, of ZooKeeper and of Redis", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"))},
 		{name: "chain", about: "a stuck lock: who holds it, who waits for whom, what to do", width: 120, height: 36, at: stuck, steps: script(open("payments"))},
-		{name: "timeline", about: "a fair queue in time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), inBreadcrumb("timeline"))},
+		{name: "timeline", about: "a fair queue over time", width: 120, height: 30, at: stuck, steps: script(open("orders"), press("t"), inBreadcrumb("timeline"))},
 		{name: "findings", about: "all problems, with evidence and advice", width: 120, height: 30, at: stuck, steps: script(see("stuck-holder"), press("f"), inBreadcrumb("findings"))},
 		{name: "deadlock", about: "who waits for whom, a deadlock as a ring", width: 120, height: 26, at: stuck, steps: script(open("accounts"), press("c"), inBreadcrumb("clients"), press("w"), see("deadlock"))},
 		{name: "redlock", about: "five masters, torn between three clients", width: 120, height: 32, at: stuck, steps: script(open("seats"))},
@@ -56,7 +56,7 @@ func pictures() []picture {
 		},
 		{
 			name: "release", about: "the dialog of a force-release, with what will happen", width: 120, height: 36, args: demo,
-			steps: script(open("reports"), match("two that wait a while", `2 waiting`, `longest wait \d\ds`), press("x"), see("Force-release", "Cancel")),
+			steps: script(open("reports"), match("two long waiters", `2 waiting`, `longest wait \d\ds`), press("x"), see("Force-release", "Cancel")),
 		},
 		{
 			name: "lab", about: "a queue against a race, side by side", width: 160, height: 45, args: demo,

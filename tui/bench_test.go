@@ -98,7 +98,7 @@ func cpuTime(b *testing.B, of int) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// runDiscarding runs a whole program of 120x40 that draws into w.
+// runDiscarding runs a whole program on a screen of 120x40 that draws into w.
 func runDiscarding(tb testing.TB, o Options, w io.Writer) (feed fakeFeed, quit func()) {
 	tb.Helper()
 	feed = make(fakeFeed)
