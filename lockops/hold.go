@@ -162,7 +162,7 @@ type lockKey struct {
 type backend interface {
 	name() string
 	release(ctx context.Context) error
-	abandon() // release a lost entry in the background: it may still exist
+	abandon() // release a lost entry in the background, since it may still exist
 	judge()   // end the hold as lost if its time is over and that has not been reported
 	extend(ctx context.Context) error
 	deadline() (time.Time, bool)

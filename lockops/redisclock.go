@@ -11,7 +11,7 @@ import (
 type clockReading struct {
 	server        int64 // µs since 1970
 	before, after time.Time
-	dials         uint64 // connections made before it was read: a later one may lead to another server
+	dials         uint64 // connections made before it was read; a later one may lead to another server
 }
 
 // clockMaxAge bounds the age of a reading. Two clocks may differ by 2 ms for each second of it (see

@@ -24,7 +24,7 @@ var ErrRestarted = errors.New("master was restarted within the TTL, and does not
 // unnoticed.
 type identity struct {
 	known bool
-	runID string // empty: hidden
+	runID string // empty if hidden
 	// started is the latest time at which it can have started: INFO reports whole seconds.
 	started time.Time
 	dials   uint64 // connections made before it was read

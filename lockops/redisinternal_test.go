@@ -163,7 +163,7 @@ func TestHandedDeadlineCountsFromHandoff(t *testing.T) {
 	}
 	want(100*time.Millisecond, 100*time.Millisecond, 987*time.Millisecond)
 	want(400*time.Millisecond, 100*time.Millisecond, 687*time.Millisecond) // the message took 300 ms
-	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set: counts from now at the latest
+	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set, so it counts from now
 	if got, ok := at(900*time.Millisecond, 0); ok {
 		t.Errorf("trusted a message that took 900 ms of 1 s for %v", got)
 	}

@@ -184,7 +184,7 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 			var acquiring sync.WaitGroup
 			acquiring.Go(func() {
 				if _, err := l.Acquire(within(t)); err == nil {
-					key = "" // granted before Close: its keys live for their TTL
+					key = "" // granted before Close, so its keys live for their TTL
 				} else if !errors.Is(err, lockops.ErrClosed) {
 					t.Errorf("acquire: %v, want ErrClosed", err)
 				}

@@ -16,7 +16,7 @@ type election struct {
 	sent  time.Time // when the first request that won a vote was sent
 	votes []vote
 	cast  chan *vote
-	over  atomic.Bool // withdrawn: no more masters need to be asked
+	over  atomic.Bool // no more masters need to be asked
 
 	// used by the counting goroutine alone
 	open, yes int

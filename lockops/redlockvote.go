@@ -25,7 +25,7 @@ type vote struct {
 	polite bool
 
 	requestMu sync.Mutex // held while a request is under way; guards all below
-	over      bool       // taken back: no more requests but releases
+	over      bool       // it is being released, so other requests are not sent
 	has       bool       // the key has our value, as far as we know
 	lateUntil time.Time  // until when an unanswered request to set it may still be executed
 	sent      time.Time  // when the request that gave it was sent, at the earliest

@@ -133,7 +133,7 @@ func (c *contender) made(ctx context.Context, f *flight) error {
 	if errors.Is(err, zk.ErrNodeExists) && !c.node.numbered {
 		return c.q.spent()
 	}
-	if errors.Is(err, zk.ErrNoNode) { // the directory is missing: servers remove empty containers
+	if errors.Is(err, zk.ErrNoNode) { // the directory is missing, since servers remove empty containers
 		if _, err := c.q.look(ctx); err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ type node struct {
 	prefix   string // full path without the number that the server appends
 	data     []byte // has a random part if the prefix has none
 	unique   bool   // the prefix has a GUID
-	numbered bool   // the prefix has a number: the server appends none
+	numbered bool   // the prefix has a number, so the server appends none
 	path     string // "" when not known
 	czxid    int64  // with path
 	maybe    bool   // a node of this prefix may exist although path is not known
@@ -130,7 +130,7 @@ func (s *ZKSession) remove(session int64, n *node) removal {
 			result.err = s.stays(n, err)
 			return result
 		}
-		result.was = result.was || errors.Is(err, zk.ErrConnectionClosed) // perhaps: the answer was lost
+		result.was = result.was || errors.Is(err, zk.ErrConnectionClosed) // perhaps deleted, but the answer was lost
 		select {
 		case <-time.After(pause):
 		case <-s.gone.Done():

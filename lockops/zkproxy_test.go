@@ -79,7 +79,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		var doomed sync.Map // by xid: true to cut the reply, else the type of the request
+		var doomed sync.Map // by xid; true to cut the reply, else the type of the request
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.requests(client, server, &doomed) })
 		p.work.Go(func() { defer client.Close(); defer server.Close(); p.replies(server, client, &doomed) })
 	}

@@ -68,7 +68,7 @@ func (w *worker) workUnder(ctx context.Context, hold *lockops.Hold, lock string,
 	select {
 	case <-w.thawed(lock):
 	case <-work.Done():
-		w.Thaw(lock) // it was freed: the next holder is another process
+		w.Thaw(lock) // the next holder is another process
 	}
 }
 
