@@ -401,6 +401,8 @@ func (a acting) cannotMute(muted bool) string {
 		return "the demo does not save mutes"
 	case a.options.Mutes == nil:
 		return "mutes are not saved here"
+	case a.inFront == screen.Lab:
+		return "nothing to mute here: choose a lock in their list (1)"
 	case len(a.aimed(muted)) > 0:
 		return ""
 	case muted:

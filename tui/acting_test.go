@@ -286,7 +286,9 @@ func TestMuteFromTheScreen(t *testing.T) {
 	press(m, "m")
 	wantText(t, m, "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
 	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
-	press(m, "m", "up", "right")
+	press(m, "L", "m") // the Lab is not about the lock that was selected
+	wantText(t, m, "nothing to mute here")
+	press(m, "esc", "m", "up", "right")
 	wantText(t, m, "[8h]")
 	run(t, m, press(m, "enter"))
 	must.Equal(t, f.kept[len(f.kept)-1].Until, fixture.In(8*time.Hour), "without a reason, until")
@@ -310,7 +312,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, two)
 	run(t, m, press(m, "f", "M"))
-	wantText(t, m, "still muted: ")
+	wantText(t, m, "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
 	f.err = errors.New("mutes: disk full")
 	run(t, m, press(m, "M"))
 	wantText(t, m, "disk full")

@@ -45,7 +45,7 @@ func TestFiltersAreEdited(t *testing.T) {
 	wantNoText(t, m, "in any name")
 }
 
-// Home shows all locks: H clears the list's filter, from any screen. Going back does not.
+// Home shows all locks from the first one: H clears the list's filter, from any screen. Going back does not.
 func TestHomeClearsFilter(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
@@ -55,8 +55,10 @@ func TestHomeClearsFilter(t *testing.T) {
 		press(m, "c", key)
 		must.Equal(t, m.filter().Text(), "", key)
 	}
+	first := m.front().Selected()
 	press(m, "/", "orders", "enter", "H")
 	must.Equal(t, m.filter().Text(), "", "on the list itself")
+	must.Equal(t, m.front().Selected(), first, "selected after H")
 	press(m, "H")
 	wantText(t, m, "already on the lock list")
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/locks"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
@@ -69,13 +70,13 @@ func (m *Model) atFirst() string {
 	return "already on the lock list (q quits)"
 }
 
-// home goes to the first screen without its filter, and clears the back stack.
+// home goes to the first screen, to its first row without a filter, and clears the back stack.
 func (m *Model) home() {
 	m.backStack = m.backStack[:1]
 	m.openedFrom = ""
 	m.Later(m.open(m.backStack[0]))
-	if f := m.filter(); f != nil && f.Clear() {
-		f.Changed()
+	if s, ok := m.front().(*locks.Screen); ok {
+		s.Home()
 	}
 }
 

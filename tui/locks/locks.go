@@ -374,6 +374,15 @@ func (s *Screen) filtered() {
 	}
 }
 
+// Home clears the filter and selects the first row.
+func (s *Screen) Home() {
+	s.inChain, s.Current, s.sought, s.moved = false, Selection{}, Selection{}, false
+	if s.input.Clear() {
+		s.filtered()
+	}
+	s.moveTo(0)
+}
+
 // ShowOnly sets the filter.
 func (s *Screen) ShowOnly(filter string) { s.input.Set(filter) }
 

@@ -118,7 +118,7 @@ func (d *Mute) mute() tea.Cmd {
 func Unmute(host screen.Context, mutes Mutes, list []inspect.Mute) tea.Cmd {
 	text := "unmuted: " + named(list)
 	if others := stillMuted(host, list); len(others) > 0 {
-		text += "; still muted: " + strings.Join(others, ", ")
+		text += ", not " + strings.Join(others, ", ")
 	}
 	return host.Command(muteLimit, func(ctx context.Context) tea.Msg {
 		return MutedMsg{0, text, mutes.Unmute(ctx, list)}
