@@ -26,7 +26,7 @@ func page() string {
 What lockscope diagnoses, with the names and evidence of the JSON. ` + "`lockscope explain NAME`" + ` prints the same.
 
 - ¹ Not reported for [possible](operating.md#what-counts-as-a-lock) locks. Other findings about those are info, and
-  advise only to investigate.
+  only advise investigating.
 - ² Reported only if a second read, a second later, finds the same.
 - ³ Needs a lock's history: one-shot commands report it only from a recording.
 - If a read that a rule needs failed, its findings are only possible, and advise no action.
