@@ -162,7 +162,7 @@ func (r *action) why(request act.Request, result act.Result) string {
 		if r.verb != "release" {
 			break // only release has --waiter
 		}
-		do = " (clients whose waiting entry is removed can believe that they hold the lock; add --waiter if you must)"
+		do = " (clients whose waiting entry is removed may believe that they hold the lock; add --waiter if you must)"
 	case act.Gone:
 		if r.verb == "kill-client" {
 			break

@@ -94,6 +94,6 @@ func (r *ask) print() {
 	case result.LetGo && len(result.HoldersAfter) == 0:
 		fmt.Fprintf(r.Stdout, "%s: its holder let go; it has no holder now\n", id)
 	case result.LetGo:
-		fmt.Fprintf(r.Stdout, "%s: its holder let go; held now by %s\n", id, result.HoldersAfter[0].Who())
+		fmt.Fprintf(r.Stdout, "%s: its holder let go; now held by %s\n", id, result.HoldersAfter[0].Who())
 	}
 }

@@ -201,6 +201,6 @@ func (r *release) print(request act.Request, result act.Result) {
 		if result.Detail != "" {
 			again = " (" + inspect.Escape(result.Detail) + ")"
 		}
-		fmt.Fprintf(r.Stdout, "released %s; held now by %s%s\n", request.ID, result.HoldersAfter[0].Who(), again)
+		fmt.Fprintf(r.Stdout, "released %s; now held by %s%s\n", request.ID, result.HoldersAfter[0].Who(), again)
 	}
 }

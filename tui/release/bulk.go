@@ -279,7 +279,7 @@ func (d *Bulk) itemLines(item *act.Item, width int) []widget.Line {
 			mark, what = widget.Span{t.Glyphs.Warning + " ", t.Warning}, cmp.Or(r.Detail,
 				describe.Refusal(string(r.Reason)))
 		case len(r.HoldersAfter) > 0:
-			what = "done; held now by " + describe.Owner(&r.HoldersAfter[0])
+			what = "done; now held by " + describe.Owner(&r.HoldersAfter[0])
 		}
 		lines := []widget.Line{{mark, name}}
 		for _, part := range widget.Wrap(describe.Printable(what), width-4, 3, t.Glyphs.Ellipsis) {
