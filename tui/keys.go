@@ -63,7 +63,7 @@ func (m *Model) atHome() string {
 }
 
 // atFirst is the reason why nothing is left to go back to.
-func (m *Model) atFirst() string {
+func atFirst(m *Model) string {
 	if m.inPast() && !m.filmed() {
 		return "already on the lock list (backspace returns to now)"
 	}
@@ -109,7 +109,7 @@ func (m *Model) commonActions() []screen.Action {
 		screen.Cannot("V", "mark all that is shown", "nothing to mark here: mark locks in their list (1)"),
 		{
 			Keys: []string{"esc", "h", "left"}, Shown: "esc h", Help: "back",
-			Disabled: m.atFirst,
+			Disabled: func() string { return atFirst(m) },
 		},
 	}...)
 }

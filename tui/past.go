@@ -114,7 +114,7 @@ func moment(m *Model) (at time.Time, why string) {
 		}
 		return at, why
 	}
-	l, c, why := m.acquirer()
+	l, c, why := acquirer(m)
 	if why != "" {
 		return at, why
 	}
@@ -133,7 +133,7 @@ func moment(m *Model) (at time.Time, why string) {
 
 // acquirer is the contender whose acquisition @ goes to: the selected one, or the last of several
 // holders of a lock in the list.
-func (m *Model) acquirer() (l *inspect.Lock, c *inspect.Contender, why string) {
+func acquirer(m *Model) (l *inspect.Lock, c *inspect.Contender, why string) {
 	l, c, why = acting{m.world}.selected()
 	if why != "" && m.inFront == screen.Locks && l != nil && len(l.Holders) > 1 {
 		last := slices.MaxFunc(l.Holders, func(a, b inspect.Contender) int { return a.HeldSince.Compare(b.HeldSince) })
@@ -149,7 +149,7 @@ func (m *Model) seekMoment() tea.Cmd {
 	at = at.Add(inspect.PastStep)
 	var chosen screen.Place // one of several holders, to stay with
 	if _, event := m.front().(screen.Dated); !event {
-		l, c, _ := m.acquirer()
+		l, c, _ := acquirer(m)
 		if len(l.Holders) > 1 {
 			chosen = screen.Place{Screen: m.inFront, Subject: screen.Subject{Lock: l.ID, Contender: c.Name}}
 		}
