@@ -62,7 +62,7 @@ func (m *Model) viewActions() []screen.Action {
 	var list []screen.Action
 	for _, name := range slices.Sorted(maps.Keys(m.options.Filters)) {
 		text := m.options.Filters[name]
-		list = append(list, show(name, "filter: "+text, func(s *locks.Screen) { s.ShowOnly(text) }))
+		list = append(list, show(name, "filter: "+text, func(s *locks.Screen) { s.Input().Set(text) }))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.options.Views)) {
 		v := m.options.Views[name]

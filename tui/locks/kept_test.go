@@ -136,7 +136,7 @@ func TestAgeFilterIsEvaluatedAgain(t *testing.T) {
 			return fmt.Sprint(p.Index.Shown)
 		}
 		show()
-		p.ShowOnly("held>13m58s")
+		p.Input().Set("held>13m58s")
 		must.Equal(t, show(), "0", n, "at first")
 		for after, want := range []string{"0", "1"} {
 			p.now = fixture.In(least - 1 + time.Duration(after))

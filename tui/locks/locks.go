@@ -383,9 +383,6 @@ func (s *Screen) Home() {
 	s.moveTo(0)
 }
 
-// ShowOnly sets the filter.
-func (s *Screen) ShowOnly(filter string) { s.input.Set(filter) }
-
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 
