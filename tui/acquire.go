@@ -9,8 +9,12 @@ import (
 
 // acquireAction opens the form that takes a lock, from any screen.
 func (w *world) acquireAction() screen.Action {
+	hint := "acquire"
+	if w.Past() {
+		hint = ""
+	}
 	return screen.Action{
-		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Late: true, Help: "acquire a lock",
+		Keys: []string{"a"}, Shown: "a", Hint: hint, Late: true, Help: "acquire a lock",
 		Writes: w.ReadOnly() == "", Disabled: w.ReadOnly,
 		Run: func() tea.Cmd {
 			w.Go(screen.Lab, w.front().Selected())

@@ -90,7 +90,7 @@ func (a acting) hint() []screen.Action {
 	}
 	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
 		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
-			return []screen.Action{{Keys: []string{"L"}, Shown: "L", Hint: "your locks"}}
+			return []screen.Action{{Keys: []string{"L", "8"}, Shown: "L", Hint: "your locks"}}
 		}
 		if a.Past() {
 			return nil
@@ -406,7 +406,7 @@ func (a acting) cannotMute(muted bool) string {
 	case len(a.aimed(muted)) > 0:
 		return ""
 	case muted:
-		return "nothing here is muted"
+		return "nothing here is muted: /muted on the lock list shows what is"
 	case len(a.aimed(true)) > 0:
 		return "already muted: M unmutes it"
 	}

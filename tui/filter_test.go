@@ -45,15 +45,18 @@ func TestFiltersAreEdited(t *testing.T) {
 	wantNoText(t, m, "in any name")
 }
 
-// Home shows all locks from the first one: H clears the list's filter, from any screen. Going back does not.
+// Home shows all locks: H clears the list's filter, from any screen. Going back does not.
 func TestHomeClearsFilter(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	for _, key := range []string{"H", "1"} {
 		press(m, "/", "orders", "enter", "enter", "esc")
 		must.Equal(t, m.filter().Text(), "orders", "after esc")
-		press(m, "c", key)
+		press(m, "c", "/", "worker", "enter", key)
 		must.Equal(t, m.filter().Text(), "", key)
+		press(m, "c")
+		must.Equal(t, m.filter().Text(), "", key, "in clients")
+		press(m, "esc")
 	}
 	first := m.front().Selected()
 	press(m, "/", "orders", "enter", "H")

@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/tui/locks"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
@@ -70,14 +69,16 @@ func atFirst(m *Model) string {
 	return "already on the lock list (q quits)"
 }
 
-// home goes to the first screen, to its first row without a filter, and clears the back stack.
+// home goes to the first screen, and clears the back stack and all filters.
 func (m *Model) home() {
+	for _, s := range m.screens {
+		if f, ok := s.(screen.Filtering); ok && f.Input().Clear() {
+			f.Input().Changed()
+		}
+	}
 	m.backStack = m.backStack[:1]
 	m.openedFrom = ""
 	m.Later(m.open(m.backStack[0]))
-	if s, ok := m.front().(*locks.Screen); ok {
-		s.Home()
-	}
 }
 
 // commonActions are the keys with the same meaning on every screen, for screens that do not

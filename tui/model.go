@@ -261,7 +261,7 @@ func (m *Model) globalActions() []screen.Action {
 			Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true,
 			Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo),
 		},
-		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of locks, without its filter", Disabled: m.atHome, Run: screen.Do(m.home)},
+		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of all locks", Disabled: m.atHome, Run: screen.Do(m.home)},
 		{
 			Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true,
 			Run: screen.Do(m.help),

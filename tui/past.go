@@ -131,13 +131,12 @@ func moment(m *Model) (at time.Time, why string) {
 	}
 }
 
-// acquirer is the contender whose acquisition @ goes to: the selected one, or the last of several
-// holders of a lock in the list.
+// acquirer is the contender whose acquisition @ goes to: the selected one, or the first of several
+// holders of a lock in the list, which is the one that its pane describes.
 func acquirer(m *Model) (l *inspect.Lock, c *inspect.Contender, why string) {
 	l, c, why = acting{m.world}.selected()
 	if why != "" && m.inFront == screen.Locks && l != nil && len(l.Holders) > 1 {
-		last := slices.MaxFunc(l.Holders, func(a, b inspect.Contender) int { return a.HeldSince.Compare(b.HeldSince) })
-		return l, &last, ""
+		return l, &l.Holders[0], ""
 	}
 	return l, c, why
 }

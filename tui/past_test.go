@@ -279,7 +279,7 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	_, c := r.front().(*chain.Screen).Contender()
 	must.Equal(t, c.Name, second.Name, "selected")
 	press(r.Model, "backspace", "H", "@")
-	wantText(t, r.Model, "when printer-103 acquired") // the last one, since the list selects none
+	wantText(t, r.Model, "when printer-102 acquired", "follows this client") // the first holder, which the list describes
 }
 
 // If there is no moment to go to, the reason is shown.

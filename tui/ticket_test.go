@@ -7,85 +7,89 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// On Locks, Chain and Findings two keys copy a ticket.
-func TestTwoKeysCopyATicket(t *testing.T) {
+// savedTicket is what one export writes.
+type savedTicket struct{ name, text string }
+
+func (w *savedTicket) save(_ context.Context, about, extension, text string) (string, error) {
+	w.name, w.text = about+extension, text
+	return "/tmp/\x1b[2Jx" + extension, nil
+}
+
+// exported presses a key in the menu, and returns the texts that its commands carry.
+func exported(t *testing.T, m *Model, key string) (texts string) {
+	t.Helper()
+	cmd := press(m, key)
+	wantText(t, m, "writing the file")
+	list, both := cmd().(tea.BatchMsg)
+	if !both {
+		list = tea.BatchMsg{cmd}
+	}
+	for _, one := range list {
+		msg := one()
+		texts += fmt.Sprint(msg)
+		send(m, msg)
+	}
+	wantNoText(t, m, "Ticket of")
+	return texts
+}
+
+// On Locks, Chain and Findings two keys save a ticket and copy it.
+func TestTwoKeysExportATicket(t *testing.T) {
 	t.Parallel()
 	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
 	for name, keys := range map[string][]string{"locks": {"Y"}, "chain": {"enter", "Y"}, "findings": {"f", "enter", "j", "Y"}} {
-		m := model(t, Options{}, 80, 24, sick)
+		var file savedTicket
+		m := model(t, Options{Save: file.save}, 80, 24, sick)
 		press(m, keys...)
 		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json")
 		fits(t, m)
-		cmd := press(m, "enter")
-		if cmd == nil {
-			t.Fatalf("%s: nothing was copied", name)
-		}
-		text := fmt.Sprint(cmd())
+		copied := exported(t, m, "enter")
 		for _, part := range []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"} {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s: the ticket lacks %q:\n%s", name, part, text)
+			if !strings.Contains(copied, part) || !strings.Contains(file.text, part) {
+				t.Errorf("%s: the ticket lacks %q:\n%s\n%s", name, part, copied, file.text)
 			}
 		}
-		wantNoText(t, m, "Ticket of")
-		wantText(t, m, "markdown of zk:/locks/orders sent to the terminal's clipboard")
+		wantText(t, m, `written to /tmp/\u{1b}[2Jx.md; sent to the terminal's clipboard`)
 	}
 }
 
-func TestDigitCopiesTicketFormat(t *testing.T) {
+// Without a clipboard, the ticket only goes to a file. A digit chooses the format.
+func TestATicketGoesToAFile(t *testing.T) {
 	t.Parallel()
-	for key, want := range map[string]string{"2": `"id": "zk:/locks/orders"`} {
-		m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
+	for _, test := range []struct{ none, key, name, copied string }{
+		{"it is a teletype", "enter", "zk:/locks/orders.md", ""},
+		{"it is a teletype", "2", "zk:/locks/orders.json", ""},
+		{"", "2", "zk:/locks/orders.json", "sent to"},
+	} {
+		var file savedTicket
+		m := opened(t, Options{Save: file.save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
 		press(m, "Y")
-		if cmd := press(m, key); cmd == nil || !strings.Contains(fmt.Sprint(cmd()), want) {
-			t.Errorf("%s does not copy %s", key, want)
+		wantText(t, m, test.none)
+		exported(t, m, test.key)
+		must.Equal(t, file.name, test.name)
+		wantText(t, m, "written to", test.copied)
+		if test.copied == "" {
+			wantNoText(t, m, "sent to")
 		}
 	}
-	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
+	fails := func(context.Context, string, string, string) (string, error) { return "", errors.New("disk full") }
+	m := opened(t, Options{Save: fails}, 80, 24, fixture.Orders().ID)
+	press(m, "Y")
+	exported(t, m, "enter")
+	wantText(t, m, "not written: disk full; sent to the terminal's clipboard")
 	press(m, "Y", "9", "x", "esc")
 	wantNoText(t, m, "Ticket of", "sent to")
 }
 
-// Without a clipboard the ticket goes to a file, and the screen shows its name. With one, w saves it.
-func TestATicketGoesToAFile(t *testing.T) {
-	t.Parallel()
-	var saved []string
-	var fails error
-	save := func(_ context.Context, about, extension, text string) (string, error) {
-		saved = append(saved, about+extension+" "+strings.SplitN(text, "\n", 2)[0])
-		return "/tmp/\x1b[2Jx" + extension, fails
-	}
-	const heading = "zk:/locks/orders.md # stuck-holder: `zk:/locks/orders`"
-	for _, test := range []struct{ none, key, saved, says string }{
-		{"", "w", heading, `written to /tmp/\u{1b}[2Jx.md`},
-		{"it is a teletype", "enter", heading, `written to /tmp/\u{1b}[2Jx.md`},
-		{"it is a teletype", "2", "zk:/locks/orders.json {", `written to /tmp/\u{1b}[2Jx.json`},
-	} {
-		saved = nil
-		m := opened(t, Options{Save: save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
-		press(m, "Y")
-		wantText(t, m, test.none)
-		cmd := press(m, test.key)
-		wantText(t, m, "writing the file")
-		send(m, cmd())
-		wantText(t, m, test.says)
-		wantNoText(t, m, "Ticket of")
-		if len(saved) != 1 || !strings.HasPrefix(saved[0], test.saved) {
-			t.Errorf("saved %q, want %q", saved, test.saved)
-		}
-	}
-	fails = errors.New("disk full")
-	m := opened(t, Options{Save: save}, 80, 24, fixture.Orders().ID)
-	press(m, "Y")
-	send(m, press(m, "w")())
-	wantText(t, m, "not written: disk full")
-}
-
-// A ticket that is too long for the terminal's clipboard goes to a file.
+// A ticket that is too long for the terminal's clipboard only goes to a file.
 func TestLongTicketGoesToFile(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
@@ -95,8 +99,9 @@ func TestLongTicketGoesToFile(t *testing.T) {
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 	press(m, "Y")
-	send(m, press(m, "2")())
+	exported(t, m, "2")
 	wantText(t, m, "not written: this screen writes no files")
+	wantNoText(t, m, "sent to")
 }
 
 func TestNoTicketWithoutALock(t *testing.T) {

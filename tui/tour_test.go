@@ -1,12 +1,9 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
@@ -40,15 +37,14 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 	t.Parallel()
 	for name, task := range map[string]struct {
 		keys []string
-		// seen must be on the screen, and copied in the clipboard.
-		seen, copied []string
+		seen []string // on the screen
 	}{
-		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) has held it for 45s · 3 waiting · next: transfer-2", "lockscope release zk:/locks/ledger --owner"}, nil},
-		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "has held it for", "4 waiting · next", "stuck-holder"}, nil},
-		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks the most"}, nil},
-		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "acquired too rarely to judge fairness"}, nil},
-		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: no overtaking"}, nil},
-		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"markdown of zk:/locks/accounts sent to the terminal"}, []string{"# deadlock: `zk:/locks/accounts`", "`transfer-1", "lockscope release"}},
+		"who blocks this":           {[]string{"enter"}, []string{"zk:/locks/accounts", "transfer-1 (127.0.0.1:45306) has held it for 45s · 3 waiting · next: transfer-2", "lockscope release zk:/locks/ledger --owner"}},
+		"who blocks the fifth":      {[]string{"j", "j", "j", "j", "enter"}, []string{"zk:/locks/payments", "payment-1", "has held it for", "4 waiting · next", "stuck-holder"}},
+		"who blocks most":           {[]string{"c"}, []string{"BLOCKS", "sort: blocks the most"}},
+		"is it fair":                {[]string{"t"}, []string{"zk:/locks/accounts", "acquired too rarely to judge fairness"}},
+		"is the fifth fair":         {[]string{"j", "j", "j", "j", "t"}, []string{"zk:/locks/payments", "fair: no overtaking"}},
+		"what goes into the ticket": {[]string{"Y", "enter"}, []string{"Ticket of zk:/locks/accounts", "writing the file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,19 +52,13 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 			if len(task.keys) > 5 {
 				t.Fatalf("%d keys", len(task.keys))
 			}
-			var cmd tea.Cmd
 			for _, k := range task.keys {
-				cmd = press(m, k)
+				press(m, k)
 				if m.inFront == screen.Clients {
 					makeClients(m)
 				}
 			}
 			wantText(t, m, task.seen...)
-			for _, part := range task.copied {
-				if cmd == nil || !strings.Contains(fmt.Sprint(cmd()), part) {
-					t.Errorf("not copied: %q", part)
-				}
-			}
 		})
 	}
 }

@@ -31,7 +31,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 			s.input.Clear()
 		}
 		s.Pane.Show(p.Lock)
-		s.Pane.seek(p.Subject)
+		s.Pane.Seek(p.Subject)
 	} else {
 		s.Pane.refresh()
 	}

@@ -87,9 +87,9 @@ func (p *Pane) Show(id inspect.ID) {
 	p.refresh()
 }
 
-// seek moves the cursor to a contender, or to an owner's place in the queue unless that is in a
+// Seek moves the cursor to a contender, or to an owner's place in the queue unless that is in a
 // closed group.
-func (p *Pane) seek(about screen.Subject) {
+func (p *Pane) Seek(about screen.Subject) {
 	at := slices.IndexFunc(p.rows, func(r chainRow) bool {
 		switch {
 		case r.contender == nil:

@@ -28,6 +28,10 @@ func (s *Screen) handActions() []screen.Action {
 		return ""
 	}
 	hint, disabled := s.endHint()
+	extend, reenter := "extend", "re-enter"
+	if s.Hand.selected() == nil {
+		hint, extend, reenter = "", "", ""
+	}
 	return []screen.Action{
 		s.acquireHere(),
 		{
@@ -36,11 +40,11 @@ func (s *Screen) handActions() []screen.Action {
 			Run: func() tea.Cmd { return s.Hand.end(s.Hand.selected()) },
 		},
 		{
-			Keys: []string{"+"}, Shown: "+", Hint: "extend", Help: "confirm the hold with the servers now, and extend it",
+			Keys: []string{"+"}, Shown: "+", Hint: extend, Help: "confirm the hold with the servers now, and extend it",
 			Writes: true, Disabled: need, Run: func() tea.Cmd { return s.Hand.extend(s.Hand.selected()) },
 		},
 		{
-			Keys: []string{"i"}, Shown: "i", Hint: "re-enter",
+			Keys: []string{"i"}, Shown: "i", Hint: reenter,
 			Help: "acquire the lock again inside the selected hold", Writes: true, Disabled: need,
 			Run: func() tea.Cmd { return s.Hand.reenter(s.Hand.selected()) },
 		},

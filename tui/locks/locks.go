@@ -77,6 +77,9 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 			s.Opened[prefixOf(p.Lock)] = true
 		}
 		s.seek()
+		if p.Contender != "" {
+			s.chainPane.Seek(p.Subject)
+		}
 	}
 	return nil
 }
@@ -372,15 +375,6 @@ func (s *Screen) filtered() {
 	if s.input.Text() == "" {
 		s.sought = Selection{}
 	}
-}
-
-// Home clears the filter and selects the first row.
-func (s *Screen) Home() {
-	s.inChain, s.Current, s.sought, s.moved = false, Selection{}, Selection{}, false
-	if s.input.Clear() {
-		s.filtered()
-	}
-	s.moveTo(0)
 }
 
 // Input is the filter of the list.

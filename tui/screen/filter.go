@@ -187,6 +187,7 @@ func flagTests() map[string]func(FilterSubject) bool {
 		"waiting":   waiting,
 		"contended": waiting,
 		"finding":   func(p FilterSubject) bool { return len(p.Findings) > 0 },
+		"muted":     func(p FilterSubject) bool { return Muted(p.Lock) },
 		"critical":  func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelCritical },
 		"warning":   func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelWarning },
 	}
@@ -293,7 +294,7 @@ func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // FieldNames lists the fields for help and errors.
 const FieldNames = "lock= holder= host= lib= kind= session= token= label= backend= finding=, " +
-	"held>5m wait>1m ttl<2s queue>3, held free waiting critical; " +
+	"held>5m wait>1m ttl<2s queue>3, held free waiting critical muted; " +
 	"~regex, !not, this or that"
 
 func parseField(typed string) (t term, timed bool, err error) {

@@ -142,6 +142,16 @@ func TestFilterFields(t *testing.T) {
 	}
 }
 
+func TestMutedLocksAreFound(t *testing.T) {
+	s := fixture.Everything()
+	must.Equal(t, len(matching(s, "muted")), 0, "muted")
+	l := s.Lock(fixture.Orders().ID)
+	for i := range l.Findings {
+		l.Findings[i].Muted = &inspect.Muted{}
+	}
+	must.Same(t, matching(s, "muted"), []string{"/locks/orders"}, "muted")
+}
+
 // A hold that began before watching counts as if it began then, which is how it is drawn.
 func TestUnknownHoldAgeCountsFromWatching(t *testing.T) {
 	s := fixture.Everything()

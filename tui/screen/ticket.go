@@ -26,7 +26,7 @@ const (
 func TicketAction(host Context, about func() (ticket.Ticket, bool)) Action {
 	return Action{
 		Keys: []string{"Y"}, Shown: "Y", Hint: "ticket",
-		Help: "export a ticket in Markdown or JSON, to clipboard or file",
+		Help: "save and copy a ticket, Markdown or JSON",
 		Disabled: func() string {
 			if _, ok := about(); !ok {
 				return "no lock or finding is selected"
@@ -62,10 +62,11 @@ type Ticket struct {
 type ticketSavedMsg struct {
 	number int
 	path   string
+	copied string // where else it went
 	err    error
 }
 
-// Update moves and chooses; a digit copies at once.
+// Update moves and chooses; a digit chooses at once.
 func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case ticketSavedMsg:
@@ -73,9 +74,9 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 			return nil, false
 		}
 		if msg.err != nil {
-			d.Flash("not written: " + describe.OneLine(msg.err))
+			d.Flash("not written: " + describe.OneLine(msg.err) + msg.copied)
 		} else {
-			d.Flash("written to " + describe.Printable(msg.path))
+			d.Flash("written to " + describe.Printable(msg.path) + msg.copied)
 		}
 		return nil, true
 	case tea.KeyPressMsg:
@@ -94,44 +95,34 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 	case "down", "j", "tab":
 		d.list.To(d.list.At+1, len(forms), len(forms))
 	case "enter", "Y", "y":
-		return d.copy(forms[d.list.At])
-	case "w":
-		return d.save(forms[d.list.At])
+		return d.export(forms[d.list.At])
 	default:
 		if at := strings.Index("12", key); len(key) == 1 && at >= 0 && at < len(forms) {
-			return d.copy(forms[at])
+			return d.export(forms[at])
 		}
 	}
 	return nil, false
 }
 
-// copy sends the ticket to the terminal's clipboard. Without a clipboard, or if the ticket is too
-// long, it goes to a file.
-func (d *Ticket) copy(form string) (tea.Cmd, bool) {
+// export saves the ticket, and also sends it to the terminal's clipboard unless it is too long. The
+// terminal may ignore it.
+func (d *Ticket) export(form string) (tea.Cmd, bool) {
 	text, err := d.ticket.In(form)
 	if err != nil {
 		d.Flash(describe.OneLine(err))
 		return nil, true
 	}
-	if d.NoClipboard() != "" || len(text) > longestCopy {
-		return d.save(form)
-	}
-	d.Flash(fmt.Sprintf("%s of %s sent to %s; Y w saves a file", form, d.ticket.Subject(), d.Clipboard()))
-	return tea.SetClipboard(text), true
-}
-
-func (d *Ticket) save(form string) (tea.Cmd, bool) {
-	text, err := d.ticket.In(form)
-	if err != nil {
-		d.Flash(describe.OneLine(err))
-		return nil, true
+	var toClipboard tea.Cmd
+	copied := ""
+	if d.NoClipboard() == "" && len(text) <= longestCopy {
+		toClipboard, copied = tea.SetClipboard(text), "; sent to "+d.Clipboard()
 	}
 	d.saving = d.Number()
 	number, name := d.saving, d.ticket.Subject()
-	return d.Command(saveLimit, func(ctx context.Context) tea.Msg {
+	return tea.Batch(toClipboard, d.Command(saveLimit, func(ctx context.Context) tea.Msg {
 		path, err := d.Save(ctx, name, ticket.Extension(form), text)
-		return ticketSavedMsg{number, path, err}
-	}), false
+		return ticketSavedMsg{number, path, copied, err}
+	})), false
 }
 
 func (d *Ticket) Actions() []Action {
@@ -139,9 +130,8 @@ func (d *Ticket) Actions() []Action {
 		return []Action{{Shown: "enter", Hint: "save"}, {Shown: "esc", Hint: "close"}}
 	}
 	return []Action{
-		{Shown: "enter", Hint: "copy"},
+		{Shown: "enter", Hint: "save and copy"},
 		{Shown: "1-2", Hint: "pick"},
-		{Shown: "w", Hint: "save"},
 		{Shown: "esc", Hint: "close"},
 	}
 }
@@ -157,7 +147,7 @@ func (d *Ticket) View(width, height int) string {
 		}
 		lines = append(lines, l.Add(style, fmt.Sprintf("  %-9s ", form)).Add(t.Muted, formWords(form)))
 	}
-	where := "enter: copy to the terminal's clipboard (OSC 52)   w: save a file"
+	where := "enter: save a file, and copy it to the clipboard (OSC 52)"
 	if why := d.NoClipboard(); why != "" {
 		where = "enter: save a file (" + why + ")"
 	}
