@@ -209,7 +209,7 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 	}
 	look := "see what its client is doing"
 	if h.Owner.Client != "" || h.Owner.Host != "" {
-		look = "see what its process is doing (jstack/py-spy)"
+		look = "see what its process does (jstack, py-spy)"
 	}
 	steps := do(wait(condition + look))
 	if h.Revocable {
