@@ -59,7 +59,7 @@ func compare(m *Model) tea.Cmd {
 	}
 	top, lost := d.lostHolds(only)
 	passing, seen := d.findings(only)
-	top = slices.Concat(openNow(to, only), top, passing)
+	top = slices.Concat(openNow(to, only), top, passing, d.passingLocks(from, to, only))
 	if began != "" {
 		top = slices.Insert(top, 0, began)
 	}
@@ -189,7 +189,22 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 	return passing, last
 }
 
-// lostShown limits the lines of lost holds, of passing and of open findings, and whoShown the cells of their holders.
+// passingLocks lists the locks that appeared between two snapshots without being in either.
+func (d *comparing) passingLocks(from, to *inspect.Snapshot, only inspect.ID) (lines []string) {
+	for _, e := range d.events.Until(d.to).List {
+		if e.Kind != inspect.EventAppeared || e.At.Before(d.from) || only != (inspect.ID{}) ||
+			from.Lock(e.Lock) != nil || to.Lock(e.Lock) != nil || lab.Temporary(e.Lock.Path) || len(lines) == lostShown {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("  %s  appeared  %s", describe.When(e.At, d.now), e.Lock))
+	}
+	if lines != nil {
+		lines = slices.Insert(lines, 0, "", "locks that came and went")
+	}
+	return lines
+}
+
+// lostShown limits the lines of lost holds, passing locks, and passing and open findings, and whoShown the cells of their holders.
 const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.

@@ -357,6 +357,17 @@ func TestPassingFindingsAreListed(t *testing.T) {
 	wantText(t, r.Model, "Open now: 0 critical, 0 warnings (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
 }
 
+func TestPassingLocksAreListed(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	for path, at := range map[string]time.Duration{"/locks/gone": 10 * time.Second, "/locks/orders": time.Second, "/locks/early": -time.Minute} {
+		r.events.Add([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.In(at), Lock: fixture.Id("zk:" + path)}})
+	}
+	run(t, r.Model, press(r.Model, "D"))
+	wantText(t, r.Model, "locks that came and went", "12:00:10  appeared  zk:/locks/gone")
+	wantNoText(t, r.Model, "appeared  zk:/locks/orders", "/locks/early")
+}
+
 // A finding that is open has the time of its event, and a critical one is named at the top.
 func TestChangesTimeFindings(t *testing.T) {
 	t.Parallel()
