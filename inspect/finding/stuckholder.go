@@ -219,8 +219,8 @@ func stuckSteps(c *inspect.Case, condition string, h *inspect.Contender) []inspe
 		}, ""))
 	}
 	after := "its client keeps running"
-	if n := len(c.Lock.Holders); n > 1 && c.Lock.Kind != inspect.KindSemaphore {
-		after += fmt.Sprintf(", and the waiters wait until all %d are gone", n)
+	if len(c.Lock.Holders) > 1 && c.Lock.Kind != inspect.KindSemaphore {
+		after += ", and the waiters wait until no holder is left"
 	}
 	return append(steps, releaseOf(c, "if it hangs, release it ("+after+")", h))
 }

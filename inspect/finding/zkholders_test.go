@@ -118,7 +118,7 @@ func TestStuckHolder(t *testing.T) {
 				l.Kind, l.Holders = inspect.KindRW, append(l.Holders, l.Holders[0])
 			})),
 			has:    []string{", one of 2 holders, has held it past the limit of 10m"},
-			advice: "(its client keeps running, and the waiters wait until all 2 are gone)",
+			advice: "(its client keeps running, and the waiters wait until no holder is left)",
 		},
 		{name: "under a longer limit of the operator", c: present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })},
 		{

@@ -155,7 +155,7 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		{name: "the table may be older than the node's end", c: gone(inspect.Unconfirmed, -time.Second)},
 		{name: "it also watches the right one", c: gone(inspect.Confirmed, inspect.WatchSettle)},
 		{name: "its client was killed", c: gone(inspect.Missing, inspect.WatchSettle, sessions(1))},
-		{name: "its client was not heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"}},
+		{name: "its client has not been heard from since it queued", c: gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond)), fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"}},
 		{
 			name: "unknown whether its client has been heard from since", c: gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second)),
 			fires: true, severity: inspect.Info, confidence: recipe.Possible, has: []string{"it may still set the watch"},
@@ -351,7 +351,7 @@ func TestLostWakeUp(t *testing.T) {
 			name: "no other waiters", c: first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 })), fires: true,
 			severity: inspect.Warning, confidence: recipe.Likely,
 		},
-		{name: "plain nodes: it may have looked at the answer", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
+		{name: "plain nodes: its client may check the reply of exists", c: first("sequential", recipe.Likely), fires: true, severity: inspect.Info, confidence: recipe.Possible},
 		{
 			name: "a waiter that does not watch its predecessor", c: waiting(inspect.Missing), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
 			has: []string{"will not know when its turn comes"}, evidence: map[string]any{"watches_gone": left}, advice: "restart",
