@@ -52,7 +52,7 @@ func (a *expiryQueue) due(now time.Time) []string {
 	return keys
 }
 
-// trim drops the deadlines of unknown keys and superseded deadlines once they are the majority.
+// trim drops superseded deadlines and those of unknown keys once they far outnumber known keys.
 // Otherwise, deleted keys with a distant expiry would pile up.
 func (a *expiryQueue) trim(known map[string]*entry) {
 	if len(a.heap) <= 4*len(known)+64 {

@@ -107,7 +107,7 @@ type run struct {
 	replicas []*masterState // only asked for their status
 }
 
-// inputs of the loop.
+// inputs are the channels that the loop reads.
 type inputs struct {
 	focused    sourcekit.Focus
 	reports    chan report
@@ -153,7 +153,7 @@ func perSecond(n, burst int) node.Limit {
 type news struct {
 	dirty map[string]bool
 	asked map[string]int       // the number of masters that a key's news waits for
-	held  map[string]time.Time // until when a key's news is held back
+	held  map[string]time.Time // when a key's news may be emitted
 }
 
 // report is a master's answer about keys.
@@ -172,7 +172,7 @@ type passed struct {
 	master   int
 	start    time.Time
 	unsought *inspect.Unseen
-	keys     int // of all names, or only matching ones
+	keys     int // -1 if the server filtered them
 	err      error
 }
 
