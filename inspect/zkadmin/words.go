@@ -66,7 +66,7 @@ func (c *Connection) set(field string) error {
 	return nil
 }
 
-// parseWchp parses lines of paths, each followed by a line of a tab and a session per watcher.
+// parseWchp parses paths, each followed by one tab-indented session per watcher.
 func parseWchp(text string) (map[string][]int64, error) {
 	paths := map[string][]int64{}
 	path := ""
@@ -191,7 +191,7 @@ func role(s string) string {
 	return ""
 }
 
-// cutVersion keeps the version and drops the build behind it: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f,
+// cutVersion drops the build after the version: 3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f,
 // built on …
 func cutVersion(s string) string {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })

@@ -28,7 +28,7 @@ func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time
 func written(election int64, at time.Time) transaction { return transaction{election<<32 | 7, at} }
 
 // An election follows the inquiry. The former leader's uptime must not count for the new one, or a
-// node created just before would seem that old.
+// node created just before the election would seem as old as that uptime.
 func TestElectionVoidsEarlierLeaderAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
@@ -177,7 +177,7 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 }
 
 // After the leader's clock jumps, earlier transactions are not dated by it, and none seems older.
-func TestAClockThatJumpsStartsAgain(t *testing.T) {
+func TestClockJumpVoidsEarlierDates(t *testing.T) {
 	t.Parallel()
 	const made, next = 5<<32 | 7, 5<<32 | 9
 	later := noon.Add(time.Minute)

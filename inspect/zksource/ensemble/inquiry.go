@@ -61,13 +61,13 @@ type answer struct {
 	failed error
 	// oldest is the start of its oldest connection, by its own clock; zero if unknown.
 	oldest time.Time
-	clock  bounds // of its clock minus ours, as this answer shows it
+	clock  bounds // on its clock minus ours, from this answer
 	// status.Zxid was read between asOf and at. See inspect.Server for lag and nodesApart.
 	asOf       time.Time
 	lag        time.Duration
 	nodesApart int
-	// ledFrom is the first of the consecutive answers that claim to lead in this election; zero
-	// if it does not lead.
+	// ledFrom is the time of the first of the consecutive answers that claim to lead in this
+	// election; zero if it does not lead.
 	ledFrom time.Time
 }
 
@@ -196,8 +196,8 @@ func (q *Inquiry) readStatus(ctx context.Context, admin *zkadmin.Server) answer 
 	return a
 }
 
-// readSessions also records the start of the oldest connection by the server's clock, and what our
-// own connection shows of that clock.
+// readSessions reads the sessions. It also records the start of the oldest connection by the
+// server's clock, and what our own connection shows of that clock.
 func (q *Inquiry) readSessions(
 	ctx context.Context, admin *zkadmin.Server, a *answer,
 ) (map[int64]inspect.Session, error) {
@@ -206,8 +206,7 @@ func (q *Inquiry) readSessions(
 		return nil, err
 	}
 	a.clock = a.clock.with(establishedOn(q.Ours, conns, a.at))
-	// Its clock for the last answers differs from ours; our own session, if listed, relates the
-	// two.
+	// LastResponse is by another clock. Our own session, if listed, relates that clock to ours.
 	var ours time.Duration
 	var acked time.Time
 	if q.Ours != nil {

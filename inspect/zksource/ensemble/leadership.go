@@ -1,6 +1,6 @@
 package ensemble
 
-// recordLeaders records since when each server has led in all of its answers.
+// recordLeaders records the time from which each server has led in all of its answers.
 // A paused leader may answer waiting requests before it learns of another election.
 func (e *Ensemble) recordLeaders(answers []answer) {
 	for i := range answers {

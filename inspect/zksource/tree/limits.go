@@ -28,8 +28,8 @@ func (w *wants) deeper(d *Dir, child string) bool {
 	return true
 }
 
-// room counts the names of a directory's new list. If there is no room for them, the previous
-// list stays.
+// room returns the names to keep for a directory, and counts them. If there is no room for the new
+// list, they are the previous ones.
 func (w *wants) room(d *Dir, names []string) []string {
 	if w.names+len(names)-len(d.names) > namesPerDir*w.cfg.Dirs {
 		w.blind.tooMany, names = true, d.names
