@@ -118,7 +118,7 @@ func misread(was, is *Lock) bool {
 	return false
 }
 
-// seen records since when each contender has been seen in its state.
+// seen records when each contender was first seen in its state.
 func seen(l *Lock, now time.Time) {
 	for c := range l.Contenders() {
 		if c.Seen.IsZero() {

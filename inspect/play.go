@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Play handles the updates of source in the caller's goroutine, instead of Run. It dates all of
+// Play replaces Run: it handles the updates of source in the caller's goroutine. It dates all of
 // them by the observer's clock, which source advances. In between it does the timed work of a
 // running observer, and at the end it publishes. The same updates always give the same result.
 func (o *Observer) Play(source func(emit func(Update)) error) error {
@@ -13,8 +13,8 @@ func (o *Observer) Play(source func(emit func(Update)) error) error {
 	return p.play(source)
 }
 
-// Film plays as Play does. It calls each with a snapshot of what changed, at most once a step of
-// the observer's clock, with the events since the previous one.
+// Film plays as Play does. It calls each with a snapshot and the events since the previous one,
+// at most once per step of the observer's clock.
 func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error, each func(*Snapshot)) error {
 	sub := o.Subscribe()
 	defer sub.Close()
@@ -23,7 +23,7 @@ func (o *Observer) Film(step time.Duration, source func(emit func(Update)) error
 	}
 	p := player{Observer: o, step: step}
 	p.published = func() {
-		if s, err := sub.Next(context.Background()); err == nil { // does not wait, since there is one
+		if s, err := sub.Next(context.Background()); err == nil { // never blocks, since a snapshot is ready
 			each(s)
 		}
 	}
@@ -96,7 +96,7 @@ func (p *player) snap(at time.Time) {
 	p.published()
 }
 
-// longestQuiet limits how much of a time without events is played. Earlier parts of it are skipped.
+// longestQuiet limits how much of a quiet period is played. Its earlier part is skipped.
 const longestQuiet = time.Hour
 
 // pace returns the playback step after that long without an event.

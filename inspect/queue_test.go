@@ -146,7 +146,7 @@ func FuzzDirectory(f *testing.F) {
 	})
 }
 
-// A directory named after an election is an election, whatever library queues there.
+// A directory whose path suggests an election is one, whatever library queues there.
 func TestElectionsByTheirPath(t *testing.T) {
 	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
 	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {

@@ -14,8 +14,8 @@ import (
 // lock.
 //
 // The verdict follows Redlock in the Redis documentation: with N masters a value needs N/2+1
-// votes. One with that many is held. Several values without a quorum are split, a single one is a
-// minority. If too few masters answered to decide, it is unknown.
+// votes. One with that many is held. Without a quorum, several values are a split and a single
+// value is a minority. If too few masters answered to decide, it is unknown.
 func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,

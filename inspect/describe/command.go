@@ -55,7 +55,7 @@ func Lockscope(verb string, id inspect.ID, target, rest string) string {
 }
 
 // ZooKeeperCLI returns a command for ZooKeeper's own client. client holds the arguments that reach
-// the servers (see inspect.Reach). The path is one argument, including blanks and quotes: zkCli.sh
+// the servers (see inspect.Reach). The path is one argument, including spaces and quotes: zkCli.sh
 // splits its input, but not its arguments.
 func ZooKeeperCLI(client, verb, path string) string {
 	command := "zkCli.sh "

@@ -88,8 +88,8 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// zkCli.sh passes its arguments on unchanged, so a path with a blank is one.
-func TestLookAtPathsWithBlanks(t *testing.T) {
+// zkCli.sh passes its arguments on unchanged, so a path with a space is one.
+func TestLookAtPathsWithSpaces(t *testing.T) {
 	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/locks/a b"}}
 	want := []Command{
 		{"zkCli", "zkCli.sh -server z:1 ls '/locks/a b'"}, {"zkCli", `zkCli.sh -server z:1 get -s '/locks/a b/it'\''s'`},

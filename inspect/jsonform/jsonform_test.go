@@ -138,8 +138,8 @@ func TestWatchedRenewalsAndGrantsAreWritten(t *testing.T) {
 	}
 }
 
-// The JSON says since when we have seen a holder, even if its grant is unknown, and nothing if we
-// did not watch.
+// The JSON says when we first saw a holder, even if its grant is unknown. It omits this if we did
+// not watch.
 func TestSeenSinceIsWritten(t *testing.T) {
 	watched, once := keyOf("watched", "x"), keyOf("once", "x")
 	watched.Holders[0].Seen = now

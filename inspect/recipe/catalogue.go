@@ -155,7 +155,7 @@ func Clients(name string) []string {
 
 // NoTTLByDefault reports whether a library's Redis locks of a kind, as in the JSON, have no expiry
 // unless the user sets one. Such libraries are redis-py (timeout=None), python-redis-lock
-// (expire=None), Laravel (0 seconds), sidekiq-unique-jobs, Redisson's semaphores.
+// (expire=None), Laravel (0 seconds), sidekiq-unique-jobs and Redisson's semaphores.
 func NoTTLByDefault(name, kind string) bool {
 	return name == sidekiqName || name == redissonName && kind == "semaphore" ||
 		slices.ContainsFunc(plainStrings(), func(l library) bool { return l.NoTTL && l.Name == name })
@@ -174,8 +174,8 @@ func Wakes(key, value string) (channels []string, message string) {
 	return nil, ""
 }
 
-// WakeList returns the list through which a release wakes the longest waiter (BLPOP); false if
-// the lock's library uses none.
+// WakeList returns the list through which a release wakes the longest-waiting client (BLPOP);
+// false if the lock's library uses none.
 func WakeList(key, value string) (list string, ok bool) {
 	if _, l := decodeToken(key, value); l != nil {
 		return l.custom.WakeList(key)

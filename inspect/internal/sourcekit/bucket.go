@@ -27,8 +27,7 @@ func (b *Bucket) Take(now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// Spend takes tokens, even more than there are. The next request then waits longer, but at most a
-// second.
+// Spend takes tokens, even more than there are. The next request waits longer, by at most a second.
 func (b *Bucket) Spend(tokens float64) {
 	if b.rate > 0 {
 		b.tokens = max(b.tokens-tokens, -b.rate*mostDebt)
