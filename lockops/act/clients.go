@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// ClientRequest names the client whose connections to end.
+// ClientRequest names the client to disconnect.
 type ClientRequest struct {
 	// Backend is the one that the client is connected to. Client is HOST:PORT as Redis sees it, or
 	// the id of a ZooKeeper session.
@@ -25,7 +25,7 @@ type ClientRequest struct {
 	Why string
 }
 
-// Connection of a client, as a Redis server lists it.
+// Connection is a client's connection, as a Redis server lists it.
 type Connection struct {
 	// Server is the address of the server that it is connected to.
 	Server string
@@ -67,8 +67,8 @@ type ClientPreview struct {
 
 // ClientResult is the outcome of ending a client.
 type ClientResult struct {
-	// Ended are the connections that were ended. Reason is set if there were none; Detail adds to
-	// it.
+	// Ended are the connections that were ended. Reason is set if there were none and no error.
+	// Detail adds to it.
 	Ended  []Connection
 	Reason Reason
 	Detail string
@@ -264,7 +264,7 @@ func (r *Redis) hasFew(ctx context.Context, i, most int) error {
 }
 
 // parseConnection reads a line of CLIENT LIST, such as "id=7 addr=10.0.0.1:50312 name=web-1 age=3".
-// Redis allows no blank in a field.
+// Redis allows no spaces in a field.
 func parseConnection(line string) (Connection, bool) {
 	var c Connection
 	var version inspect.Untrusted

@@ -20,7 +20,7 @@ import (
 type SweepRequest struct {
 	// Root is the path to search below; it is never swept itself.
 	Root inspect.ID
-	// Idle is the minimum time without a change of a directory's children.
+	// Idle is the minimum time without a change to a directory's children.
 	Idle time.Duration
 	// Now is the time on our clock. Backend knows the servers' clock, which dates Idle; nil means
 	// unknown.
@@ -35,7 +35,7 @@ type SweepRequest struct {
 // EmptyDir is a persistent znode without data that had children once and has none now.
 type EmptyDir struct {
 	// Path is within the target's chroot. Made is by the servers' clock. IdleSince is the latest
-	// possible time of a change of its children.
+	// possible time of the last change to its children.
 	Path            string
 	Made, IdleSince time.Time
 	// Age counts from Made. Idle is a minimum and counts from IdleSince. Both use the clock that
@@ -52,8 +52,8 @@ type SweepPreview struct {
 	Request SweepRequest
 	// Found are the directories, the longest idle first.
 	Found []EmptyDir
-	// Walked counts the znodes that were read. Some empty directories stay: Recent were used since,
-	// the last use of Undated is unknown, and WithData contain data.
+	// Walked counts the znodes that were read. Some empty directories stay: Recent were not idle for
+	// long enough, the last use of Undated is unknown, and WithData contain data.
 	Walked, Recent, Undated, WithData int
 	// WhyUndated is a sentence about the Undated directories; empty if there are none.
 	WhyUndated string
@@ -188,7 +188,7 @@ func (w *sweepWalk) judge() {
 		return
 	}
 	slices.SortFunc(w.dated, func(a, b datedZxid) int { return cmp.Compare(a.zxid, b.zxid) })
-	// give each transaction the earliest time of those from it on
+	// each transaction's time becomes the earliest of its own and all later ones
 	for i := len(w.dated) - 2; i >= 0 && w.dated[i].zxid >= b.Clock.From; i-- {
 		w.dated[i].ms = min(w.dated[i].ms, w.dated[i+1].ms)
 	}
@@ -198,7 +198,7 @@ func (w *sweepWalk) judge() {
 			func(d datedZxid, zxid int64) int { return cmp.Compare(d.zxid, zxid) })
 		if at < len(w.dated) {
 			dir.IdleSince = time.UnixMilli(w.dated[at].ms)
-		} else if after = dir.pzxid; after < b.Clock.From { // nothing newer in the tree, but elsewhere
+		} else if after = dir.pzxid; after < b.Clock.From { // nothing in the tree is newer, but Oldest is
 			dir.IdleSince = b.Clock.Oldest
 		}
 		if !dir.IdleSince.IsZero() {
