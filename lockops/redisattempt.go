@@ -16,7 +16,7 @@ type redisAttempt struct {
 	since     int64     // its place in the queue (see acquire.lua)
 	sent      time.Time // the request that was answered last
 	at        int64     // the server's clock at that answer
-	lateUntil time.Time // until when an unanswered request may still be executed
+	lateUntil time.Time // latest time at which an unanswered request may run
 	due       chan verdict
 	maybe     bool // the key may have our value
 	queued    bool // we may be in the queue

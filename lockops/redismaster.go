@@ -86,7 +86,7 @@ func (m *master) releases(key string) []chan struct{} {
 	return slices.Clone(m.pendingReleases[key])
 }
 
-// awaitReleases waits, for a while, until votes have been taken back.
+// awaitReleases waits until votes have been taken back, but no longer than limit.
 func awaitReleases(votes []chan struct{}, limit time.Duration) {
 	if len(votes) == 0 {
 		return
@@ -211,7 +211,7 @@ type verdict struct {
 	pttl  time.Duration // of the holder; negative when it has none
 	at    int64         // the master's clock when it judged, µs since 1970; 0 without an answer
 	err   error         // *NodeError when the master did not answer or not as expected
-	sent  time.Time     // at the earliest, of a request that was answered
+	sent  time.Time     // earliest time at which the answered request was sent
 	// lateUntil is when the script begins to refuse an unanswered request; zero if none is unanswered.
 	lateUntil time.Time
 }

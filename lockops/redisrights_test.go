@@ -16,7 +16,7 @@ import (
 
 // Locks work for a user who may not name connections, publish, subscribe or use the set of waiters,
 // even behind a dead waiter. A waiter that cannot be notified polls.
-func TestHarmlessDenialsFailNothing(t *testing.T) {
+func TestLocksWorkDespiteHarmlessDenials(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	for i, denied := range [][]string{

@@ -13,8 +13,8 @@ type vote struct {
 	e      *election
 	master *master
 
-	// Used only by the counting goroutine: whether the master was asked or passed over, whether its
-	// answer is in, and whether it counts.
+	// Only the counting goroutine uses these. They say whether the master was asked,
+	// whether its answer is in, and whether it counts.
 	asked, counted, gave bool
 
 	// queues is set for the master that orders the waiters. There, name and since are the waiter's
@@ -27,8 +27,8 @@ type vote struct {
 	requestMu sync.Mutex // held while a request is under way; guards all below
 	over      bool       // it is being released, so other requests are not sent
 	has       bool       // the key has our value, as far as we know
-	lateUntil time.Time  // until when an unanswered request to set it may still be executed
-	sent      time.Time  // when the request that gave it was sent, at the earliest
+	lateUntil time.Time  // latest time at which an unanswered request to set it may run
+	sent      time.Time  // earliest time at which the successful request was sent
 	at        int64      // the master's clock when it answered, µs since 1970
 	err       error      // of the newest request to set it
 }
@@ -37,8 +37,8 @@ type vote struct {
 var errNoVote = errors.New("the master did not vote for us")
 
 // request sends the first request to set the key once earlier votes of this session have been taken
-// back. A master whose release is still pending would refuse. It does not wait for a silent one.
-// requestMu is held already.
+// back. A master whose release is still pending would refuse. request waits for those releases, but
+// no longer than the request limit. requestMu is held already.
 func (v *vote) request(before []chan struct{}) {
 	defer v.requestMu.Unlock()
 	if !v.master.admit(v.limit()) {
@@ -82,7 +82,7 @@ func (v *vote) set() {
 }
 
 // entitled returns an error for a master that is the same server as another, or that may not vote
-// yet. identify explains since.
+// yet. For since, see identify.
 func (v *vote) entitled(since time.Time) error {
 	o := &v.e.l.opts
 	if err := v.master.identify(since, v.limit()); err != nil {
@@ -99,7 +99,7 @@ func (v *vote) result() (taken bool, sent time.Time, err error) {
 	return v.has && v.err == nil, v.sent, v.err
 }
 
-// prolong renews the TTL, and tries again without an answer until ctx ends. It asks a master that
+// prolong renews the TTL, and retries until ctx ends if there is no answer. It asks a master that
 // lacks our key for a new vote, to have more than a bare majority again. Such a vote counts only
 // from the next renewal on, since another client may have had the key in between.
 func (v *vote) prolong(ctx context.Context) error {

@@ -244,7 +244,7 @@ func TestZ20_NoUpgrade(t *testing.T) {
 	})
 }
 
-// Each side can be re-entered with a context of a hold of the same lock. The last release frees it.
+// Each side can be re-entered with the context of a hold on the lock. The last release frees it.
 func TestZ21_EachSideReenters(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
