@@ -52,12 +52,12 @@ func noCommand(root *cobra.Command, arg string) error {
 // meant suggests commands that are spelled like the typed one; empty if there are none.
 func meant(on *cobra.Command, typed string) string {
 	var names []string
-	for changed := 1; changed <= 2 && len(names) == 0; changed++ { // lss is ls rather than ask
+	for changed := 1; changed <= 2 && len(names) == 0; changed++ { // lss suggests ls, not ask
 		on.SuggestionsMinimumDistance = changed
 		names = on.SuggestionsFor(typed)
 	}
 	begun := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, typed) })
-	if len(begun) > 0 { // rel is release rather than ttl
+	if len(begun) > 0 { // rel suggests release, not ttl
 		names = begun
 	}
 	if len(names) == 0 {

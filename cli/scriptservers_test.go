@@ -36,8 +36,8 @@ func (p *page) zookeeper(args []string) {
 	p.ts.Setenv("ZK", "zk://"+p.server.Addr+root+"?admin="+p.server.Admin)
 }
 
-// redis [N [NAME [ARGUMENT…]]] starts masters. It sets the target $REDIS of all and the addresses
-// $REDIS1, $REDIS2, … Real servers get the arguments.
+// redis [N [NAME [ARGUMENT…]]] starts masters. It sets $NAME (default: REDIS) to the
+// target of all, and $NAME1, $NAME2, … to the addresses. Real servers get the arguments.
 func (p *page) redis(args []string) {
 	n, name := 1, "REDIS"
 	if len(args) > 0 {
@@ -126,7 +126,7 @@ func (p *page) redisCLI(args []string) outcome {
 	return outcome{0, fmt.Sprintln(reply), ""}
 }
 
-// session returns the client of a name, and connects it on first use.
+// session returns the named client, and connects it on first use.
 func (p *page) session(name string) *zk.Conn {
 	if p.sessions[name] == nil {
 		p.sessions[name] = servertest.ConnectZooKeeper(p.tb, p.server.Addr, 30*time.Second)
@@ -146,7 +146,7 @@ func (p *page) node(args []string) {
 	p.ts.Check(err)
 }
 
-// rmnode PATH
+// rmnode PATH deletes a znode.
 func (p *page) rmnode(args []string) { p.ts.Check(p.session("setup").Delete(args[0], -1)) }
 
 // clock OFFSET sets the clock of the page's own embedded ZooKeeper.

@@ -121,7 +121,7 @@ func IsRegular(file *os.File) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// FileName returns a name for a file about a lock that every file system accepts.
+// FileName returns a name, valid on every file system, for a file about a lock.
 func FileName(about string, at time.Time) string {
 	const longest = 80
 	var b strings.Builder

@@ -22,7 +22,7 @@ import (
 type Setup struct {
 	Targets     []connect.Target
 	Named       bool   // the arguments name the targets; else the profile does
-	configFile  string // --config's
+	configFile  string // given with --config
 	ProfileName string
 	Profile     config.Profile
 	Config      config.Config

@@ -27,7 +27,7 @@ func Mute(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "mute [LOCK FINDING] [TARGET…]",
 		Short: "Mute a finding for a while, or list what is muted",
-		Long: "Mute a finding on a lock, or on a backend by its name alone, for a while: it is reported as muted, and\n" +
+		Long: "Mute a finding on a lock, or on a backend given by name, for a while. It is then reported as muted, and\n" +
 			"doctor does not exit with 1 because of it. Without arguments, list what is muted.\n\n" +
 			"A mute applies to the servers of TARGET, or of the profile's target with the backend's name. Without\n" +
 			"either, it applies to every backend of that name.",

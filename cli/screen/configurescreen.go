@@ -31,7 +31,7 @@ func configureScreen(a *app.App, o *tui.Options) error {
 	return err
 }
 
-// Check finds what the screen cannot use of a configuration.
+// Check returns an error if the screen cannot use the configuration.
 func Check(cfg config.Config) error {
 	if _, err := theme.NewSkin(cfg.Skin); err != nil {
 		return err
