@@ -25,7 +25,7 @@ type Reply struct {
 	Sent time.Time // just before the request was written, with a monotonic reading; zero if it was not
 	Zxid int64     // of the server's newest change
 	Conn uint64    // number of the connection that it came over, from 1; 0 if there was none
-	Err  error     // one of package zk's; ErrConnectionClosed: it may or may not have been executed
+	Err  error     // of package zk; after ErrConnectionClosed, the request may have been executed
 	Body []byte    // without the header; the receiver may keep it
 }
 
@@ -73,15 +73,15 @@ const (
 	maxOwnReply = 4 << 20
 	// keptPacket is the longest packet whose memory is kept for the next.
 	keptPacket = 64 << 10
-	// keptReply is the longest reply that is copied. A longer one is handed over.
+	// keptReply is the longest reply that is copied. A longer one is passed on without copying.
 	keptReply = 4 << 10
 )
 
 // Listen calls event with the path of each watch that fires, and why, including those that
-// go-zookeeper has set. Events come in order with the replies to Send. That client's own callback
-// may get them after later replies. Listen calls changed after the connection was lost, made, or
-// refused because the session has expired. Both run on a goroutine of go-zookeeper: they must not
-// block, but may call Send, whose write has a time limit.
+// go-zookeeper has set. Events come in order with the replies to Send. go-zookeeper's own
+// callback may get them after later replies. Listen calls changed once a connection has been made,
+// lost, or refused because the session has expired. Both run on a goroutine of go-zookeeper: they
+// must not block, but may call Send, whose write has a time limit.
 func (t *Tap) Listen(event func(path string, what zk.EventType), changed func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *Tap) Send(session int64, reply func(i int, r Reply), requests ...Reques
 	}
 }
 
-// send returns an error when nothing was sent. counter is one of the tap's.
+// send writes the requests, or returns an error if it sent nothing. counter belongs to the tap.
 func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply), requests []Request) error {
 	t := c.tap
 	c.writing.Lock()
@@ -139,7 +139,7 @@ func (c *tapConn) send(counter *uint64, session int64, reply func(i int, r Reply
 	}
 	*counter += uint64(len(requests))
 	if idle {
-		_ = c.applyDeadline() // fails with the connection, as the write does
+		_ = c.applyDeadline() // if this fails, so does the write
 	}
 	limit := c.limit
 	t.mu.Unlock()
