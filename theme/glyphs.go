@@ -6,7 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Glyphs are the signs of the screen. Each is one cell wide, except the watch signs and those of
+// Glyphs are the symbols drawn on the screen. Each is one cell wide, except those of watches and of
 // the tree.
 type Glyphs struct {
 	Holding, Waiting, Pending, Critical, Warning, Info, Free, Unknown string
@@ -25,13 +25,13 @@ type Glyphs struct {
 	Steps [8]string
 	// Up and Down mark a list that continues. Opened and Closed mark a group of rows.
 	Up, Down, Opened, Closed string
-	// Handover, Expired, Forced, Cleared, Came and Went are kinds of events without a state's sign.
+	// Handover, Expired, Forced, Cleared, Came and Went mark events that have no state symbol.
 	Handover, Expired, Forced, Cleared, Came, Went string
 	Border                                         lipgloss.Border
 }
 
-// LaneGlyphs are the cells of a contender's lane: it waits, holds, did either before we looked, was
-// there when we began to look, left without a grant. Start marks the time when we began to look.
+// LaneGlyphs draw a contender's lane. Unclear is a time when it waited or held, Open an unknown
+// beginning, and Left an end without a grant. Start marks the time when we began to look.
 type LaneGlyphs struct{ Wait, Hold, Unclear, Open, Left, Start string }
 
 // Translate writes a sentence with the signs … · – → ≤ ≥ in these glyphs.

@@ -134,7 +134,7 @@ func TestInterruptAsksOnce(t *testing.T) {
 		}
 		press(m, "ctrl+c")
 		if cmd := press(m, "ctrl+c"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("over %s the second one does not quit", name)
+			t.Errorf("over %s the second ctrl+c does not quit", name)
 		}
 	}
 }

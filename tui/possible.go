@@ -15,8 +15,8 @@ import (
 
 const (
 	// listedFor is how long a list of connections is valid, since making one costs a server some
-	// work. It lacks contenders that arrived later. For those it is made again, after
-	// listedAtLeast at the earliest.
+	// work. It lacks contenders that arrived later. For those it is made again, after at
+	// least listedAtLeast.
 	listedFor, listedAtLeast = 30 * time.Second, 5 * time.Second
 	// restsAfter is the minimum time between lists, as a multiple of the time that the last one
 	// took. After a refusal it is refusedFor, since permissions and numbers of connections seldom

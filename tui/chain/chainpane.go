@@ -352,7 +352,7 @@ const leastStrip = time.Minute
 
 // strip returns the timeline of the last minutes, with as many lanes as fit.
 func (p *Pane) strip(room int) []widget.Line {
-	const frame = 3 // a blank, the name, the axis
+	const frame = 3 // a blank line, the name, the axis
 	if p.height < stripFrom || room < frame+2 {
 		return nil
 	}

@@ -66,7 +66,7 @@ type foundText struct {
 type findingSearch struct {
 	words   screen.Filter
 	all     []*found
-	sources []*inspect.Finding // of each when the search began
+	sources []*inspect.Finding // the source of each finding when the search began
 	matches []bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// columns give the message the width that the rules and, if they are few, the locks do not need.
+// columns lays out the table. The message gets the width that rules and locks leave free.
 func (s *Screen) columns(width int) []widget.Column {
 	rule, lock := s.Index.needs()
 	list := []widget.Column{
@@ -33,8 +33,8 @@ func (s *Screen) columns(width int) []widget.Column {
 // messages.
 func (s *Screen) sideBySide() bool { return s.width >= screen.SplitWidth+40 }
 
-// tableWidth is the room next to the details, which fit a command with Curator's longest names (58
-// cells, of a read/write lock).
+// tableWidth is the room next to the details. They fit a command with Curator's longest names: 58
+// cells, for a read/write lock.
 func (s *Screen) tableWidth() int {
 	if !s.sideBySide() {
 		return s.width

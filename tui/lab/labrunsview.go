@@ -185,7 +185,7 @@ func (c *runs) laneLines(b *Side, n, width, room int) []widget.Line {
 	if room = max(1, room); n > room {
 		shown = room - 1
 	}
-	const grants, labels = 5, 3 + 2 + 1 + 5 // the number, the sign, a blank, the grants
+	const grants, labels = 5, 3 + 2 + 1 + 5 // the number, the sign, a space, the grants
 	cells := max(8, width-labels-1)
 	w := lanes.WindowTo(b.now, b.length(), cells)
 	began := b.now.Add(-b.report.Duration)

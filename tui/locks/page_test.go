@@ -131,7 +131,7 @@ func (p *page) click(x, y int) {
 	p.SetSize(p.width, p.height)
 }
 
-// drawn is the screen's text up to a column, without trailing blanks.
+// drawn is the screen's text up to a column, without trailing spaces.
 func (p *page) drawn(columns int) string {
 	var lines []string
 	for line := range strings.Lines(ansi.Strip(p.View())) {

@@ -63,8 +63,8 @@ func (c *confirmation) press(msg tea.KeyPressMsg) consent {
 	return undecided
 }
 
-// turn moves on to the next button. A wrong word keeps the focus, so that tab and enter do not
-// close the dialog without an explanation.
+// turn moves the focus to the next button or back to the field. A wrong word keeps the focus, so
+// that tab and enter do not close the dialog without an explanation.
 func (c *confirmation) turn() {
 	switch {
 	case c.focus != onButton && c.matches():

@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Subject of a dialog: a contender or, with Vote, a value on too few masters to hold the lock.
+// Subject is the contender of a dialog or, with Vote, a value on too few masters to hold the lock.
 type Subject struct {
 	Lock      *inspect.Lock
 	Contender *inspect.Contender
