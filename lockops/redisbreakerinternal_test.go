@@ -79,7 +79,7 @@ func TestRenewalAsksForMissingVote(t *testing.T) {
 	must.Be(t, v.prolongOnce(t.Context()), nil, "second renewal")
 }
 
-// took also measures requests that got no answer.
+// took measures requests, even those that got no answer.
 func TestUnansweredRequestsAreTimed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)

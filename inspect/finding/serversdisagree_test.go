@@ -67,7 +67,7 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 		watch, one recipe.Confidence // confidence of the finding in a watch, and in a single read; empty if none
 	}{
 		"one was elected just now":             {[]inspect.Server{leader(epoch+7, time.Hour, later), leader(2*epoch+1, 5*time.Second, once)}, "", ""},
-		"unknown since when":                   {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
+		"unknown for how long it has led":      {[]inspect.Server{leader(2*epoch+1, 0, once), leader(epoch+7, 0, later)}, "", ""},
 		"one was paused for long":              {[]inspect.Server{leader(epoch+7, time.Hour, once), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
 		"it has claimed to lead for 10 s":      {[]inspect.Server{leader(epoch+7, time.Hour, 10*time.Second), leader(2*epoch+1, 5*time.Minute, later)}, "", recipe.Possible},
 		"unknown transactions":                 {[]inspect.Server{leader(0, time.Hour, once), leader(0, time.Hour, later)}, "", recipe.Possible},

@@ -99,7 +99,7 @@ type datedZxid struct {
 	ms   int64
 }
 
-// PreviewSweep implements Sweeper. No Stat has the time of the last change of a directory's children, only
+// PreviewSweep implements Sweeper. No Stat has the time of the last change to a directory's children, only
 // its transaction (pzxid). The change was no later than the earliest time of any newer transaction that
 // the tree shows (ctime of a czxid, mtime of a mzxid).
 func (z *ZooKeeper) PreviewSweep(ctx context.Context, r SweepRequest) (SweepPreview, error) {

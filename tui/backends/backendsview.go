@@ -126,7 +126,7 @@ func (s *Screen) emptyLines() []widget.Line {
 	return []widget.Line{nil, {{"   " + text, t.Text}}, {{"   " + more, t.Muted}}}
 }
 
-// columns give the note all width that the server names do not need.
+// columns lays out the table. The note gets the width that the server names leave free.
 func (s *Screen) columns() []widget.Column {
 	need := 0
 	for _, r := range s.rows {
