@@ -67,8 +67,8 @@ type ClientPreview struct {
 
 // ClientResult is the outcome of ending a client.
 type ClientResult struct {
-	// Ended are the connections that were ended. Reason is set if there were none and no error.
-	// Detail adds to it.
+	// Ended are the connections that were ended. Reason is set if there were none, unless a server
+	// failed. Detail adds to it.
 	Ended  []Connection
 	Reason Reason
 	Detail string
