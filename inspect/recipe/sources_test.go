@@ -262,7 +262,7 @@ lockscope says which library wrote a lock, and how sure it is (` + "`recipe`, `r
 
 Each format is listed under the highest certainty that it can reach. ` +
 		"`inspect/recipe/catalogue.yaml` and the tests\nof `inspect/recipe/`" +
-		` have the source files behind it, and its look-alikes.
+		` cite the source files behind it, and list its look-alikes.
 `)
 	for _, sure := range []Confidence{Certain, Likely, Possible} {
 		b.WriteString("\n## " + strings.ToUpper(string(sure[:1])) + string(sure[1:]) + "\n\n")

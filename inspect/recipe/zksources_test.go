@@ -117,7 +117,7 @@ func nodeSources() []written {
 			},
 		},
 		{
-			library: "a single ephemeral node: Helix' controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
+			library: "a single ephemeral node: Helix's controller, other locks of ClickHouse's ZooKeeperLock", recipe: "ephemeral", read: "-", file: "-", function: "-",
 			proof: "one ephemeral node", alike: "any presence node", sure: Possible, is: alone("/service/pg", "pg-1", true),
 		},
 	}

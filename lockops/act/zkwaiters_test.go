@@ -278,7 +278,7 @@ var elsewhere = map[string][2]string{
 	"kazoo: Lock, WriteLock, ReadLock, Election; Semaphore":                                                              {"wakes_test.go", "TestCuratorAndKazooTakeReleasedLocks"},
 	"go-zookeeper: Lock":        {"zkwaiters_test.go", "TestZkWaitersTakeReleasedLocks"},
 	"Symfony Lock in ZooKeeper": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
-	"a single ephemeral node: Helix' controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
+	"a single ephemeral node: Helix's controller, other locks of ClickHouse's ZooKeeperLock": {"zkwaiters_test.go", "TestSingleNodeWaitersTakeReleasedLocks"},
 	// Their next call reads what the release writes.
 	"Helix: ZKDistributedNonblockingLock": {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
 	"ShedLock in ZooKeeper":               {"zkwaiters_test.go", "TestNextCallTakesReleasedPersistentLock"},
