@@ -25,7 +25,7 @@ func manCommand(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			page = page.WithSection("Examples", paragraphed(root.Example)).WithSection("Exit status", exitStatus()).
+			page = page.WithSection("Examples", root.Example).WithSection("Exit status", exitStatus()).
 				WithSection("Environment", environment).WithSection("Files", files)
 			_, err = fmt.Fprint(a.Stdout, corrected(page.Build(roff.NewDocument())))
 			return err
@@ -49,9 +49,6 @@ func plainOptions(c *cobra.Command) {
 	}
 }
 
-// paragraphed puts an empty line after each line.
-func paragraphed(lines string) string { return strings.ReplaceAll(lines, "\n", "\n\n") }
-
 func exitStatus() string {
 	var lines []string
 	for _, w := range docs.Errors() {
@@ -74,15 +71,21 @@ const files = "~/.config/lockscope/config.yaml: the configuration; lockscope con
 	"~/.local/state/lockscope/audit.jsonl: a line before and after each action"
 
 var (
+	table          = regexp.MustCompile(`(?m)(?:^(?:\.PP\n)?  .*\n)+`)
 	heading        = regexp.MustCompile(`(?m)^(\.TH LOCKSCOPE 1 "[^"]*" "lockscope") .*$`)
 	emptyParagraph = regexp.MustCompile(`(?m)^\.PP\n(\.(?:PP|SH|TP|SS))`)
 	cutSentence    = regexp.MustCompile(`(?m)^([^.\s].*[^.:\n])\n\.PP\n([a-z])`)
 	shortOption    = regexp.MustCompile(`\\fB--(\w) (--[\w-]+)\\fP`)
 )
 
-// corrected fixes the generated page: an empty paragraph after a section's title, one paragraph per
-// line of text, and two dashes before one-letter options.
+// corrected fixes the generated page: filled tables, an empty paragraph after a section's title, one
+// paragraph per line of text, and two dashes before one-letter options.
 func corrected(page string) string {
+	page = table.ReplaceAllStringFunc(page, func(lines string) string {
+		rows := strings.TrimPrefix(lines, ".PP\n")
+		return strings.TrimSuffix(lines, rows) + ".nf\n" + strings.ReplaceAll(rows, ".PP\n", "") + ".fi\n"
+	})
+	page = strings.Replace(page, `[\fIoptions\&.\&.\&.\fP] [\fIargument\&.\&.\&.\fP]`, `[\fITARGET\fP…] [\fIflags\fP]`, 1)
 	page = heading.ReplaceAllString(page, `$1 "Lockscope Manual"`)
 	page = emptyParagraph.ReplaceAllString(page, "$1")
 	page = shortOption.ReplaceAllString(page, `\fB-$1\fP, \fB$2\fP`)

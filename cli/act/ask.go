@@ -23,17 +23,18 @@ func Ask(a *app.App) *cobra.Command {
 	r := &ask{lockAction: lockAction{action: action{App: a, verb: "ask"}}}
 	command := &cobra.Command{
 		Use:   "ask LOCK [TARGET…] --owner NAME",
-		Short: "Ask a lock's holder to let go, and watch whether it does",
-		Long: "Ask a lock's holder to let go, if it is still the one you saw, and watch whether it does. This is\n" +
-			"milder than a release: the holder's program is notified, and decides. Only Curator supports it, and\n" +
-			"only for locks that their program made revocable (makeRevocable, recognised by the node's empty data).",
+		Short: "Ask a lock's holder to let go, and wait to see whether it does",
+		Long: "Ask a lock's holder to let go, if it is still the one you saw, and wait to see whether it does.\n" +
+			"This is milder than a release: the holder's program is notified, and decides whether to let go. Only\n" +
+			"Curator supports it, and only for locks that their program made revocable (makeRevocable, recognised by\n" +
+			"the node's empty data).",
 		Example: "  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --dry-run\n" +
 			"  lockscope ask zk:/locks/orders zk://localhost --owner _c_7f3e…-lock-0000000602 --wait 1m --yes",
 		Args: app.LockFirst, ValidArgsFunction: r.CompleteLock,
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
 	}
 	r.flags(command)
-	command.Flags().DurationVar(&r.wait, "wait", act.DefaultAskWait, "how long to watch whether it lets go")
+	command.Flags().DurationVar(&r.wait, "wait", act.DefaultAskWait, "how long to wait for it to let go")
 	return command
 }
 

@@ -29,8 +29,8 @@ func KillClient(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "kill-client CLIENT [TARGET…]",
 		Short: "End the connection of a Redis client, if it is still the one you saw",
-		Long: "End the connection of a Redis client (CLIENT KILL), named BACKEND:HOST:PORT as show prints it, if its\n" +
-			"id, address and name are still those in the preview. This frees no lock: keys stay until they expire, and\n" +
+		Long: "End the connection of a Redis client (CLIENT KILL), named BACKEND:HOST:PORT as show prints it. Its id,\n" +
+			"address and name must still be those in the preview. This frees no lock: keys stay until they expire, and\n" +
 			"most libraries reconnect. ZooKeeper has no such command: only a client can close its session.",
 		Example: "  lockscope kill-client redis:10.0.0.7:50312 redis://localhost --dry-run\n" +
 			"  lockscope kill-client redis:10.0.0.7:50312 -p staging --reason 'hangs in BLPOP' --yes",

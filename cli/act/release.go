@@ -49,12 +49,12 @@ func Release(a *app.App) *cobra.Command {
 	r.flags(command)
 	flags.StringVar(&r.match, "match", "", "release many: the holder of each lock whose id matches `PATTERN`, a SCAN "+
 		"pattern")
-	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with this finding (`NAME`), and the "+
-		"contender it names")
+	flags.StringVar(&r.finding, "finding", "", "with --match: only locks with the finding `NAME`, and the contender "+
+		"it names")
 	flags.IntVar(&r.max, "max", 0, "with --match: release at most this many locks; if more match, release none")
 	flags.BoolVar(&r.waiter, "waiter", false, "allow removing a contender that only waits")
 	flags.BoolVar(&r.twoLeaders, "yes-two-leaders", false,
-		"allow forcing out a leader that does not notice: it still leads until it is restarted")
+		"allow forcing out a leader that does not notice the release: it leads until restarted")
 	return command
 }
 

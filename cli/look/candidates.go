@@ -26,9 +26,9 @@ func Candidates(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "candidates LOCK [TARGET…]",
 		Short: "Show which Redis connections may belong to a lock's holder and waiters, and why",
-		Long: "candidates asks Redis for its connections (CLIENT LIST) and shows which may belong to each holder and waiter of\n" +
-			"a lock, with reasons for and against: name, host, library, last command, and age of the connection. None is\n" +
-			"certain: Redis does not record who wrote a key. It changes nothing.",
+		Long: "candidates asks Redis for its connections (CLIENT LIST) and shows which may belong to each holder and\n" +
+			"waiter of a lock. It gives reasons for and against each: name, host, library, last command, and age of\n" +
+			"the connection. None is certain: Redis does not record who wrote a key. It changes nothing.",
 		Example: "  lockscope candidates redis:lock:orders redis://localhost\n" +
 			"  lockscope candidates redis:lock:orders -p prod -o json",
 		Args: app.LockFirst, ValidArgsFunction: a.CompleteLock,

@@ -32,11 +32,10 @@ func Export(a *app.App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "export [TARGET…]",
 		Short: "Serve metrics of the locks to Prometheus",
-		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted: locks by kind and " +
-			"state, the oldest\n" +
-			"hold, the longest wait, queues, grants, findings by rule, the servers, and its own load on them.\n" +
-			"Unknown values have no sample. /healthz answers 200 while it runs, /readyz once every\n" +
-			"backend has been read completely or is known to be down.\n\n" +
+		Long: "export watches the targets and serves /metrics to Prometheus, until interrupted. It has the number of\n" +
+			"locks by kind and state, the oldest hold, the longest wait, queues, grants, findings by rule, the servers,\n" +
+			"and its own load on them. Unknown values have no sample. /healthz answers 200 while it runs, /readyz once\n" +
+			"every backend has been read completely or is known to be down.\n\n" +
 			"It has no login, and lock names are among the metrics: listen on a loopback or private address.",
 		Example: "  lockscope export -p prod --listen 127.0.0.1:9487\n" +
 			"  lockscope export zk://localhost:2181/locks redis://localhost --listen :9487 --lock-series 0",

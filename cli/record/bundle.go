@@ -46,7 +46,7 @@ func Bundle(a *app.App) *cobra.Command {
 		Use:   "bundle LOCK [TARGET…]",
 		Short: "Put everything known about a lock into an archive or a directory for a ticket",
 		Long: "bundle watches the backend of a lock for a few seconds and writes what it saw into an archive or a\n" +
-			"directory: a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, the whole\n" +
+			"directory. It has a summary with the findings (README.md), the lock as JSON, its queue as Mermaid, the whole\n" +
 			"backend as JSON, the recording, and versions. It also reads a recording instead of targets, such as\n" +
 			"one saved with R on the screen.\n\n" +
 			"It contains no passwords, but it does contain names, addresses and the first 1 KiB of values: anyone\n" +

@@ -37,9 +37,9 @@ func Record(a *app.App) *cobra.Command {
 		Use:   "record FILE [TARGET…]",
 		Short: "Record the locks to a file, to replay later",
 		Long: "record watches the targets until interrupted and writes everything it sees to a file that only its\n" +
-			"owner may read: names, values and addresses as the servers report them, but no credentials. FILE is\n" +
+			"owner may read. It has names, values and addresses as the servers report them, but no credentials. FILE is\n" +
 			"compressed about tenfold, unless its name ends in .jsonl or it is a pipe; all commands read both.\n" +
-			"Recording stops at 1 GiB (--max-mib).",
+			"Recording to a file stops at 1 GiB (--max-mib).",
 		Example: "  lockscope record incident.jsonl zk://localhost:2181/locks\n" +
 			"  lockscope record night.zst -p prod --for 8h\n" +
 			"  lockscope replay incident.jsonl",
