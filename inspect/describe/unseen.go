@@ -16,12 +16,12 @@ func Aspect(a inspect.Aspect) string {
 		inspect.AspectHolders:  "who holds it",
 		inspect.AspectWaiters:  "who waits for it",
 		inspect.AspectExpiry:   "when it expires",
-		inspect.AspectVotes:    "what the master has under this key",
+		inspect.AspectVotes:    "the master's value",
 		inspect.AspectWatches:  "who watches whom",
 		inspect.AspectSessions: "which clients the sessions belong to",
 		inspect.AspectOwner:    "how the owners identify themselves",
 		inspect.AspectServer:   "the state of the server",
-		inspect.AspectChanges:  "what happens between two reads",
+		inspect.AspectChanges:  "any change between two reads",
 	}
 	return cmp.Or(questions[a], Printable(string(a)))
 }

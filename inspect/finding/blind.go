@@ -21,7 +21,7 @@ import (
 func blind() rule {
 	r := rule{
 		name: "blind", severity: inspect.Info,
-		means:    "A right is missing, or a server did not answer. Everything that depends on it is unknown, never free.",
+		means:    "A right or a feature is missing, or a server did not answer. Everything that depends on it is unknown, never free.",
 		sure:     "`doctor --access` prints what the account sees, and the missing right.",
 		do:       "Grant the right. Until then, treat the hidden facts as unknown.",
 		not:      "Do not act on a lock whose holder is unknown.",

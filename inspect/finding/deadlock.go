@@ -26,8 +26,8 @@ func deadlock() rule {
 	return rule{
 		name: "deadlock", severity: inspect.Critical, sometimes: inspect.Info,
 		means: "Owners wait for each other in a cycle, and none of its locks has changed hands for a second. The " +
-			"finding is info in a single read, or if one session may be several threads. It is a warning if a " +
-			"ZooKeeper session and a Redis client may not be one program.",
+			"finding is info in a single read, or if several threads may share one session. It is a warning if a " +
+			"ZooKeeper session and a Redis client may belong to different programs.",
 		sure: "Look again: are the same owners still waiting? jstack or py-spy shows what their threads are waiting for.",
 		do:   "Stop a client, or release the cheapest lock. Then make all clients take these locks in the same order.",
 		not:  "Do not release more than one lock: each released holder keeps running.",

@@ -30,8 +30,8 @@ func mixedRecipes() rule {
 		name: "mixed-recipes", severity: inspect.Critical, sometimes: inspect.Info,
 		means: "Libraries that order contenders differently share a directory, so two contenders may hold the " +
 			"lock at once. The finding is info if no watch shows whether they queue together.",
-		sure: "`show` lists each contender's library and watch. One that watches another library's entry queues " +
-			"with it.",
+		sure: "`show` lists each contender's library and watch. A contender that watches another library's " +
+			"entry is in one queue with it.",
 		do:       "Stop the clients of all libraries but one, or give each library its own path.",
 		not:      "Do not just release a holder: the next client causes it again.",
 		evidence: "libraries (name to number of contenders), heads (the first contender of each)",

@@ -60,7 +60,7 @@ func hasExpiry(c *inspect.Contender) bool { return !c.ExpiresAt.IsZero() }
 
 func verb(c *inspect.Contender) string {
 	if c.State == inspect.Holding {
-		return "holds"
+		return "holds the lock"
 	}
 	return "waits"
 }

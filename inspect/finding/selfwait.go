@@ -31,7 +31,7 @@ func selfWait() rule {
 			"an entry that it has lost.",
 		sure:     "Is a thread of the client working under the lock?",
 		do:       "Wait. If it lasts, restart the client: its entries end with its session.",
-		not:      "Do not release its holder while a thread is working under the lock.",
+		not:      "Do not release the holder while a thread is working under the lock.",
 		evidence: "contender (the waiter), holder or behind (its own other entry)",
 		restsOn:  []inspect.Aspect{inspect.AspectHolders}, asOf: watchesRead,
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {

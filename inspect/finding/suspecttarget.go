@@ -22,7 +22,7 @@ import (
 func suspectTarget() rule {
 	r := rule{
 		name: "suspect-target", severity: inspect.Warning,
-		means: "A target's servers are most likely not the masters of one lock: nine of ten locks are on one server " +
+		means: "A target's servers are most likely not the masters of one lock. Nine of ten locks are on one server " +
 			"each, a server is a replica, or several servers answer at one address.",
 		sure: "Compare the target with the clients' configuration. INFO has each server's `role` and `run_id`.",
 		do:   "Give each independent server its own target, and leave out replicas.",

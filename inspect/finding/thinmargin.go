@@ -18,7 +18,7 @@ import (
 func thinMargin() rule {
 	return rule{
 		name: "thin-margin", severity: inspect.Warning,
-		means:    "Exactly a quorum of three or more masters has the lock. If one more fails, a second client can get it.",
+		means:    "Of three or more masters, only a bare quorum has the lock. If one more fails, a second client can get it.",
 		sure:     "`evidence.without` says what the other masters have.",
 		do:       "Find out why these masters lack the key.",
 		not:      "Do not restart another master until the lock is released.",

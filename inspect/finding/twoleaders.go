@@ -19,7 +19,7 @@ func twoLeaders() rule {
 		name: "two-leaders", severity: inspect.Critical, sometimes: inspect.Info,
 		means: "An operator forced out a leader that most likely still leads. The finding is info if the servers " +
 			"do not say whether it is alive.",
-		sure:     "Does the former leader still act as one?",
+		sure:     "Does the former leader still act as leader?",
 		do:       "Restart the former leader.",
 		not:      "Do not force out the new leader.",
 		evidence: "contender (the former leader's entry), session, client, forced_at, leader (the new leader's entry)",

@@ -16,7 +16,7 @@ func TestPersistentContender(t *testing.T) {
 	check(t, "persistent-contender", []state{
 		{
 			name: "a holder", c: present(with(queue("kazoo", 3), holder(persistent))), fires: true, severity: inspect.Critical, confidence: recipe.Certain,
-			has: []string{"holds without a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
+			has: []string{"holds the lock without a session"}, evidence: map[string]any{"state": "holding", "count": 1, "blocked_below": 2},
 		},
 		{
 			name: "two waiters", fires: true, severity: inspect.Critical, confidence: recipe.Certain, has: []string{"2 contenders"},
@@ -242,7 +242,7 @@ func TestGhostOwner(t *testing.T) {
 	check(t, "ghost-owner", []state{
 		{
 			name: "the holder is connected nowhere", c: present(old(time.Minute), known(true, now, heard(2, 0))), fires: true,
-			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"holds, but", "0x1", "connected to no server"}, evidence: map[string]any{"session": "0x1", "state": "holding", "count": 1},
+			severity: inspect.Warning, confidence: recipe.Likely, has: []string{"holds the lock, but", "0x1", "connected to no server"}, evidence: map[string]any{"session": "0x1", "state": "holding", "count": 1},
 		},
 		{
 			name: "a waiter is connected nowhere", c: present(old(time.Minute), known(true, now, heard(1, 0))), fires: true,
