@@ -66,13 +66,13 @@ func TestBackendsShowTheirState(t *testing.T) {
 		want []string
 	}{
 		{"a backend", nil, []string{
-			"31/s of 50/s allowed, 12,034 total", "by watch: the servers report", "2 client sessions",
+			"31/s of 50/s allowed, 12,034 total", "watched: the servers report", "2 client sessions",
 			"a server stopped answering 2 times", "initial scan complete; 214 directories", "blind", "4lw.commands.whitelist",
 		}},
 		{"a server", []string{"j"}, []string{"leader", "3.8.0", "1.2 ms", "3h20m ago, 2026-05-04 08:40:00 UTC", "31/s of 50/s"}},
 		{"a server that was not asked", []string{"j", "j"}, []string{"10.1.0.2:2181", "its AdminServer has it (admin=http://HOST:8080 in the target), and so has mntr"}},
 		{"masters that are slow", []string{"j", "j", "j", "j"}, []string{
-			"by poll: known keys", "160/s of 125/s allowed", "at most 5% of a master's time", "so we halved our rate",
+			"polled: known keys", "160/s of 125/s allowed", "at most 5% of a master's time", "so we halved our rate",
 			"clock-skew", "does not speak RESP3", "although the address could be resolved",
 		}},
 		{"a master with memory and a file", []string{"j", "j", "j", "j", "j"}, []string{"at most 512 MiB", "including held locks (allkeys-lru)", "append-only", "7.0.15", "abcdef0123"}},

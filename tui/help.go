@@ -138,7 +138,7 @@ func (h *help) lines(width int) []widget.Line {
 		section(widget.Line{{"Keys of this screen: " + h.title, t.Strong}}, h.actionEntries(h.here, column)),
 		section(h.everywhereHead(),
 			h.actionEntries(h.everywhere, column)),
-		section(widget.Line{{"Symbols", t.Strong}}, h.signs(column)),
+		section(widget.Line{{"Symbols", t.Strong}, {" (lanes have their own legend)", t.Muted}}, h.signs(column)),
 	)
 	if len(entries) == 0 {
 		return append(sought, widget.Line{{"no key or symbol matches", t.Muted}})

@@ -222,7 +222,8 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 		}
 		d.fact("target", words, t.Text)
 	}
-	d.fact("changes", modeWords(b.Mode), t.Text)
+	mode, means := modeWords(b.Mode)
+	d.fact("changes", mode+": "+means, t.Text)
 	d.fact("reading", describe.Printable(b.Reading), t.Text)
 	d.fact("discovery", d.discovery(b), t.Text)
 	if b.Kind == inspect.ZooKeeper {
@@ -245,13 +246,18 @@ func (d *backendFacts) backend(b *inspect.Backend) {
 // numbered are the default names of further backends of a kind.
 var numbered = regexp.MustCompile(`^(zk|redis)[0-9]+$`)
 
-func modeWords(m inspect.Mode) string {
-	return map[inspect.Mode]string{
-		inspect.ModeWatch: "by watch: the servers report changes as they happen",
-		inspect.ModePush:  "by push: the masters report changed keys as they happen",
-		inspect.ModePoll:  "by poll: known keys are read repeatedly, and what happens in between is not seen",
-		inspect.ModeOnce:  "none: it is read once",
-	}[m]
+// modeWords says in a word, and in a sentence, how changes are noticed.
+func modeWords(m inspect.Mode) (word, means string) {
+	switch m {
+	case inspect.ModeWatch:
+		return "watched", "the servers report changes as they happen"
+	case inspect.ModePush:
+		return "pushed", "the masters report changed keys as they happen"
+	case inspect.ModePoll:
+		return "polled", "known keys are read repeatedly, and what happens in between is not seen"
+	default:
+		return "none", "it is read once"
+	}
 }
 
 func (d *backendFacts) discovery(b *inspect.Backend) string {

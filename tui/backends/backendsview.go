@@ -171,11 +171,12 @@ func (s *Screen) rowLine(r serverRow, width int, selected bool) widget.Line {
 func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 	t := s.Theme()
 	mark := screen.BackendSign(t, b.State)
+	mode, _ := modeWords(b.Mode)
 	name := widget.Line{{describe.Printable(b.Name), t.Strong}, {"  " + string(b.Kind), t.Muted}}
 	return mark, []widget.Line{
 		name,
 		{{string(b.State), mark.Style}},
-		{{"by " + string(b.Mode), t.Text}},
+		{{mode, t.Text}},
 		nil, nil, nil, nil,
 		{{s.brief(b), t.Muted}},
 	}

@@ -243,7 +243,7 @@ func (p *Pane) masterColumns(l *inspect.Lock) []widget.Column {
 		{Title: "VALUE", Middle: true, Width: 10, Grow: 6, Most: 26},
 		{Title: "TTL", Width: 18, Grow: 3, Most: 44},
 		{Title: "ROLE", Width: 7, From: 76},
-		{Title: "UP", Width: 6, Right: true, From: 76},
+		{Title: "UP FOR", Width: 6, Right: true, From: 76},
 		{Title: "CLOCK", Width: 8, Right: true, From: 86},
 	}
 	if len(l.Masters) == 1 { // there is no vote

@@ -47,7 +47,7 @@ func (s *Screen) blocker(e inspect.Entry) widget.Line {
 	case e.Contender.State == inspect.Holding:
 		return widget.Line{{t.Glyphs.Dash, t.Faint}}
 	case b == nil:
-		return widget.Line{{"not known", t.Unknown}}
+		return widget.Line{{"unknown", t.Unknown}}
 	case b.State != inspect.Holding:
 		mark, _ := screen.ContenderSign(t, b)
 		return widget.Line{mark, {" " + describe.Owner(b), t.Text}}

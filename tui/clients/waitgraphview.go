@@ -306,14 +306,14 @@ func (d *drawing) advice(r *cycle) []string {
 	text := "None of them holds a lock that could be released: stop one of these clients."
 	if r.cheapest >= 0 {
 		l := r.links[r.cheapest]
-		why := fmt.Sprintf("fewest waiters (%d)", l.has.Contender.BlockedBelow)
+		why := fmt.Sprintf("It has the fewest waiters (%d).", l.has.Contender.BlockedBelow)
 		if slices.ContainsFunc(r.links, func(o link) bool {
 			return o.has != l.has && o.holds() && o.has.Contender.BlockedBelow == l.has.Contender.BlockedBelow
 		}) {
-			why = "it joined last"
+			why = "It joined last."
 		}
 		name := d.short(l.has.Contender)
-		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain): %s. "+
+		text = fmt.Sprintf("Cheapest fix: stop %s, or release %s (%s in its chain). %s "+
 			"A client whose lock is released keeps running until it notices.",
 			name, l.has.Lock.ID, "x", why)
 	}

@@ -29,7 +29,7 @@ func (v *View) legend(left string) widget.Line {
 		{[]Cell{cellHolding, cellHolding}, "holds"},
 		{[]Cell{cellOvertaken}, "overtaken"},
 		{[]Cell{cellLeft}, left},
-		{[]Cell{cellOpen, cellUnclear}, "not known"},
+		{[]Cell{cellOpen, cellUnclear}, "unknown"},
 		{[]Cell{cellStart}, "start"},
 	} {
 		next := v.Cells(part.cells).Add(t.Muted, " "+part.text)
