@@ -184,8 +184,8 @@ func paragraphs(title string, pairs ...string) string {
 	b.WriteString(ansi.Wordwrap(title, explainedWidth, "") + "\n")
 	for i := 0; i < len(pairs); i += 2 {
 		if text := pairs[i+1]; text != "" && text != "–" {
-			text = ansi.Wordwrap(text, explainedWidth-14, "")
-			fmt.Fprintf(&b, "  %-12s%s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 14)))
+			text = ansi.Wordwrap(text, explainedWidth-15, "")
+			fmt.Fprintf(&b, "  %-12s %s\n", pairs[i], strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 15)))
 		}
 	}
 	return b.String()
