@@ -78,7 +78,7 @@ func (r *action) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&r.dryRun, "dry-run", false, "show what would be done, without doing it")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask for confirmation")
-	flags.StringVar(&r.reason, "reason", "", "the reason (`TEXT`) for the audit file; required by a profile with "+
+	flags.StringVar(&r.reason, "reason", "", "`TEXT` that says why, for the audit file; required by a profile with "+
 		"environment production")
 	app.OutputFlag(command, &r.output, "text", "json")
 }

@@ -44,7 +44,7 @@ func Mute(a *app.App) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.DurationVar(&r.span, "for", 0, "how long, such as 2h")
-	flags.StringVar(&r.reason, "reason", "", "why it is muted (`TEXT`)")
+	flags.StringVar(&r.reason, "reason", "", "`TEXT` that says why")
 	app.OutputFlag(command, &r.output, "text", "json")
 	return command
 }
