@@ -75,7 +75,7 @@ func ExampleNewRedlock() {
 	var node *lockops.NodeError
 	switch {
 	case errors.Is(err, lockops.ErrHeld):
-		fmt.Println("another client does it")
+		fmt.Println("another client is doing it")
 		return
 	case errors.As(err, &node):
 		fmt.Println(node.Node, "did not answer:", node.Err)

@@ -132,14 +132,14 @@ func TestOldClockIsReadAgain(t *testing.T) {
 		t.Error("acquired a lock from a paused server")
 	}
 	start := time.Now()
-	if s.Close(); time.Since(start) > 2*time.Minute { // a day's slack is over three minutes
+	if s.Close(); time.Since(start) > 2*time.Minute { // a day-old reading's slack is 173 s
 		t.Errorf("Close took %v", time.Since(start))
 	}
 }
 
 // The deadline of a handed-over lock counts from the handoff, relative to our newest request, and
 // never from the arrival of the message.
-func TestHandedDeadlineCountsFromHandoff(t *testing.T) {
+func TestDeadlineCountsFromHandoff(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	var slept time.Duration
@@ -165,11 +165,11 @@ func TestHandedDeadlineCountsFromHandoff(t *testing.T) {
 	want(400*time.Millisecond, 100*time.Millisecond, 687*time.Millisecond) // the message took 300 ms
 	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set, so it counts from now
 	if got, ok := at(900*time.Millisecond, 0); ok {
-		t.Errorf("trusted a message that took 900 ms of 1 s for %v", got)
+		t.Errorf("trusted for %v after a message that took 900 ms of 1 s", got)
 	}
 	m.master.newest.Store(int64(350 * time.Millisecond)) // how long a renewal would take
 	if got, ok := at(400*time.Millisecond, 100*time.Millisecond); ok {
-		t.Errorf("trusted for %v over a link of 350 ms", got)
+		t.Errorf("trusted for %v over a 350 ms link", got)
 	}
 	m.master.newest.Store(0)
 	slept = 40 * time.Second // a suspension, noticed now
@@ -258,7 +258,7 @@ func TestPollsEndWithTTL(t *testing.T) {
 }
 
 // An extension counts from when it was sent, however long the answer takes.
-func TestExtensionCountsFromItsSending(t *testing.T) {
+func TestExtensionCountsFromSendTime(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
@@ -385,7 +385,7 @@ func TestOtherErrorsAreNotDenials(t *testing.T) {
 	}
 }
 
-// A poll that is cancelled still returns ErrHeld, known from the previous answer.
+// A cancelled poll still returns ErrHeld if the previous answer did.
 func TestCanceledAttemptReportsHolder(t *testing.T) {
 	t.Parallel()
 	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}}))(t)
@@ -415,7 +415,7 @@ func TestBriefReadingsConnectBriefly(t *testing.T) {
 	t.Cleanup(s.Close)
 	wire.Stop()
 	wire.Reset()
-	s.masters[0].dials.Add(1) // the reading is of an earlier connection
+	s.masters[0].dials.Add(1) // the reading is from an earlier connection
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.masters[0].clockFor("key", 50*time.Millisecond, true)
@@ -423,9 +423,9 @@ func TestBriefReadingsConnectBriefly(t *testing.T) {
 	}()
 	select {
 	case err := <-ended:
-		must.True(t, err != nil, "the clock of a server that hangs was read")
+		must.True(t, err != nil, "read the clock of a hung server")
 	case <-time.After(30 * time.Second):
-		t.Error("the reading goes on")
+		t.Error("the reading has not ended")
 	}
 	wire.Heal()
 }

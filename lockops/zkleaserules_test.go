@@ -16,7 +16,7 @@ import (
 
 // A hold's deadline is three quarters of the session timeout after its request was sent, however
 // late the answer is.
-func TestDeadlineCountsFromTheSending(t *testing.T) {
+func TestDeadlineCountsFromSendTime(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	p := startProxy(t, server.Addr)

@@ -12,8 +12,8 @@ import (
 // Errors"). It can share the directory with clients of the library whose recipe is chosen.
 type ZKMutex struct{ queue *zkQueue }
 
-// NewZKMutex makes a mutex of the directory path, which starts with a slash and is created when it
-// is first needed. Options: WithLabel, WithRecipe, WithQueue, WithPrefix, WithReentry, OnWaiting,
+// NewZKMutex makes a mutex in the directory path, which starts with a slash and is created when
+// first needed. Options: WithLabel, WithRecipe, WithQueue, WithPrefix, WithReentry, OnWaiting,
 // OnBehind.
 func NewZKMutex(s *ZKSession, path string, opts ...Option) *ZKMutex {
 	return &ZKMutex{newZKQueue(s, path, opts, false)}
@@ -67,9 +67,9 @@ func (m *ZKMutex) String() string { return fmt.Sprintf("zookeeper mutex %s", m.q
 // not wait for it (CURATOR-621).
 type ZKRWMutex struct{ queue *zkQueue }
 
-// NewZKRWMutex makes a read-write lock of the directory path, which starts with a slash and is
-// created when it is first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry,
-// OnWaiting, OnBehind.
+// NewZKRWMutex makes a read-write lock in the directory path, which starts with a slash and is
+// created when first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting,
+// OnBehind.
 func NewZKRWMutex(s *ZKSession, path string, opts ...Option) *ZKRWMutex {
 	return &ZKRWMutex{newZKQueue(s, path, opts, true)}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
-// ErrPermits is returned by a ZKSemaphore of the recipe kazoo if the directory has another number
-// of permits. kazoo's clients refuse that, too.
+// ErrPermits is returned by a ZKSemaphore with the kazoo recipe if the directory has a different
+// number of permits. kazoo's clients refuse that, too.
 var ErrPermits = errors.New("the semaphore has a different number of permits")
 
 // ZKSemaphore is a semaphore in ZooKeeper: up to a number of holders at once, first come, first
@@ -38,9 +38,9 @@ type ZKSemaphore struct {
 	permits int
 }
 
-// NewZKSemaphore makes a semaphore of the directory path, which starts with a slash and is created when it is
-// first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting, OnBehind. Fewer than one
-// permit makes every Acquire fail.
+// NewZKSemaphore makes a semaphore in the directory path, which starts with a slash and is created
+// when first needed. Options: WithLabel, WithRecipe, WithQueue, WithReentry, OnWaiting, OnBehind.
+// Fewer than one permit makes every Acquire fail.
 func NewZKSemaphore(s *ZKSession, path string, permits int, opts ...Option) *ZKSemaphore {
 	m := &ZKSemaphore{
 		queue: newZKQueue(s, path, opts, false), leases: newZKQueue(s, path, opts, false),
@@ -121,7 +121,7 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 		}
 		h, err := m.acquireLease(ctx, turn, wait)
 		lost := turn.Context().Err() != nil
-		// The turn is over in any case. If it cannot be released now, that is done in the background.
+		// The turn is over in any case. If this release fails, it goes on in the background.
 		_ = turn.Release(queueing)
 		switch {
 		case errors.Is(err, errAgain), err != nil && lost && ctx.Err() == nil:
@@ -133,8 +133,8 @@ func (m *ZKSemaphore) acquire(ctx, queueing context.Context, wait bool) (*Hold, 
 	}
 }
 
-// look makes sure, before anything is created, that the directory is not used for anything else,
-// and creates missing nodes. Unless wait is set, a permit must be free.
+// look checks that the directory has no other use, then creates missing nodes. Unless wait is set,
+// a permit must be free.
 func (m *ZKSemaphore) look(ctx context.Context, wait bool) error {
 	for {
 		err := m.lookOnce(ctx, wait)
@@ -227,8 +227,8 @@ func (m *ZKSemaphore) acquireLease(ctx context.Context, turn *Hold, wait bool) (
 	return h, err
 }
 
-// enter makes the permit and waits until there are few enough. Curator's is made first and counted
-// with the others; kazoo's is made when there is room for it.
+// enter makes the permit and waits until the number of permits is within the limit. Curator's is
+// made first and counted with the others; kazoo's is made when there is room for it.
 func (m *ZKSemaphore) enter(ctx, inside context.Context, c *contender, turn *Hold) (*Hold, error) {
 	if !m.leases.permitNumbered {
 		if h, err := m.create(ctx, inside, c); !errors.Is(err, errLook) && !errors.As(err, new(*blocked)) {
@@ -258,7 +258,7 @@ func (m *ZKSemaphore) create(ctx, inside context.Context, c *contender) (*Hold, 
 	return m.judge(ctx, c, list)
 }
 
-// judge grants the permit if there are few enough.
+// judge grants the permit if the number of permits is within the limit.
 func (m *ZKSemaphore) judge(ctx context.Context, c *contender, list listing) (*Hold, error) {
 	switch made := c.node.path != ""; {
 	case made && !slices.Contains(list.children, c.node.name()):
@@ -308,7 +308,7 @@ func (m *ZKSemaphore) await(ctx, inside context.Context, c *contender, turn *Hol
 	return nil, errLook
 }
 
-// recoverTurn waits for the connection; with another session the turn is lost.
+// recoverTurn waits for the connection; if the session is new, the turn is lost.
 func (c *contender) recoverTurn(ctx context.Context) error {
 	session, err := c.q.session.alive(ctx)
 	switch {

@@ -26,7 +26,7 @@ type zkOptions struct {
 	auth    []string // digest credentials, user:password
 	acl     []zk.ACL // nil means the parent's
 	chroot  string
-	dials   bool // there is an option about connecting
+	dials   bool // an option about connecting was given
 	clock   clock
 }
 
@@ -85,9 +85,9 @@ type ZKSession struct {
 
 	mu      sync.Mutex
 	closed  bool           // no new Acquire begins
-	drained bool           // and no new work in the background
-	changed chan struct{}  // closed when the connection was made or lost
-	work    sync.WaitGroup // adds under mu, so none after drained
+	drained bool           // no new background work begins
+	changed chan struct{}  // closed when the connection is made or lost
+	work    sync.WaitGroup // added under mu, so never after drained
 }
 
 // silent is a zk.Logger that drops everything: the tap reports what matters.
@@ -176,8 +176,8 @@ func (s *ZKSession) start(ctx context.Context) error {
 // zkwire.Tap).
 const tripsPerTimeout = 8
 
-// measure refuses servers that are too far for the session timeout. It asks again first, since a
-// busy machine sometimes answers late.
+// measure refuses servers that are too far for the session timeout. It measures again
+// before refusing, since a busy machine sometimes answers late.
 func (s *ZKSession) measure(ctx context.Context) error {
 	session, timeout := s.tap.Session()
 	trip := s.tap.Latency()
@@ -201,7 +201,7 @@ func (s *ZKSession) measure(ctx context.Context) error {
 		s.servers, timeout, ErrTooShort, trip.Round(time.Millisecond), enough)
 }
 
-// cleanUpLimit bounds how long Close removes an adopted connection's nodes.
+// cleanUpLimit bounds how long Close spends removing an adopted connection's nodes.
 const cleanUpLimit = 2 * time.Second
 
 // Close ends the session: the ensemble removes its nodes, so that all its locks are free, and its holds are
@@ -266,7 +266,7 @@ func (s *ZKSession) enter() error {
 
 func (s *ZKSession) leaveWork() { s.work.Done() }
 
-// recordChange is called by the tap when the connection was made, lost or refused. It runs on
+// recordChange is called by the tap when the connection is made, lost or refused. It runs on
 // go-zookeeper's goroutines.
 func (s *ZKSession) recordChange() {
 	conn := s.tap.Connection()

@@ -225,8 +225,8 @@ func TestQuorumChangeBlocksRelease(t *testing.T) {
 	})
 }
 
-// A stopped master must not run the removal later, after the operator read that nothing was
-// removed.
+// A stopped master must not run the removal later, after the operator was told that nothing
+// was removed.
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
@@ -243,7 +243,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	server.Resume(t)
 	must.Succeed(t, clients[0].Ping(t.Context()).Err())
 	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("deleted after the operator read that it was not")
+		t.Error("deleted after the operator was told that it was not")
 	}
 }
 
@@ -285,7 +285,7 @@ func TestReleaseWakesPythonRedisLock(t *testing.T) {
 	}
 }
 
-// A lock is refused with a reason if its library's release is unknown.
+// A lock is refused with a reason if we do not know how its library releases it.
 func TestUnknownLibraryIsRefused(t *testing.T) {
 	l := &inspect.Lock{
 		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,
@@ -296,7 +296,7 @@ func TestUnknownLibraryIsRefused(t *testing.T) {
 	}
 }
 
-func TestNoNextNamesHoldersThatStay(t *testing.T) {
+func TestNoNextCountsRemainingHolders(t *testing.T) {
 	holding := inspect.Contender{State: inspect.Holding}
 	readers := &inspect.Lock{Kind: inspect.KindRW, Holders: []inspect.Contender{holding, holding, holding}}
 	semaphore := &inspect.Lock{Kind: inspect.KindSemaphore, Holders: readers.Holders}

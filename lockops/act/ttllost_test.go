@@ -88,8 +88,8 @@ func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // A script needs a deadline by the master's clock. Without a reply to TIME it is not sent, since it
-// could run after the operator read that it did not. If only the right to TIME is missing, it is
-// sent.
+// could run after the operator was told that it did not. If only the right to TIME is missing, it
+// is sent.
 func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

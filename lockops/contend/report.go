@@ -20,11 +20,11 @@ type Report struct {
 	LongestWaiter int // -1 without waits
 	// Inversions are the grants that overtook a waiter.
 	Inversions uint64
-	// Overlaps are the grants while another holder had the lock, TokensBack those with a fencing
-	// token that is not greater than all previous ones.
+	// Overlaps counts grants while another holder had the lock; TokensBack counts those with a
+	// fencing token that is not greater than all previous ones.
 	Overlaps, TokensBack uint64
-	// Lost are the lost holds, Failed the failed acquires and releases. LastError is the last error of
-	// either.
+	// Lost counts lost holds; Failed counts failed acquires and releases. LastError is the last error
+	// of either.
 	Lost, Failed uint64
 	LastError    error
 	// Requests is the number sent to the servers.
@@ -48,15 +48,16 @@ type Contender struct {
 	Failed      uint64
 }
 
-// Quantiles of times, with an error of at most one percent; Max is exact. All are 0 if Count is 0.
+// Quantiles holds quantiles of durations, with an error of at most one percent; Max is exact. All
+// are 0 if Count is 0.
 type Quantiles struct {
 	Count         uint64
 	P50, P99, Max time.Duration
 }
 
 // Jain returns Jain's fairness index of the grants: 1 if all contenders had the same number, 1/n if
-// one had all (Jain, Chiu, Hawe: "A Quantitative Measure Of Fairness", 1984). It is 0 without
-// grants.
+// one had all, 0 without grants. Source: Jain, Chiu, Hawe, "A Quantitative Measure Of Fairness",
+// 1984.
 func (r *Report) Jain() float64 {
 	var sum, squares float64
 	for i := range r.Contenders {
