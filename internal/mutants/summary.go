@@ -15,9 +15,9 @@ const (
 	unrun = "unrun"
 )
 
-// summarize prints a Markdown table of the verdicts in earlier runs' outputs, for each part of the
-// table of mutants. The newest verdict on a mutant counts. Mutants that no run tested are counted
-// as well, and those that were not killed are named.
+// summarize prints the verdicts from earlier runs' outputs as a Markdown table, with a row for each
+// part of the mutant table. The newest verdict on a mutant counts. Mutants that no run tested are
+// counted as well, and those that were not killed are named.
 func summarize(w io.Writer, all []*mutant, outputs ...string) error {
 	verdicts := make(map[string]string)
 	for _, file := range outputs {
