@@ -18,7 +18,7 @@ type ask struct {
 	wait time.Duration
 }
 
-// Ask is the command ask.
+// Ask returns the ask command.
 func Ask(a *app.App) *cobra.Command {
 	r := &ask{lockAction: lockAction{action: action{App: a, verb: "ask"}}}
 	command := &cobra.Command{

@@ -23,7 +23,7 @@ type killClient struct {
 	result act.ClientResult // the preview's result until the action is executed
 }
 
-// KillClient is the command kill-client.
+// KillClient returns the kill-client command.
 func KillClient(a *app.App) *cobra.Command {
 	r := &killClient{action: action{App: a, verb: "kill-client"}}
 	command := &cobra.Command{

@@ -37,7 +37,7 @@ type sweptItem struct {
 	err    error
 }
 
-// Sweep is the command sweep.
+// Sweep returns the sweep command.
 func Sweep(a *app.App) *cobra.Command {
 	r := &sweep{action: action{App: a, verb: "sweep"}}
 	command := &cobra.Command{

@@ -33,7 +33,7 @@ type acquisition struct {
 	name     string // of our entry, according to the last event
 }
 
-// Acquire is the command acquire.
+// Acquire returns the acquire command.
 func Acquire(a *app.App) *cobra.Command {
 	q := &acquisition{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{

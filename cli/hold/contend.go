@@ -27,7 +27,7 @@ type contention struct {
 	output string
 }
 
-// Contend is the command contend.
+// Contend returns the contend command.
 func Contend(a *app.App) *cobra.Command {
 	q := &contention{lockChoice: lockChoice{App: a}}
 	command := &cobra.Command{

@@ -39,7 +39,7 @@ func (q *acquisition) runCommand(hold *lockops.Hold) error {
 	app.EndWithUs(c)
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // Linux ends COMMAND with the thread that started it
+		runtime.LockOSThread() // Linux ends COMMAND when the thread that started it exits
 		err := c.Start()
 		started <- err
 		if err == nil {

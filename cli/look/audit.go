@@ -23,7 +23,7 @@ type auditTrail struct {
 	output string
 }
 
-// Audit is the command audit.
+// Audit returns the audit command.
 func Audit(a *app.App) *cobra.Command {
 	r := &auditTrail{App: a}
 	command := &cobra.Command{

@@ -20,7 +20,7 @@ import (
 // mostCandidates of a contender are shown; the others are counted.
 const mostCandidates = 5
 
-// Candidates is the command candidates.
+// Candidates returns the candidates command.
 func Candidates(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{

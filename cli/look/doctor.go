@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
-// Doctor is the command doctor.
+// Doctor returns the doctor command.
 func Doctor(a *app.App) *cobra.Command {
 	var output, failOn string
 	var allowPartial, access, quiet bool
@@ -44,7 +44,7 @@ func Doctor(a *app.App) *cobra.Command {
 			}
 			if access {
 				if output != "text" {
-					return app.Usagef("--access is printed as text only")
+					return app.Usagef("--access supports only -o text")
 				}
 				return accessOf(cmd.Context(), a, s, allowPartial)
 			}
@@ -116,7 +116,7 @@ func fails(found []render.Complaint, threshold int) bool {
 }
 
 // refusedHere is a line about a read_only profile that refuses an advised command. It is empty if
-// no advice changes anything.
+// no advised command changes anything.
 func refusedHere(profile string, s *inspect.Snapshot) string {
 	for _, c := range render.Diagnose(s) {
 		for _, step := range c.Steps {

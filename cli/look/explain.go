@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// Explain is the command explain.
+// Explain returns the explain command.
 func Explain(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RULE|RECIPE|COLUMN|STATE|ERROR]",

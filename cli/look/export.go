@@ -26,7 +26,7 @@ type export struct {
 	lockSeries int
 }
 
-// Export is the command export.
+// Export returns the export command.
 func Export(a *app.App) *cobra.Command {
 	x := &export{App: a}
 	command := &cobra.Command{

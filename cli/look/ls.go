@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// Ls is the command ls.
+// Ls returns the ls command.
 func Ls(a *app.App) *cobra.Command {
 	var output, order, only string
 	command := &cobra.Command{

@@ -23,7 +23,7 @@ import (
 // showForms lists the output formats of show, the default first.
 var showForms = []string{"tree", "json", "markdown", "dot", "mermaid"}
 
-// Show is the command show.
+// Show returns the show command.
 func Show(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{

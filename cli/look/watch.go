@@ -28,7 +28,7 @@ type watch struct {
 	complete bool // everything has been read once
 }
 
-// Watch is the command watch.
+// Watch returns the watch command.
 func Watch(a *app.App) *cobra.Command {
 	w := &watch{App: a, notifying: notifying{App: a}}
 	command := &cobra.Command{

@@ -39,7 +39,7 @@ type bundle struct {
 	recorded bytes.Buffer // compressed
 }
 
-// Bundle is the command bundle.
+// Bundle returns the bundle command.
 func Bundle(a *app.App) *cobra.Command {
 	b := &bundle{App: a}
 	command := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/jsonform"
 )
 
-// Diff is the command diff.
+// Diff returns the diff command.
 func Diff(a *app.App) *cobra.Command {
 	var output string
 	command := &cobra.Command{

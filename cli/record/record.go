@@ -30,7 +30,7 @@ type record struct {
 // second that takes about 3 hours uncompressed, or 40 compressed.
 const defaultMost = 1024
 
-// Record is the command record.
+// Record returns the record command.
 func Record(a *app.App) *cobra.Command {
 	r := &record{App: a}
 	command := &cobra.Command{

@@ -29,8 +29,8 @@ func csvText(text string) string {
 	return text
 }
 
-// LocksCSV returns a row for each lock. Unknown is empty; times are UTC by the backend's clock,
-// spans are milliseconds.
+// LocksCSV returns a row for each lock. Unknown values are empty; times are UTC by the backend's
+// clock, and durations are in milliseconds.
 func LocksCSV(s *inspect.Snapshot, locks []*inspect.Lock) [][]string {
 	columns := csvColumns(viewOf(s))
 	rows := [][]string{each.Of(columns, func(c csvColumn) string { return c.head })}

@@ -8,7 +8,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// Ages by a clock that was not compared with ours are marked. Lists sorted by age use their lower
+// Ages whose clock was not compared with ours are marked. Lists sorted by age use their lower
 // bound.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 )
 
-// lockOrder is a sort order of ls, which lists the highest first and unknown values last. An age by
-// a clock that was not compared with ours counts as its minimum.
+// lockOrder is a sort order of ls, which lists the highest first and unknown values last. An age
+// whose clock was not compared with ours counts as its minimum.
 type lockOrder struct {
 	name string
 	of   func(*inspect.Snapshot, *inspect.Lock) int64 // negative: unknown
@@ -59,7 +59,7 @@ func leastOf(age inspect.Age, known bool) int64 {
 // OrderNames returns the names of the sort orders of ls.
 func OrderNames() []string { return each.Of(lockOrders(), func(o lockOrder) string { return o.name }) }
 
-// InOrder returns the locks of a snapshot in an order; empty means by name.
+// InOrder returns the locks of a snapshot in the given order; empty means by name.
 func InOrder(s *inspect.Snapshot, order string) []*inspect.Lock {
 	locks := slices.Collect(s.Locks())
 	at := slices.IndexFunc(lockOrders(), func(o lockOrder) bool { return o.name == order })

@@ -30,7 +30,7 @@ type demo struct {
 	record   string
 }
 
-// Demo is the command demo.
+// Demo returns the demo command.
 func Demo(a *app.App, newLab LabMaker) *cobra.Command {
 	d := &demo{App: a, newLab: newLab}
 	command := &cobra.Command{

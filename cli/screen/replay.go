@@ -13,7 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recording"
 )
 
-// Replay is the command replay.
+// Replay returns the replay command.
 func Replay(a *app.App) *cobra.Command {
 	var speed float64
 	var at time.Duration
