@@ -40,7 +40,7 @@ func BenchmarkAtRest(b *testing.B) {
 			if timeout > 0 {
 				holder.Close()
 				holder = connectFor(b, server.Addr, timeout)
-				beats = 3 / timeout.Seconds() // the holder's: go-zookeeper pings every third of the timeout
+				beats = 3 / timeout.Seconds() // the holder's, per second: go-zookeeper sends three per timeout
 			}
 			if strings.Contains(name, "held") {
 				flags = zk.FlagEphemeralSequential

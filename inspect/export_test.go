@@ -11,5 +11,5 @@ func (o *Observer) Beat(at time.Time) (lapped bool) {
 // Apply applies an update of the first source as Run does.
 func (o *Observer) Apply(u Update) { o.apply(sourceUpdate{0, u}) }
 
-// Publish makes a snapshot for a time.
+// Publish publishes a snapshot as of a time.
 func (o *Observer) Publish(at time.Time) { o.publishAsOf(at) }

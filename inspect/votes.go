@@ -13,9 +13,9 @@ import (
 // masters; KeyLock fills in Agrees. It never returns nil: a key that is gone everywhere is a free
 // lock.
 //
-// The verdict follows Redlock in the Redis documentation: with N masters a value needs N/2+1
-// votes. One with that many is held. Without a quorum, several values are a split and a single
-// value is a minority. If too few masters answered to decide, it is unknown.
+// The verdict follows Redlock in the Redis documentation: with N masters a value with N/2+1
+// votes is held. Without a quorum, several values are a split and a single value is a minority. If
+// too few masters answered to decide, it is unknown.
 func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	l := &Lock{
 		ID:         id,
@@ -62,9 +62,9 @@ func KeyLock(id ID, votes []Vote, readAt time.Time) *Lock {
 	return l
 }
 
-// Named makes a lock at least likely, since the operator named it by its path, a pattern or a
-// recipe. It does not promote data that is visibly not a lock. Plain numbered nodes are left to the
-// watches, since a registry has them too.
+// Named raises a possible lock to likely, since the operator named it by its path, a pattern or a
+// recipe. It does not promote data that is visibly not a lock, or plain numbered nodes: a registry
+// has them too, and only their watches tell the two apart.
 func (l *Lock) Named() {
 	if l.Confidence == recipe.Possible && l.Kind != KindUnknown && l.Recipe != "sequential" {
 		l.Confidence = recipe.Likely
@@ -122,7 +122,7 @@ type tally struct {
 	most   int // its votes
 	tie    bool
 	values int  // different values
-	shared bool // each counts alone: they are permits
+	shared bool // values are permits, so each counts alone
 	// masters that did not answer, have no such key, hold something that is not a lock, or hide its holder or
 	// the key itself
 	silent, absent, foreign, opaque int
@@ -194,7 +194,7 @@ func (t tally) verdict(quorum int) State {
 }
 
 // quorumExpiry returns when the quorum ends: at the quorum-th latest expiry among the votes.
-// noExpiry is true if enough votes never expire to keep it.
+// noExpiry is true if the votes without an expiry are a quorum.
 func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	ends := make([]time.Time, 0, len(l.Masters))
 	forever := 0
@@ -210,7 +210,7 @@ func quorumExpiry(l *Lock) (at time.Time, noExpiry bool) {
 	return nthEnd(ends, forever, l.Quorum)
 }
 
-// nthEnd returns the n-th latest end. forever counts the ends that never come.
+// nthEnd returns the n-th latest end. forever counts the votes that never expire.
 func nthEnd(ends []time.Time, forever, n int) (at time.Time, never bool) {
 	if forever >= n {
 		return time.Time{}, true
@@ -236,7 +236,7 @@ func validUntil(l *Lock, now time.Time) time.Time {
 // Votes counts the masters that hold the most common value.
 func (l *Lock) Votes() int { return l.Margin + l.Quorum }
 
-// Ballot lists how many masters have each value, most first: 2·2·1.
+// Ballot lists how many masters have each value, largest first: 2·2·1.
 func (l *Lock) Ballot() string {
 	counts := make(map[Untrusted]int)
 	for _, m := range l.Masters {

@@ -52,7 +52,7 @@ func TestHeldTimeOfRedisKey(t *testing.T) {
 	}
 }
 
-// Ages by a server's clock that was not compared with ours are approximate.
+// Ages whose clock was not compared with ours are approximate.
 func TestAgesByAnUnknownClock(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	zk := &inspect.Backend{Name: "zk", Mode: inspect.ModeOnce, Clock: inspect.LeaderClock{Newest: now}}

@@ -12,10 +12,10 @@ import (
 // none. Its client does not hold the lock, and the leftover votes block the next client. A key that
 // was just set is left alone, since its client may still be asking the other masters.
 //
-// Cause in the wild: a failed or cancelled attempt that did not clean up (redsync leaves keys when
-// the caller's context ends); redsync PR #147, #149 (still renewed after a restart cost it the
-// quorum); minio #10948, #11275. The same happens with a library whose lock is several keys on one
-// master (rueidislock), if only some of them are set.
+// Cause in the wild: a failed or cancelled attempt that did not clean up. redsync leaves keys when
+// the caller's context ends, and renewed them after a restart cost it the quorum (PR #147, #149).
+// See also minio #10948 and #11275. The same happens with a library whose lock is several keys on
+// one master (rueidislock), if only some of them are set.
 func minorityLeftover() rule {
 	return rule{
 		name: "minority-leftover", severity: inspect.Warning,

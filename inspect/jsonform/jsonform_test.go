@@ -151,7 +151,7 @@ func TestSeenSinceIsWritten(t *testing.T) {
 	}
 }
 
-// An age by a clock that was not compared with ours is marked in documents and events.
+// An age whose clock was not compared with ours is marked in documents and events.
 func TestUnknownClockAgesAreMarked(t *testing.T) {
 	came := now.Add(-time.Hour)
 	entries := func(czxid int64) *inspect.Lock {

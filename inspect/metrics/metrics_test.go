@@ -118,7 +118,8 @@ func lockMetrics(t *testing.T, c *Collector) (list []string) {
 	return list
 }
 
-// Ages by a clock that was not compared with ours, waiters that are gone, and muted findings raise no alert.
+// Ages whose clock was not compared with ours, waiters that are gone, and muted findings raise no
+// alert.
 func TestLocksAreExposed(t *testing.T) {
 	zk := &inspect.Backend{
 		Name: "zk", State: inspect.Connected, FirstPass: true, Clock: inspect.LeaderClock{Known: true, From: 10},

@@ -14,7 +14,7 @@ import (
 const (
 	// late is the longest delay of a report by an undisturbed observer.
 	late = 3 * time.Second
-	// sessionTimeout of all ZooKeeper clients.
+	// sessionTimeout is that of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
 	// longestSilence is how long a server may be silent before our client gives up on it.
 	// Meanwhile, reports are late.
@@ -45,12 +45,12 @@ func backendOf(lock string) string {
 	return name
 }
 
-// membersDiffer is the fault that members of an ensemble have different nodes, without our doing.
+// membersDiffer is the fault recorded when a ZooKeeper bug made an ensemble's members differ.
 const membersDiffer = "members differ"
 
 // apart reports whether the members of the ensemble had different nodes during a report, or during
-// the hold, which may be nil. Then one member may have confirmed writes that another never had,
-// until the sessions of misled clients have ended.
+// the hold, which may be nil. Until the sessions of affected clients end, one member may have
+// confirmed writes that another never had.
 func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	_, found := f.find(func(one *fault) bool {
 		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
@@ -74,8 +74,8 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 	return found
 }
 
-// hostStill is the fault that this machine was paused, with all servers and clients. Then a client
-// cannot know whether its session has survived.
+// hostStill is the fault recorded when this machine was paused, with all servers and clients. Then
+// a client cannot know whether its session has survived.
 const hostStill = "host paused"
 
 // still reports whether the machine was paused in a span of time.
@@ -228,10 +228,10 @@ func describe(h hold) string {
 	return fmt.Sprintf("%s asked %s acquired %s releasing %s released %s lost %s", h.client, at(h.asked), at(h.acquired), at(h.releasing), at(h.released), at(h.lost))
 }
 
-// forgetting are the faults that lose confirmed writes, with the time before and after them in
-// which writes may be lost. A failover loses writes that had not reached the replica, and those
+// forgetting maps each fault that loses confirmed writes to the time before and after it when
+// writes may be lost. A failover loses writes that had not reached the replica, and those
 // that the old master confirmed afterwards. A killed master may return with an old dump and become
-// master again; remembered is the longest TTL in that dump, a queue's.
+// master again; remembered is the longest TTL in that dump: a queue's.
 var forgetting = map[string]struct{ before, after, remembered time.Duration }{
 	"restart master": {},
 	"failover":       {before: unconfirmed, after: away},
@@ -239,7 +239,7 @@ var forgetting = map[string]struct{ before, after, remembered time.Duration }{
 }
 
 // forgotten finds a fault that may have lost the writes of a hold, which was requested, held or
-// released during it. The loss shows until a key expires that no client renews or deletes.
+// released during it. The loss shows until the keys that no client renews or deletes expire.
 func (j *judge) forgotten(e observed, h hold) (fault, bool) {
 	over, ended := h.over()
 	if !h.released.IsZero() {

@@ -13,8 +13,8 @@ import (
 // Znode counts are comparable only if nothing was written for that long.
 const lagGrace = time.Second
 
-// compareMembers asks a server again if it was behind the leader or had another number of znodes.
-// Two servers are never read at the same time.
+// compareMembers asks a server again if it was behind the leader or had a different number of
+// znodes. Two servers are never read at the same time.
 func (q *Inquiry) compareMembers(ctx context.Context, servers []answer) {
 	leader := leaderOf(servers)
 	if leader < 0 {
