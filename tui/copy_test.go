@@ -50,7 +50,7 @@ func TestCopyMenu(t *testing.T) {
 	wantNoText(t, m, "Copy from", "sent to")
 }
 
-// The texts are the selected contender's, not the holder's.
+// The menu copies texts of the selected contender, not of the holder.
 func TestCopyUsesSelectedContender(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	press(m, "j", "y")

@@ -20,7 +20,7 @@ type help struct {
 	here, everywhere []screen.Action
 	title            string
 	text             widget.Scroller
-	// all are the lines laid out for laid; rows of them are visible.
+	// all holds the lines, laid out for laid; rows is how many are visible.
 	all  []widget.Line
 	rows int
 	laid helpLayout
@@ -159,8 +159,7 @@ func (h *help) everywhereHead() widget.Line {
 	return l
 }
 
-// section puts a heading, after a blank line, before its first entry; it is empty without
-// entries.
+// section puts a blank line and a heading before the first entry, if there is one.
 func section(heading widget.Line, entries [][]widget.Line) [][]widget.Line {
 	if len(entries) > 0 {
 		entries[0] = append([]widget.Line{nil, heading}, entries[0]...)
@@ -279,7 +278,7 @@ func (h *help) signs(width int) [][]widget.Line {
 		{widget.Span{Text: g.AtLeast, Style: t.Strong}, "at least; the start was not seen"},
 		{
 			widget.Span{Text: g.Translate(describe.About.Sign()), Style: t.Strong},
-			"about: by a clock that was not compared with ours",
+			"about; the clock was not compared with ours",
 		},
 	} {
 		if !h.matches(sign.Text, sign.means) {

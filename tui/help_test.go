@@ -24,7 +24,7 @@ func TestHelpFits(t *testing.T) {
 		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
 		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
 		press(m, "?")
-		wantText(t, m, "Everywhere", "Symbols", "about: by a clock")
+		wantText(t, m, "Everywhere", "Symbols", "about; the clock")
 		wantNoText(t, m, "more lines")
 		fits(t, m)
 	}

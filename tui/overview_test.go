@@ -36,7 +36,7 @@ func TestLongestWaitsAreInOrder(t *testing.T) {
 	}
 }
 
-// Backends plots our load and a server's latency over the last minutes, once there is a past.
+// Backends plots our load and a server's latency over the last few minutes, once there is a past.
 func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 200, 50)

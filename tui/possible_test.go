@@ -26,7 +26,7 @@ func (l *listing) of(context.Context, string) ([]act.Connection, int, error) {
 }
 
 // The chain's details show the connections that may belong to a Redis contender, with reasons. They
-// are listed at most every listedFor, only if no client is known, and never for a recording.
+// are listed at most once per listedFor, only if no client is known, and never for a recording.
 func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	t.Parallel()
 	like := act.Connection{Server: "10.0.0.1:6379", ID: 7, Addr: "10.0.0.7:50312", Name: "billing", Command: "set", Age: time.Hour}
@@ -52,7 +52,7 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 	must.Equal(t, len(m.queued), 1, "commands after listedFor")
 
 	f.list = []act.Connection{{Addr: "10.0.0.8:1", Command: "get"}}
-	wantText(t, open(o, ""), "none of 1 connection resembles its own")
+	wantText(t, open(o, ""), "no candidate among 1 connection")
 	f.list, f.err = nil, errors.New("NOPERM: it needs +client|list")
 	wantText(t, open(o, ""), "its connection is unknown: NOPERM: it needs +client|list")
 	f.err = errors.Join(errors.New("refused"), errors.New("unreachable"))

@@ -73,7 +73,7 @@ func lineOf(m *Model) int {
 	return -1
 }
 
-// A moment of a recording is drawn with its past: plots of the last minutes, and keys to go back.
+// A moment of a recording is drawn with its past: plots of the minutes before, and keys to go back.
 func TestAMomentHasItsPast(t *testing.T) {
 	t.Parallel()
 	past := inspect.NewPast(inspect.PastKept, inspect.PastStep, inspect.PastBudget)

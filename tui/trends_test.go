@@ -12,7 +12,7 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// A row of Locks and the head of Chain plot the queue of the last minutes.
+// A row of Locks and the head of Chain plot the queue over the last few minutes.
 func TestTrendsAreShown(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -29,12 +29,12 @@ type world struct {
 	paused  bool
 	history *screen.History
 	events  screen.EventLog
-	// past keeps the last minutes. trends are computed from it.
+	// past keeps the last few minutes. trends are computed from it.
 	past   *inspect.Past
 	trends map[inspect.ID]trend
-	// pastEvents are the events up to the drawn moment of the past; nil at the present.
+	// pastEvents are the events up to the past moment shown; nil at the present.
 	pastEvents *screen.EventLog
-	// feedError has ended the feed; nil while snapshots may come.
+	// feedError is the error that ended the feed; nil while snapshots may come.
 	feedError error
 
 	// dialogs are on top of the screen, the top one last.
@@ -53,7 +53,7 @@ type world struct {
 	openedFrom screen.Name
 	// connections that backends listed, by name; see WantPossible.
 	connections map[string]connections
-	number      int // the last that Number gave
+	number      int // the last one that Number returned
 	armed       bool
 
 	// ctx lives as long as the program. Running commands hold alive for reading, so that the
@@ -165,7 +165,7 @@ func (w *world) close(d screen.Dialog) {
 }
 
 // addEvents records the events between two snapshots, and the number of earlier events that were
-// too many to keep.
+// dropped.
 func (w *world) addEvents(events []inspect.Event, missed int, before, s *inspect.Snapshot) {
 	w.history.Add(events, before, s)
 	w.events.Add(events)

@@ -342,15 +342,15 @@ func (p *Pane) grants(room int) []widget.Line {
 
 func (p *Pane) section(name string) widget.Line { return widget.Section(p.Theme(), p.width, name) }
 
-// stripFrom is the height from which the last minutes are drawn below the rows. roomForGrants is
-// the room they leave for the last grants in a tall window.
+// stripFrom is the height from which the last few minutes are drawn below the rows. roomForGrants
+// is the room they leave for the last grants in a tall window.
 const stripFrom, roomForGrants = 25, 7
 
 // leastStrip is the shortest time that the strip shows. At the slow beat it then moves by a cell
 // or two.
 const leastStrip = time.Minute
 
-// strip returns the timeline of the last minutes, with as many lanes as fit.
+// strip returns the timeline of the last few minutes, with as many lanes as fit.
 func (p *Pane) strip(room int) []widget.Line {
 	const frame = 3 // a blank line, the name, the axis
 	if p.height < stripFrom || room < frame+2 {

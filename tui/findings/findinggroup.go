@@ -12,7 +12,7 @@ import (
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity
-	// all are sorted by lock or backend. Shown are those that match and are not shadows.
+	// all are sorted by lock or backend. Shown holds those that match and are not shadows.
 	all, Shown []*found
 	// count leaves shadows out.
 	count int
@@ -27,7 +27,7 @@ type foundGroup struct {
 	places       places
 }
 
-// foldedFrom is the number of findings from which a group folds into one row.
+// foldedFrom is how many findings a group needs to fold into one row.
 const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
@@ -69,7 +69,8 @@ func badness(g *foundGroup) int {
 // blindRule is the rule for blind spots, which are not problems.
 const blindRule = "blind"
 
-// fewChanges are applied one by one if everything is shown; more need a walk over the group.
+// fewChanges is how many changes are applied one by one if everything is shown; more need a walk
+// over the group.
 const fewChanges = 16
 
 // settle adds the fresh findings, drops those that are gone, and lists those that are shown.
@@ -158,8 +159,8 @@ func (g *foundGroup) show(everything bool) {
 	}
 }
 
-// findingKey identifies the last finding of list among those on the same lock. It is its key,
-// with a number if the key is not unique.
+// findingKey identifies the last finding of list among those on the same lock: by its key,
+// and a number if the key is not unique.
 func findingKey(list []inspect.Finding) string {
 	last := list[len(list)-1].Key()
 	number := 0

@@ -181,7 +181,7 @@ func waitTime(c cell) (time.Duration, bool) {
 }
 
 // queueCell counts the waiters, or gives a lower bound if some are unseen. If there is room, the
-// last minutes or a bar precede the count.
+// last few minutes or a bar precede the count.
 func queueCell(c cell) widget.Line {
 	t, l := c.Theme(), c.lock
 	count, style := t.Glyphs.Translate(describe.QueueLength(l)), t.Text

@@ -16,7 +16,7 @@ import (
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
-// The free space below a short table shows the longest waits and the grants of the last minutes.
+// The free space below a short table shows the longest waits and recent grants.
 const (
 	overviewLeast = 10 // the minimum number of free lines
 	waitsShown    = 8

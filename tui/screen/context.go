@@ -24,7 +24,7 @@ type Context interface {
 	// Now is the drawn time, by our clock, which stops while Paused. Clock continues.
 	Now() time.Time
 	Paused() bool
-	// Past reports whether the drawn moment is earlier than the newest known one.
+	// Past reports whether the moment shown is earlier than the newest known one.
 	Past() bool
 	Clock() time.Time
 	// Live reports whether the present is drawn as it arrives: no pause, no earlier moment and no

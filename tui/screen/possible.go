@@ -53,7 +53,7 @@ func (p Possible) words() []string {
 	more := len(p.Connections) - len(lines)
 	switch {
 	case len(lines) == 0 && p.Of > 0:
-		lines = append(lines, fmt.Sprintf("none of %s resembles its own", describe.Count(p.Of, "connection")))
+		lines = append(lines, fmt.Sprintf("no candidate among %s", describe.Count(p.Of, "connection")))
 	case more > 0:
 		lines = append(lines,
 			fmt.Sprintf("or one of %d more: only candidates: Redis does not record who wrote a key", more))
