@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/release"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -55,6 +56,7 @@ func (a acting) actions() []screen.Action {
 		list = append(list, one)
 	}
 	return append(list,
+		a.releaseOwn(),
 		screen.Action{
 			Keys: []string{"K"}, Shown: "K", Help: "disconnect the selected contender",
 			Writes: a.MayAct() == "", Disabled: a.cannotEnd, Run: a.end,
@@ -70,8 +72,28 @@ func (a acting) actions() []screen.Action {
 	)
 }
 
+// notYours says that r releases no other client's lock; empty on a lock that the user holds here.
+func (a acting) notYours() string {
+	if _, c, _ := a.selected(); c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
+		return a.ReadOnly()
+	}
+	return "r releases a lock of yours, and x another client's"
+}
+
+// releaseOwn releases a lock that the user holds here, and shows it in the Lab. Help does not list it.
+func (a acting) releaseOwn() screen.Action {
+	return screen.Action{
+		Keys: []string{"r"}, Hint: "release yours", Writes: true, Disabled: a.notYours,
+		Run: func() tea.Cmd {
+			about := a.front().Selected()
+			a.Go(screen.Lab, about)
+			return func() tea.Msg { return answeredMsg{screen.Lab, lab.ReleaseMsg{Lock: about.Lock}} }
+		},
+	}
+}
+
 // hint returns the action that the footer offers: release of a lock, or the mildest step of a
-// finding. Our own locks are released in the Lab. A group has no hint, since each of its findings
+// finding. A group has no hint, since each of its findings
 // has different steps.
 func (a acting) hint() []screen.Action {
 	offer := func(verb inspect.Verb, text string) []screen.Action {
@@ -89,8 +111,10 @@ func (a acting) hint() []screen.Action {
 		return nil
 	}
 	if a.inFront == screen.Chain || a.inFront == screen.Locks && a.options.Release != nil {
-		if _, c, _ := a.selected(); c != nil && screen.You(a.theme, &c.Owner) != nil {
-			return []screen.Action{{Keys: []string{"L", "8"}, Shown: "L", Hint: "your locks"}}
+		if a.notYours() == "" {
+			own := a.releaseOwn()
+			own.Shown = "r"
+			return []screen.Action{own}
 		}
 		if a.Past() {
 			return nil

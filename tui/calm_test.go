@@ -135,13 +135,13 @@ func TestProvisionalOrderIsAnnounced(t *testing.T) {
 	wantNoText(t, m, "still")
 }
 
-// This program's own holds are marked.
+// This program's own holds are marked, and r releases them.
 func TestOwnHoldsAreMarked(t *testing.T) {
 	t.Parallel()
 	host := must.Have(os.Hostname())(t)
 	me := fixture.Person{Name: fmt.Sprintf("%s:%d", host, os.Getpid()), Session: 1}
 	other := fixture.Person{Name: "elsewhere:1", Session: 2}
-	m := model(t, Options{Release: newFakeReleaser().of}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
+	m := model(t, Options{Release: newFakeReleaser().of, Lab: newFakeLab()}, 120, 36, fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{
 		fixture.QueueOf("/jobs/mine", time.Minute, me), fixture.QueueOf("/jobs/theirs", time.Minute, other),
 	}}))
 	for _, key := range []string{"1", "c"} {
@@ -154,10 +154,9 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	}
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)")
-	wantText(t, m, "L your locks")
-	wantNoText(t, m, "L lab")
+	wantText(t, m, "r release yours")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "It is yours: Esc, then L and r")
+	wantText(t, m, "It is yours: Esc, then r releases it")
 }
 
 // A holder known only by its label counts as a client.

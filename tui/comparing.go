@@ -189,14 +189,19 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 	return passing, last
 }
 
-// passingLocks lists the locks that appeared between two snapshots without being in either.
+// passingLocks lists the locks that came and went between two snapshots.
 func (d *comparing) passingLocks(from, to *inspect.Snapshot, only inspect.ID) (lines []string) {
+	came := make(map[inspect.ID]time.Time)
 	for _, e := range d.events.Until(d.to).List {
-		if e.Kind != inspect.EventAppeared || e.At.Before(d.from) || only != (inspect.ID{}) ||
-			from.Lock(e.Lock) != nil || to.Lock(e.Lock) != nil || lab.Temporary(e.Lock.Path) || len(lines) == lostShown {
+		if e.At.Before(d.from) || only != (inspect.ID{}) || from.Lock(e.Lock) != nil || to.Lock(e.Lock) != nil || lab.Temporary(e.Lock.Path) {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("  %s  appeared  %s", describe.When(e.At, d.now), e.Lock))
+		switch at := came[e.Lock]; {
+		case e.Kind == inspect.EventAppeared:
+			came[e.Lock] = e.At
+		case e.Kind == inspect.EventGone && e.Contender == nil && !at.IsZero() && len(lines) < lostShown:
+			lines = append(lines, fmt.Sprintf("  %s to %s  %s", describe.When(at, d.now), describe.When(e.At, d.now), e.Lock))
+		}
 	}
 	if lines != nil {
 		lines = slices.Insert(lines, 0, "", "locks that came and went")

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/tui/locks"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
@@ -79,6 +80,9 @@ func (m *Model) home() {
 	m.backStack = m.backStack[:1]
 	m.openedFrom = ""
 	m.Later(m.open(m.backStack[0]))
+	if s, ok := m.front().(*locks.Screen); ok {
+		s.Home()
+	}
 }
 
 // commonActions are the keys with the same meaning on every screen, for screens that do not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,22 @@ func TestTakeHoldAndRelease(t *testing.T) {
 		press(m, "tab")
 	}
 	must.Equal(t, f.counted("release"), 2, f.counts)
+}
+
+func TestOwnLockIsReleasedFromItsChain(t *testing.T) {
+	t.Parallel()
+	f := newFakeLab()
+	m := taken(t, f)
+	l := fixture.Orders()
+	l.Holders[0].Owner.Label = inspect.Untrusted(fmt.Sprintf("%s:%d", must.Have(os.Hostname())(t), os.Getpid()))
+	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
+	press(m, "enter", "j", "r")
+	wantText(t, m, "r releases a lock of yours")
+	settle(t, m, press(m, "k", "r"))
+	wantText(t, m, " released zk:/locks/orders")
+	must.Equal(t, f.counted("release"), 1)
+	settle(t, m, press(m, "esc", "r"))
+	wantText(t, m, "you do not hold zk:/locks/orders")
 }
 
 func TestWaitingShowsThePlace(t *testing.T) {

@@ -361,11 +361,14 @@ func TestPassingLocksAreListed(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	for path, at := range map[string]time.Duration{"/locks/gone": 10 * time.Second, "/locks/orders": time.Second, "/locks/early": -time.Minute} {
-		r.events.Add([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.In(at), Lock: fixture.Id("zk:" + path)}})
+		for i, kind := range []inspect.EventKind{inspect.EventAppeared, inspect.EventGone} {
+			after := fixture.In(at + time.Duration(i)*10*time.Second)
+			r.events.Add([]inspect.Event{{Kind: kind, At: after, Lock: fixture.Id("zk:" + path)}})
+		}
 	}
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "locks that came and went", "12:00:10  appeared  zk:/locks/gone")
-	wantNoText(t, r.Model, "appeared  zk:/locks/orders", "/locks/early")
+	wantText(t, r.Model, "locks that came and went", "12:00:10 to 12:00:20  zk:/locks/gone")
+	wantNoText(t, r.Model, "to 12:00:11", "/locks/early")
 }
 
 // A finding that is open has the time of its event, and a critical one is named at the top.

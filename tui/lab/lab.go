@@ -193,6 +193,9 @@ func (s *Screen) NeedsFastTick() bool { return false }
 // AcquireMsg asks for the form that takes a lock.
 type AcquireMsg struct{}
 
+// ReleaseMsg releases the user's own lock.
+type ReleaseMsg struct{ Lock inspect.ID }
+
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.SnapshotMsg:
@@ -201,6 +204,15 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if s.InFront() == screen.Lab && !s.HasDialog() {
 			s.acquire()
 		}
+	case ReleaseMsg:
+		at := slices.IndexFunc(s.Hand.Takes, func(k *Take) bool { return k.Order.Lock == msg.Lock && k.state == takeHolds })
+		if at < 0 {
+			s.Flash("you do not hold " + msg.Lock.String())
+			return nil
+		}
+		s.Hand.list.At = at
+		s.Choose(PaneHand)
+		return s.Hand.end(s.Hand.Takes[at])
 	case runStartedMsg, RunTickMsg:
 		return s.Runs.Update(msg)
 	case faultDoneMsg, faultsSeenMsg:

@@ -377,6 +377,15 @@ func (s *Screen) filtered() {
 	}
 }
 
+// Home selects the first lock if the selected one is free or gone.
+func (s *Screen) Home() {
+	id := s.Current.Lock
+	if l := s.Snapshot().Lock(id); id != (inspect.ID{}) && (l == nil || l.State == inspect.StateFree) {
+		s.moved = false
+		s.moveTo(0)
+	}
+}
+
 // Input is the filter of the list.
 func (s *Screen) Input() *screen.FilterInput { return &s.input }
 

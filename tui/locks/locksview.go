@@ -241,7 +241,7 @@ type rowInputs struct {
 func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	l := s.Snapshot().Lock(e.Row.ID)
 	if l == nil { // until the locks are arranged again
-		return goneRow(s.Theme(), e.Row.ID, width, selected)
+		return goneRow(s, e.Row.ID, width, selected)
 	}
 	in := rowInputs{
 		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
@@ -259,8 +259,12 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 }
 
 // goneRow is the row of a lock that no longer exists.
-func goneRow(t *theme.Theme, id inspect.ID, width int, selected bool) string {
-	l := widget.Line{{"   ", t.Text}, {id.String() + " is gone", t.Faint}}
+func goneRow(s screen.Context, id inspect.ID, width int, selected bool) string {
+	t, text := s.Theme(), " is gone"
+	if s.Past() {
+		text = " did not exist"
+	}
+	l := widget.Line{{"   ", t.Text}, {id.String() + text, t.Faint}}
 	if selected {
 		return l.Render(width, t.Glyphs.Ellipsis, t.Selected)
 	}

@@ -17,7 +17,7 @@ const settleEvery = 5 * time.Second
 const lineKept = 2 * settleEvery
 
 // lineKeptAgain replaces lineKept for a line that moved down recently, as when trouble recurs.
-const lineKeptAgain = time.Minute
+const lineKeptAgain = 20 * time.Second
 
 // movesEvery tells users about settleEvery.
 const movesEvery = "reordered every 5s"
@@ -39,7 +39,7 @@ func (x *Index) settled() bool {
 }
 
 // settle moves every row and group to its place. It removes lines of locks that have been gone
-// for a while or that the filter hides. The pinned row is left for later, so that it does not jump
+// for a while or that the filter hides. A muted lock moves at once. The pinned row is left for later, so that it does not jump
 // when the cursor leaves it.
 func (x *Index) settle(now time.Time) {
 	pinned := x.pinned
@@ -53,7 +53,7 @@ func (x *Index) settle(now time.Time) {
 		if now.Sub(r.sunkAt).Abs() < 2*lineKeptAgain {
 			kept = lineKeptAgain
 		}
-		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < kept {
+		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < kept && r.findings.muted == 0 {
 			continue
 		}
 		x.remove(r)

@@ -134,7 +134,7 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 		lines = append(lines, d.person("Next", next, p.NoNext(), width)...)
 	}
 	if screen.You(t, &d.target.Owner) != nil {
-		lines = append(lines, d.bullets(width, "It is yours: Esc, then L and r release it properly.")...)
+		lines = append(lines, d.bullets(width, "It is yours: Esc, then r releases it properly.")...)
 	}
 	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
