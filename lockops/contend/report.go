@@ -48,8 +48,7 @@ type Contender struct {
 	Failed      uint64
 }
 
-// Quantiles holds quantiles of durations, with an error of at most one percent; Max is exact. All
-// are 0 if Count is 0.
+// Quantiles holds quantiles of durations, within 1 %; Max is exact. All are 0 if Count is 0.
 type Quantiles struct {
 	Count         uint64
 	P50, P99, Max time.Duration

@@ -69,8 +69,7 @@ func badness(g *foundGroup) int {
 // blindRule is the rule for blind spots, which are not problems.
 const blindRule = "blind"
 
-// fewChanges is how many changes are applied one by one if everything is shown; more need a walk
-// over the group.
+// fewChanges is the most changes applied one by one if everything is shown; more need a full walk.
 const fewChanges = 16
 
 // settle adds the fresh findings, drops those that are gone, and lists those that are shown.
