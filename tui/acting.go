@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/tui/events"
 	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/release"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -246,6 +247,9 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 			return l, c, ""
 		}
 	}
+	if s, ok := a.front().(*events.Screen); ok && s.Unchosen() {
+		return nil, nil, "no event is selected: move the cursor first"
+	}
 	if id := a.front().Selected().Lock; id.Path == "" {
 		return nil, nil, "no lock is selected"
 	} else if l == nil {
@@ -405,7 +409,9 @@ func (a acting) aimed(muted bool) []inspect.Mute {
 			add(one)
 		}
 	default:
-		add(s.Selected().Lock)
+		if l, _, _ := a.selected(); l != nil {
+			add(l.ID)
+		}
 	}
 	var list []inspect.Mute
 	for _, f := range found {

@@ -39,14 +39,17 @@ func EventKind(kind inspect.EventKind) string {
 // Clock is our local time of day.
 func Clock(t time.Time) string { return t.Local().Format("15:04:05") }
 
-// When is a time of day in now's time zone, with the date unless it is the same day.
+// When is a time of day in now's time zone, with the date if Distant.
 func When(at, now time.Time) string {
 	at = at.In(now.Location())
-	if at.YearDay() != now.YearDay() || at.Year() != now.Year() {
+	if Distant(at, now) {
 		return at.Format(time.DateTime)
 	}
 	return at.Format(time.TimeOnly)
 }
+
+// Distant reports whether a time of day alone could be taken for another day's.
+func Distant(at, now time.Time) bool { return now.Sub(at).Abs() >= 12*time.Hour }
 
 func Blind(i inspect.Interval) string {
 	return fmt.Sprintf("nothing was seen from %s to %s (%v)", When(i.From, i.To.Local()), Clock(i.To),

@@ -9,15 +9,16 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// A time of day alone is read as today's.
-func TestTimesOnOtherDaysShowDate(t *testing.T) {
+// A time of day alone is read as the nearest one.
+func TestDistantTimesShowDate(t *testing.T) {
 	now := time.Date(2026, 11, 23, 3, 14, 7, 0, time.UTC)
 	for _, tt := range []struct {
 		at   time.Time
 		want string
 	}{
 		{now.Add(-time.Hour), "02:14:07"},
-		{now.Add(-4 * time.Hour), "2026-11-22 23:14:07"},
+		{now.Add(-4 * time.Hour), "23:14:07"},
+		{now.Add(-12 * time.Hour), "2026-11-22 15:14:07"},
 		{now.Add(21 * time.Hour), "2026-11-24 00:14:07"},
 		{now.AddDate(-1, 0, 0), "2025-11-23 03:14:07"},
 		{now.Add(-time.Hour).In(time.FixedZone("ahead", 22*3600)), "02:14:07"},

@@ -163,13 +163,13 @@ func (s *Screen) eventCells(i int, e *inspect.Event, n *screen.EventNote, widths
 	return cells
 }
 
-// timeCell is the time by our clock, or its upper bound. An earlier day is named instead.
+// timeCell is the time by our clock, or its upper bound. A distant one has its date.
 func (s *Screen) timeCell(e *inspect.Event) widget.Line {
 	t, at := s.Theme(), e.At
 	if e.Unseen() {
 		return widget.Line{{t.Glyphs.AtMost + describe.Clock(at), t.Muted}}
 	}
-	if at.YearDay() != s.Now().YearDay() {
+	if describe.Distant(at, s.Now()) {
 		if s.terse {
 			return widget.Line{{at.Format("Jan 02"), t.Muted}}
 		}

@@ -264,8 +264,11 @@ func (s *Screen) Moment() time.Time {
 	return time.Time{}
 }
 
-// Selected is about the event under the cursor. Until the cursor moves, it is the previously
-// selected lock, since the newest event changes by itself.
+// Unchosen reports whether all locks' events are shown, and the user has not yet chosen one.
+func (s *Screen) Unchosen() bool { return s.from != inspect.ID{} && s.Only == inspect.ID{} }
+
+// Selected is about the event under the cursor. Until the user moves it or filters, it is the
+// previously selected lock, since the newest event changes by itself.
 func (s *Screen) Selected() screen.Subject {
 	if s.from != (inspect.ID{}) {
 		return screen.Subject{Lock: s.from}
@@ -361,7 +364,7 @@ func (s *Screen) toggle() {
 }
 
 func (s *Screen) search() {
-	s.kinds = eventKinds(s.input.Text())
+	s.kinds, s.from = eventKinds(s.input.Text()), inspect.ID{}
 	s.refilter()
 }
 
