@@ -10,7 +10,7 @@ import (
 )
 
 // The cursor follows the holder until the user moves it, and then its client. A client that leaves
-// keeps its row until it returns.
+// keeps its row until it returns. Opened from the list, the chain starts at the holder again.
 func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	t.Parallel()
 	queue := func(people ...fixture.Person) *inspect.Snapshot {
@@ -30,6 +30,8 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		{nil, queue(fixture.Cat, fixture.Dan, fixture.Bob), "bob", "○ bob · waits"},
 		{nil, queue(fixture.Cat, fixture.Dan), "bob has left the queue", "selected"},
 		{[]string{"k"}, queue(fixture.Cat, fixture.Dan), "dan", "○ dan · waits"},
+		{[]string{"t", "esc"}, queue(fixture.Cat, fixture.Dan), "dan", "○ dan · waits"},
+		{[]string{"H", "enter"}, queue(fixture.Cat, fixture.Dan), "cat", "selected · follows the holder"},
 	} {
 		press(m, step.keys...)
 		send(m, snapshotArrivedMsg{snapshot: step.now})

@@ -128,10 +128,13 @@ func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 *
 // openNow counts the findings at the second moment, whenever they were reported, and lists the worst.
 func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	var open [2][]string // critical findings, and warnings
+	muted := 0
 	add := func(where string, list []inspect.Finding) {
 		for _, f := range list {
 			level := slices.Index([]inspect.Severity{inspect.Critical, inspect.Warning}, f.Severity)
-			if f.Muted == nil && level >= 0 {
+			if f.Muted != nil {
+				muted++
+			} else if level >= 0 {
 				open[level] = append(open[level], fmt.Sprintf("  %-8s  %s  %s", f.Severity, where, describe.Printable(f.Rule)))
 			}
 		}
@@ -146,7 +149,8 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 			add(l.ID.String(), l.Findings)
 		}
 	}
-	head := fmt.Sprintf("Open now: %d critical, %s (f lists them).", len(open[0]), describe.Count(len(open[1]), "warning"))
+	head := fmt.Sprintf("Open now: %d critical, %s, %d muted (f lists them).",
+		len(open[0]), describe.Count(len(open[1]), "warning"), muted)
 	all := slices.Concat(open[0], open[1])
 	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }

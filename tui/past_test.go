@@ -354,7 +354,7 @@ func TestPassingFindingsAreListed(t *testing.T) {
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Finding: &f}})
 	}
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "Open now: 0 critical, 0 warnings (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
+	wantText(t, r.Model, "Open now: 0 critical, 0 warnings, 0 muted (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
 }
 
 func TestPassingLocksAreListed(t *testing.T) {
@@ -376,12 +376,13 @@ func TestChangesTimeFindings(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	l := fixture.Orders()
-	l.Findings = []inspect.Finding{fixture.Trouble("herd", inspect.Critical, "")}
+	l.Findings = []inspect.Finding{fixture.Trouble("herd", inspect.Critical, ""), fixture.Trouble("split", inspect.Critical, "")}
+	l.Findings[1].Muted = &inspect.Muted{}
 	s := inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})
 	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.In(61 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
 	send(r.Model, snapshotArrivedMsg{snapshot: s})
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "Open now: 1 critical, 0 warnings (f lists them).", "critical  zk:/locks/orders  herd",
+	wantText(t, r.Model, "Open now: 1 critical, 0 warnings, 1 muted (f lists them).", "critical  zk:/locks/orders  herd",
 		"reported         12:01:01  critical: herd")
 }
 

@@ -258,10 +258,12 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	return drawn
 }
 
-// goneRow is the row of a lock that no longer exists.
+// goneRow is the row of a lock that the snapshot lacks.
 func goneRow(s screen.Context, id inspect.ID, width int, selected bool) string {
 	t, text := s.Theme(), " is gone"
-	if s.Past() {
+	if b := s.Snapshot().Backend(id.Backend); b == nil || !b.FirstPass {
+		text = " was not read yet"
+	} else if s.Past() {
 		text = " did not exist"
 	}
 	l := widget.Line{{"   ", t.Text}, {id.String() + text, t.Faint}}
