@@ -15,7 +15,7 @@ func (w *world) acquireAction() screen.Action {
 	}
 	return screen.Action{
 		Keys: []string{"a"}, Shown: "a", Hint: hint, Late: true, Help: "acquire a lock",
-		Writes: w.ReadOnly() == "", Disabled: w.ReadOnly,
+		Writes: w.ReadOnly() == "", Disabled: w.CannotAcquire,
 		Run: func() tea.Cmd {
 			w.Go(screen.Lab, w.front().Selected())
 			return func() tea.Msg { return answeredMsg{screen.Lab, lab.AcquireMsg{}} }

@@ -25,6 +25,14 @@ func (w *world) ReadOnly() string {
 	return w.whyReadOnly()
 }
 
+// CannotAcquire implements screen.Context.
+func (w *world) CannotAcquire() string {
+	if w.options.Lab != nil && w.Arm() != nil {
+		return ""
+	}
+	return w.ReadOnly()
+}
+
 // MayAct explains why no action on other clients' locks is allowed; empty if one is.
 func (w *world) MayAct() string {
 	allowed := w.options.Release != nil && w.options.ReadOnly == ""

@@ -83,6 +83,27 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	}
 }
 
+// While writing is forbidden, the form that takes a lock allows it.
+func TestAcquireAllowsWriting(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{nil, errors.New("audit: permission denied")} {
+		var asked []bool
+		o := arms(newFakeReleaser(), refusal, &asked)
+		m := opened(t, o, 120, 36, fixture.Orders().ID)
+		settle(t, m, press(m, "a"))
+		press(m, "orders")
+		wantText(t, m, "READ-ONLY", "[ Allow writing and acquire ]")
+		must.Equal(t, len(asked), 0, "allowed too soon")
+		settle(t, m, press(m, "enter"))
+		must.Equal(t, len(asked), 1)
+		if refusal != nil {
+			wantText(t, m, "READ-ONLY", "audit: permission denied", "Acquire a lock")
+			continue
+		}
+		wantText(t, m, "WRITE", "HOLDING 1")
+	}
+}
+
 // If writing cannot be allowed, such as without an audit file, it stays forbidden and the reason
 // is shown.
 func TestWriteThatCannotBeAllowed(t *testing.T) {

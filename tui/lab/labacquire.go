@@ -68,7 +68,7 @@ const noneSelected = "none of your locks is selected"
 func (s *Screen) acquireHere() screen.Action {
 	return screen.Action{
 		Keys: []string{"a"}, Shown: "a", Hint: "acquire", Help: "acquire a lock", Writes: true,
-		Disabled: s.ReadOnly, Run: screen.Do(s.acquire),
+		Disabled: s.CannotAcquire, Run: screen.Do(s.acquire),
 	}
 }
 
@@ -133,6 +133,7 @@ type acquireForm struct {
 	Seen     string // the lock that the choices were made for
 	recipes  map[string][]string
 	kind     string // the kind of lock of these recipes
+	arming   bool   // it acquires once writing is allowed
 }
 
 // NewAcquireForm proposes the selected lock if it is free, else its directory. To join the queue of others, the user
@@ -141,7 +142,11 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 	d := &acquireForm{Context: host, hand: h, near: id.Backend, Backends: h.lab.Backends(), Seen: "nothing yet"}
 	waitNames, _ := waits()
 	lifeNames, _ := lives()
-	d.Button, d.Check = "Acquire", func() string {
+	d.Button = "Acquire"
+	if host.ReadOnly() != "" {
+		d.Button = "Allow writing and acquire"
+	}
+	d.Check = func() string {
 		_, _, why := d.taking()
 		return seeAbove(why)
 	}
@@ -260,6 +265,10 @@ func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 // Update handles keys.
 func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
+	case screen.ArmedMsg:
+		if d.arming {
+			return d.begin(), true
+		}
 	case tea.PasteMsg:
 		d.Form.Paste()
 	case tea.KeyPressMsg:
@@ -270,10 +279,18 @@ func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if !confirmed {
 			return nil, closed
 		}
-		_, o, _ := d.taking()
-		return d.hand.begin(o), true
+		if arm := d.Arm(); arm != nil {
+			d.arming = true
+			return arm, false
+		}
+		return d.begin(), true
 	}
 	return nil, false
+}
+
+func (d *acquireForm) begin() tea.Cmd {
+	_, o, _ := d.taking()
+	return d.hand.begin(o)
 }
 
 // Actions are the form's keys.

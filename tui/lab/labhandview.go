@@ -53,7 +53,7 @@ func (h *hand) need(width int) int {
 func (h *hand) emptyLines(width int) []widget.Line {
 	t := h.Theme()
 	text := "You hold nothing. Press a to acquire a lock: try once, or wait in its queue."
-	if why := h.ReadOnly(); why != "" {
+	if why := h.CannotAcquire(); why != "" {
 		text = "Nothing can be acquired here: " + why + "."
 	}
 	var lines []widget.Line

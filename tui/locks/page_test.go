@@ -41,6 +41,7 @@ func (p *page) Now() time.Time                   { return p.now }
 func (p *page) Clock() time.Time                 { return p.now }
 func (p *page) Arrived() bool                    { return true }
 func (p *page) Live() bool                       { return true }
+func (p *page) CannotAcquire() string            { return "" }
 func (p *page) Past() bool                       { return false }
 func (p *page) Paused() bool                     { return false }
 func (p *page) FeedError() error                 { return p.failed }

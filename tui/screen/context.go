@@ -45,7 +45,9 @@ type Context interface {
 	// Log holds the events that were seen.
 	Log() *EventLog
 	// ReadOnly is the reason why the user may acquire no lock; empty if allowed.
+	// CannotAcquire is ReadOnly unless the form that takes a lock can allow it.
 	ReadOnly() string
+	CannotAcquire() string
 	// MayAct is the reason why no action on other clients' locks is allowed; empty if allowed.
 	// Previews are always allowed. Production reports whether an action needs a reason.
 	MayAct() string
