@@ -75,7 +75,8 @@ func (a acting) actions() []screen.Action {
 
 // notYours says that r releases no other client's lock; empty on a lock that the user holds here.
 func (a acting) notYours() string {
-	if _, c, _ := a.selected(); c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
+	listed := a.inFront == screen.Locks || a.inFront == screen.Chain
+	if _, c, _ := a.selected(); listed && c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
 		return a.ReadOnly()
 	}
 	return "r releases a lock of yours, and x another client's"
@@ -86,9 +87,9 @@ func (a acting) releaseOwn() screen.Action {
 	return screen.Action{
 		Keys: []string{"r"}, Hint: "release yours", Writes: true, Disabled: a.notYours,
 		Run: func() tea.Cmd {
-			about := a.front().Selected()
-			a.Go(screen.Lab, about)
-			return func() tea.Msg { return answeredMsg{screen.Lab, lab.ReleaseMsg{Lock: about.Lock}} }
+			l, c, _ := a.selected()
+			a.Go(screen.Lab, a.front().Selected())
+			return func() tea.Msg { return answeredMsg{screen.Lab, lab.ReleaseMsg{Lock: l.ID, Name: c.Name}} }
 		},
 	}
 }
@@ -247,8 +248,8 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 			return l, c, ""
 		}
 	}
-	if s, ok := a.front().(*events.Screen); ok && s.Unchosen() {
-		return nil, nil, "no event is selected: move the cursor first"
+	if why = a.unchosen(); why != "" {
+		return nil, nil, why
 	}
 	if id := a.front().Selected().Lock; id.Path == "" {
 		return nil, nil, "no lock is selected"
@@ -270,6 +271,14 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 		return l, &l.Holders[0], ""
 	}
 	return l, nil, why
+}
+
+// unchosen is why nothing can be done about the newest of all events; empty elsewhere.
+func (a acting) unchosen() string {
+	if s, ok := a.front().(*events.Screen); ok && s.Unchosen() {
+		return "the newest event changes by itself: move the cursor up to choose one"
+	}
+	return ""
 }
 
 // marked returns the locks chosen for an action on the current screen.
@@ -433,6 +442,8 @@ func (a acting) cannotMute(muted bool) string {
 		return "mutes are not saved here"
 	case a.inFront == screen.Lab:
 		return "nothing to mute here: choose a lock in their list (1)"
+	case a.unchosen() != "":
+		return a.unchosen()
 	case len(a.aimed(muted)) > 0:
 		return ""
 	case muted:

@@ -114,7 +114,7 @@ func (w *world) arming(msg armedMsg) tea.Cmd {
 		w.Flash("unchanged: " + msg.err.Error())
 	case msg.on:
 		w.armed = true
-		w.Flash("writing is allowed: each action asks first and is recorded")
+		w.Flash("writing is allowed: each action is recorded; :read-only forbids it again")
 		return w.toDialogs(screen.ArmedMsg{})
 	default:
 		w.armed = false

@@ -59,13 +59,16 @@ func compare(m *Model) tea.Cmd {
 	}
 	top, lost := d.lostHolds(only)
 	passing, seen := d.findings(only)
-	top = slices.Concat(openNow(to, only), top, passing, d.passingLocks(from, to, only))
+	top = slices.Concat(openNow(to, only), top, passing)
+	if only == (inspect.ID{}) {
+		top = append(top, d.passingLocks(from, to)...)
+	}
 	if began != "" {
 		top = slices.Insert(top, 0, began)
 	}
 	now := m.now
 	times := func(change *inspect.Difference, f *inspect.Finding, kind inspect.EventKind) string {
-		if t := seen[found{change.Backend, change.Lock, f.Rule, kind}]; !t.IsZero() {
+		if t := seen[found{change.Backend, change.Lock, f.Key(), kind}]; !t.IsZero() {
 			return describe.When(t, now)
 		}
 		return ""
@@ -135,7 +138,8 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 			if f.Muted != nil {
 				muted++
 			} else if level >= 0 {
-				open[level] = append(open[level], fmt.Sprintf("  %-8s  %s  %s", f.Severity, where, describe.Printable(f.Rule)))
+				line := fmt.Sprintf("  %-8s  %s  %s", f.Severity, where, describe.Printable(f.Rule))
+				open[level] = append(open[level], line)
 			}
 		}
 	}
@@ -155,16 +159,16 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }
 
-// found identifies a rule and a kind of event on a lock, or on a backend if lock is zero.
+// found identifies a finding and a kind of event on a lock, or on a backend if lock is zero.
 type found struct {
 	backend string
 	lock    inspect.ID
-	rule    string
+	key     string // Finding.Key
 	kind    inspect.EventKind
 }
 
-// findings lists the findings that were reported and cleared between the two moments, so that
-// neither shows them. last has the time of the last event of each found.
+// findings lists the findings that were reported and cleared between the two moments. last has the
+// time of the last event of each found.
 func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]time.Time) {
 	last = make(map[found]time.Time)
 	reported := make(map[found]bool)
@@ -172,7 +176,7 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
 			continue
 		}
-		f, where := found{e.Lock.Backend, e.Lock, e.Finding.Rule, e.Kind}, e.Lock.String()
+		f, where := found{e.Lock.Backend, e.Lock, e.Finding.Key(), e.Kind}, e.Lock.String()
 		if e.Lock == (inspect.ID{}) {
 			f.backend, where = e.Backend.Name, "backend "+describe.Printable(e.Backend.Name)
 		}
@@ -182,38 +186,45 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 		case e.At.Before(d.from): // the first moment may show it
 		case e.Kind == inspect.EventFinding:
 			reported[f] = true
-		case reported[f] && len(passing) < lostShown:
-			passing = append(passing, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, describe.Printable(f.rule)))
+		case reported[f]:
+			rule := describe.Printable(e.Finding.Rule)
+			passing = append(passing, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, rule))
 			delete(reported, f)
 		}
 	}
-	if passing != nil {
-		passing = slices.Insert(passing, 0, "", "findings that came and went")
-	}
-	return passing, last
+	return newest("findings that came and went", passing), last
 }
 
 // passingLocks lists the locks that came and went between two snapshots.
-func (d *comparing) passingLocks(from, to *inspect.Snapshot, only inspect.ID) (lines []string) {
+func (d *comparing) passingLocks(from, to *inspect.Snapshot) (lines []string) {
 	came := make(map[inspect.ID]time.Time)
 	for _, e := range d.events.Until(d.to).List {
-		if e.At.Before(d.from) || only != (inspect.ID{}) || from.Lock(e.Lock) != nil || to.Lock(e.Lock) != nil || lab.Temporary(e.Lock.Path) {
+		kept := from.Lock(e.Lock) != nil || to.Lock(e.Lock) != nil
+		if kept || e.At.Before(d.from) || lab.Temporary(e.Lock.Path) {
 			continue
 		}
 		switch at := came[e.Lock]; {
 		case e.Kind == inspect.EventAppeared:
 			came[e.Lock] = e.At
-		case e.Kind == inspect.EventGone && e.Contender == nil && !at.IsZero() && len(lines) < lostShown:
+		case e.Kind == inspect.EventGone && e.Contender == nil && !at.IsZero():
 			lines = append(lines, fmt.Sprintf("  %s to %s  %s", describe.When(at, d.now), describe.When(e.At, d.now), e.Lock))
 		}
 	}
-	if lines != nil {
-		lines = slices.Insert(lines, 0, "", "locks that came and went")
-	}
-	return lines
+	return newest("locks that came and went", lines)
 }
 
-// lostShown limits the lines of lost holds, passing locks, and passing and open findings, and whoShown the cells of their holders.
+// newest puts a title above the last lines, if there are any.
+func newest(title string, lines []string) []string {
+	if lines == nil {
+		return nil
+	}
+	if over := len(lines) - lostShown; over > 0 {
+		lines = append(lines[over:], "  and earlier ones: see events")
+	}
+	return slices.Insert(lines, 0, "", title)
+}
+
+// lostShown limits the lines of each list above the changes. whoShown limits the cells of holders.
 const lostShown, whoShown = 10, 48
 
 // comparedMsg carries the changes to the dialog of its generation.

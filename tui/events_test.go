@@ -248,20 +248,19 @@ func TestEventsWhilePaused(t *testing.T) {
 	wantText(t, m, "6 events")
 }
 
-// Until the cursor moves, keys go to the previously selected lock, not the newest event's, and none
-// acts on a lock. A filter chooses the last event that it shows.
+// Until the cursor moves, keys go to the previously selected lock, not the newest event's. None acts
+// on a lock while the cursor follows the newest event.
 func TestFollowingKeepsSelectedLock(t *testing.T) {
 	m := withEvents(t, Options{Release: newFakeReleaser().of, Mutes: &fakeMutes{}}, 120, 36)
 	before := m.front().Selected().Lock
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	must.Equal(t, m.front().Selected().Lock, before)
-	for _, key := range []string{"x", "m"} {
-		press(m, key)
-		must.True(t, !m.HasDialog(), key, "acts on a lock that is not shown")
-	}
-	wantText(t, m, "nothing to mute here")
 	press(m, "/", "appeared", "enter")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID, "filtered")
+	for _, key := range []string{"x", "m"} {
+		press(m, key)
+		wantText(t, m, "the newest event changes by itself")
+	}
 	press(m, "esc", "k")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID)
 }

@@ -324,7 +324,7 @@ func (f frame) badges() (list []badge) {
 		return list
 	}
 	add(t.BadgeWarning, "WRITE",
-		say("writing is allowed: x, X, a, A, K and the Lab act after asking; :read-only forbids it again"))
+		say("writing is allowed: x, X, a, A and K ask first, r does not; :read-only forbids it again"))
 	return list
 }
 

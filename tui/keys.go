@@ -70,19 +70,24 @@ func atFirst(m *Model) string {
 	return "already on the lock list (q quits)"
 }
 
-// home goes to the first screen, and clears the back stack and all filters.
-func (m *Model) home() {
+// goHome clears the filters of all screens, and goes home.
+func goHome(m *Model) {
 	for _, s := range m.screens {
 		if f, ok := s.(screen.Filtering); ok && f.Input().Clear() {
 			f.Input().Changed()
 		}
 	}
-	m.backStack = m.backStack[:1]
-	m.openedFrom = ""
-	m.Later(m.open(m.backStack[0]))
+	m.home()
 	if s, ok := m.front().(*locks.Screen); ok {
 		s.Home()
 	}
+}
+
+// home goes to the first screen, and clears the back stack.
+func (m *Model) home() {
+	m.backStack = m.backStack[:1]
+	m.openedFrom = ""
+	m.Later(m.open(m.backStack[0]))
 }
 
 // commonActions are the keys with the same meaning on every screen, for screens that do not

@@ -116,6 +116,7 @@ func TestOwnLockIsReleasedFromItsChain(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	l := fixture.Orders()
+	l.Holders[0].Name = inspect.Untrusted(f.held.Name())
 	l.Holders[0].Owner.Label = inspect.Untrusted(fmt.Sprintf("%s:%d", must.Have(os.Hostname())(t), os.Getpid()))
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
 	press(m, "enter", "j", "r")

@@ -261,7 +261,10 @@ func (m *Model) globalActions() []screen.Action {
 			Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true,
 			Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo),
 		},
-		{Keys: []string{"H"}, Shown: "H", Help: "home: the list of all locks", Disabled: m.atHome, Run: screen.Do(m.home)},
+		{
+			Keys: []string{"H"}, Shown: "H", Help: "home: the list of all locks", Disabled: m.atHome,
+			Run: screen.Do(func() { goHome(m) }),
+		},
 		{
 			Keys: []string{"?", "f1"}, Shown: "? F1", Hint: "help", Help: "this page", Vital: true,
 			Run: screen.Do(m.help),
@@ -366,7 +369,7 @@ func (m *Model) goToActions() []screen.Action {
 			a.Keys, a.Shown, a.Hint = []string{e.key, digit}, e.key+" "+digit, string(e.name)
 		}
 		if i == 0 {
-			a.Run = screen.Do(m.home)
+			a.Run = screen.Do(func() { goHome(m) })
 		}
 		if e.name == m.inFront { // it is already open, whatever is selected now
 			a.Hint, a.Disabled = "", func() string {

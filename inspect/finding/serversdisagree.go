@@ -151,7 +151,7 @@ func noEnsemble(b *inspect.Backend) []inspect.Finding {
 			return nil // one may not have heard of the other yet
 		default:
 			f.Severity, f.Confidence = inspect.Info, recipe.Possible
-			f.Message = fmt.Sprintf("two leaders, %s and %s: one was paused and has not heard of the other's election yet, or they are not one ensemble", odd, other)
+			f.Message = fmt.Sprintf("two lead, %s and %s: one was paused and has not heard of the other's election yet, or they are not one ensemble", odd, other)
 			f.Steps = do(wait("look again after half a minute: if two still lead, give each ensemble its own target"))
 		}
 	}

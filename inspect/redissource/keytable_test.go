@@ -146,6 +146,7 @@ func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 	if l := found("lock:first", time.Second); l == nil || !l.UnseenSince.Equal(inspect.NeverSeen) {
 		t.Errorf("before any pass has ended: %+v", l)
 	}
+	w.masters[0].resting.Store(true) // as after a pass that the server refused
 	w.masters[0].inbox.add([]string{"lock:renewed"})
 	w.read()
 	for i := range w.masters {
@@ -155,6 +156,9 @@ func TestDiscoveredKeyPostdatesPreviousPass(t *testing.T) {
 		t.Errorf("pushed before any pass has ended: %+v", l)
 	}
 	w.pass(passed{master: 0, start: noon.Add(5 * time.Second)})
+	if l := found("lock:half", 6*time.Second); l == nil || !l.UnseenSince.Equal(inspect.NeverSeen) {
+		t.Errorf("after a pass of one master: %+v", l)
+	}
 	w.pass(passed{master: 1, start: noon.Add(4 * time.Second)})
 	w.pass(passed{master: 1, start: noon.Add(6 * time.Second), err: errors.New("broken")})
 	if l := found("lock:second", 9*time.Second); l == nil || !l.UnseenSince.Equal(noon.Add(4*time.Second)) {

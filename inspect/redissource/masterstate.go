@@ -97,7 +97,7 @@ func (p *masterState) down() bool { return p.server.State == inspect.ServerDown 
 // mayHaveHad reports whether a pushed, unknown key may have existed earlier: no pass has finished,
 // or none since the time when nothing was pushed.
 func (p *masterState) mayHaveHad() bool {
-	return !p.resting.Load() && (p.wentOver.IsZero() || p.armedAt.Sub(p.wentOver) > inspect.MostLate)
+	return p.wentOver.IsZero() || !p.resting.Load() && p.armedAt.Sub(p.wentOver) > inspect.MostLate
 }
 
 // goOverAgain requests another full pass over the keys, since pushes may have been lost.

@@ -33,12 +33,16 @@ func (r *run) discover(keys []string) {
 }
 
 // notBefore returns the earliest time at which a key found by a pass may have appeared. This is
-// the earliest start of the previous pass over the answering masters that have it, and
-// inspect.NeverSeen without such a pass.
+// the earliest start of the previous pass over the answering masters that may have it, and
+// inspect.NeverSeen if one of them had no pass.
 func (r *run) notBefore(key string) (since time.Time) {
 	for _, p := range r.masters {
 		_, has := r.table.place(key, p.index)
-		if has && !p.down() && !p.wentOver.IsZero() && (since.IsZero() || p.wentOver.Before(since)) {
+		switch {
+		case !has || p.down():
+		case p.wentOver.IsZero():
+			return inspect.NeverSeen
+		case since.IsZero() || p.wentOver.Before(since):
 			since = p.wentOver
 		}
 	}

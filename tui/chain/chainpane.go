@@ -248,6 +248,8 @@ func (p *Pane) goneLines() []widget.Line {
 	text := " This lock is gone: its servers no longer list it. It reappears here if it is created again."
 	if b := p.Snapshot().Backend(p.id.Backend); b == nil || !b.FirstPass {
 		text = " This lock has not been read yet."
+	} else if p.Past() {
+		text = " This lock was not known then."
 	}
 	return []widget.Line{{{" " + p.id.String(), t.Strong}}, nil, {{text, t.Text}}}
 }

@@ -151,14 +151,14 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// show displays a newer list. Its rows keep their places until the user sorts them or comes back.
+// show displays a newer list. Its rows keep their places, as sorted describes.
 func (s *Screen) show(list *clientList) {
 	if s.list != nil {
 		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
 	recent := !scanning && s.Now().Sub(s.sorted).Abs() < sortEvery
-	if s.list != nil && !s.sorted.IsZero() && (s.moved || recent) {
+	if s.list != nil && !s.sorted.IsZero() && (s.moved || s.inEntries || recent) {
 		list.keepPlaces(s.list.rows, s.Now())
 		s.list = list
 		s.filter()

@@ -264,8 +264,8 @@ func (s *Screen) Moment() time.Time {
 	return time.Time{}
 }
 
-// Unchosen reports whether all locks' events are shown, and the user has not yet chosen one.
-func (s *Screen) Unchosen() bool { return s.from != inspect.ID{} && s.Only == inspect.ID{} }
+// Unchosen reports whether the cursor follows the newest event, of whichever lock.
+func (s *Screen) Unchosen() bool { return s.Follow && s.Only == inspect.ID{} }
 
 // Selected is about the event under the cursor. Until the user moves it or filters, it is the
 // previously selected lock, since the newest event changes by itself.

@@ -193,8 +193,11 @@ func (s *Screen) NeedsFastTick() bool { return false }
 // AcquireMsg asks for the form that takes a lock.
 type AcquireMsg struct{}
 
-// ReleaseMsg releases the user's own lock.
-type ReleaseMsg struct{ Lock inspect.ID }
+// ReleaseMsg releases the user's own hold, an entry of a lock.
+type ReleaseMsg struct {
+	Lock inspect.ID
+	Name inspect.Untrusted
+}
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
@@ -205,9 +208,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.acquire()
 		}
 	case ReleaseMsg:
-		at := slices.IndexFunc(s.Hand.Takes, func(k *Take) bool { return k.Order.Lock == msg.Lock && k.state == takeHolds })
+		at := slices.IndexFunc(s.Hand.Takes, func(k *Take) bool {
+			return k.Order.Lock == msg.Lock && k.name == msg.Name.Raw() && k.state == takeHolds
+		})
 		if at < 0 {
-			s.Flash("you do not hold " + msg.Lock.String())
+			s.Flash("you do not hold " + msg.Lock.String() + " any more")
 			return nil
 		}
 		s.Hand.list.At = at

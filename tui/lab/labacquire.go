@@ -133,7 +133,7 @@ type acquireForm struct {
 	Seen     string // the lock that the choices were made for
 	recipes  map[string][]string
 	kind     string // the kind of lock of these recipes
-	arming   bool   // it acquires once writing is allowed
+	pending  *Order // to carry out once writing is allowed; nil if none
 }
 
 // NewAcquireForm proposes the selected lock if it is free, else its directory. To join the queue of others, the user
@@ -266,31 +266,28 @@ func (d *acquireForm) taking() (b *Backend, o Order, why string) {
 func (d *acquireForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case screen.ArmedMsg:
-		if d.arming {
-			return d.begin(), true
+		if d.pending != nil {
+			return d.hand.begin(*d.pending), true
 		}
 	case tea.PasteMsg:
 		d.Form.Paste()
 	case tea.KeyPressMsg:
 		confirmed, closed, changed := d.Form.Press(msg)
 		if changed {
+			d.pending = nil
 			d.Suit()
 		}
 		if !confirmed {
 			return nil, closed
 		}
+		_, o, _ := d.taking()
 		if arm := d.Arm(); arm != nil {
-			d.arming = true
+			d.pending = &o
 			return arm, false
 		}
-		return d.begin(), true
+		return d.hand.begin(o), true
 	}
 	return nil, false
-}
-
-func (d *acquireForm) begin() tea.Cmd {
-	_, o, _ := d.taking()
-	return d.hand.begin(o)
 }
 
 // Actions are the form's keys.

@@ -262,9 +262,9 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 func goneRow(s screen.Context, id inspect.ID, width int, selected bool) string {
 	t, text := s.Theme(), " is gone"
 	if b := s.Snapshot().Backend(id.Backend); b == nil || !b.FirstPass {
-		text = " was not read yet"
+		text = " has not been read yet"
 	} else if s.Past() {
-		text = " did not exist"
+		text = " was not known then"
 	}
 	l := widget.Line{{"   ", t.Text}, {id.String() + text, t.Faint}}
 	if selected {

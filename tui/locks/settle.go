@@ -39,8 +39,8 @@ func (x *Index) settled() bool {
 }
 
 // settle moves every row and group to its place. It removes lines of locks that have been gone
-// for a while or that the filter hides. A muted lock moves at once. The pinned row is left for later, so that it does not jump
-// when the cursor leaves it.
+// for a while or that the filter hides. A lock whose findings are all muted moves at once. The pinned
+// row is left for later, so that it does not jump when the cursor leaves it.
 func (x *Index) settle(now time.Time) {
 	pinned := x.pinned
 	x.unpin()
@@ -53,7 +53,10 @@ func (x *Index) settle(now time.Time) {
 		if now.Sub(r.sunkAt).Abs() < 2*lineKeptAgain {
 			kept = lineKeptAgain
 		}
-		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < kept && r.findings.muted == 0 {
+		if r.goneAt.IsZero() && r.findings.muted > 0 && r.findings.critical+r.findings.warnings == 0 {
+			kept = 0
+		}
+		if since := cmp.Or(r.goneAt, r.sankAt); !since.IsZero() && now.Sub(since).Abs() < kept {
 			continue
 		}
 		x.remove(r)

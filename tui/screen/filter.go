@@ -187,7 +187,7 @@ func flagTests() map[string]func(FilterSubject) bool {
 		"waiting":   waiting,
 		"contended": waiting,
 		"finding":   func(p FilterSubject) bool { return len(p.Findings) > 0 },
-		"muted":     func(p FilterSubject) bool { return Muted(p.Lock) },
+		"muted":     func(p FilterSubject) bool { return slices.ContainsFunc(p.Findings, isMuted) },
 		"critical":  func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelCritical },
 		"warning":   func(p FilterSubject) bool { return describe.LevelOf(p.Lock) == describe.LevelWarning },
 	}
@@ -198,6 +198,8 @@ func flagTests() map[string]func(FilterSubject) bool {
 	}
 	return tests
 }
+
+func isMuted(f inspect.Finding) bool { return f.Muted != nil }
 
 // durationFields are the fields compared with a duration as drawn, even if it is only a bound. An
 // unknown duration (false) matches nothing. Each is named like its column; age is an alias of held.

@@ -95,6 +95,9 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 	case "down", "j", "tab":
 		d.list.To(d.list.At+1, len(forms), len(forms))
 	case "enter", "Y", "y":
+		if d.saving != 0 {
+			break
+		}
 		return d.export(forms[d.list.At])
 	default:
 		if at := strings.Index("12", key); len(key) == 1 && at >= 0 && at < len(forms) {
