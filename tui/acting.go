@@ -11,7 +11,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/events"
-	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/release"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -71,27 +70,6 @@ func (a acting) actions() []screen.Action {
 			Disabled: func() string { return a.cannotMute(true) }, Run: a.unmute,
 		},
 	)
-}
-
-// notYours says that r releases no other client's lock; empty on a lock that the user holds here.
-func (a acting) notYours() string {
-	listed := a.inFront == screen.Locks || a.inFront == screen.Chain
-	if _, c, _ := a.selected(); listed && c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
-		return a.ReadOnly()
-	}
-	return "r releases a lock of yours, and x another client's"
-}
-
-// releaseOwn releases a lock that the user holds here, and shows it in the Lab. Help does not list it.
-func (a acting) releaseOwn() screen.Action {
-	return screen.Action{
-		Keys: []string{"r"}, Hint: "release yours", Writes: true, Disabled: a.notYours,
-		Run: func() tea.Cmd {
-			l, c, _ := a.selected()
-			a.Go(screen.Lab, a.front().Selected())
-			return func() tea.Msg { return answeredMsg{screen.Lab, lab.ReleaseMsg{Lock: l.ID, Name: c.Name}} }
-		},
-	}
 }
 
 // hint returns the action that the footer offers: release of a lock, or the mildest step of a

@@ -68,12 +68,12 @@ func (w *world) Arm() tea.Cmd {
 	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
 		return nil
 	}
-	return w.arm(true)
+	return arm(w, true)
 }
 
-func (w *world) arm(on bool) tea.Cmd {
-	arm := w.options.Arm
-	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, arm(on)} })
+func arm(w *world, on bool) tea.Cmd {
+	set := w.options.Arm
+	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, set(on)} })
 }
 
 // writeActions allow and forbid writing, if the user may choose. All holds must be released first,
@@ -89,11 +89,11 @@ func (w *world) writeActions() []screen.Action {
 				w.Flash("writing is already allowed; :read-only forbids it")
 				return nil
 			}
-			return w.arm(true)
+			return arm(w, true)
 		},
 	}, {
 		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks",
-		Run: func() tea.Cmd { return w.arm(false) },
+		Run: func() tea.Cmd { return arm(w, false) },
 		Disabled: func() string {
 			switch held, waiting := w.inHand(); {
 			case !w.armed:
