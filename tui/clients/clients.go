@@ -45,16 +45,13 @@ type Screen struct {
 	// list's snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // when the newest list was begun
-	// sorted is when the rows were last sorted. They keep that order for sortEvery, or for good once
-	// the user moves the cursor. Zero means that the next list must be sorted.
+	// sorted is when the rows were last sorted; they keep that order. Zero means that the next list
+	// must be sorted.
 	sorted time.Time
 	// hidden is set while another screen is in front. hides counts how often that happened.
 	hidden bool
 	hides  int
 }
-
-// sortEvery is how long rows keep their order until the user moves the cursor.
-const sortEvery = 5 * time.Second
 
 // entryKey identifies a client's entry across lists.
 type entryKey struct {
@@ -151,14 +148,13 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// show displays a newer list. Its rows keep their places, as sorted describes.
+// show displays a newer list. Its rows keep their places until the user sorts them or comes back.
 func (s *Screen) show(list *clientList) {
 	if s.list != nil {
 		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
-	recent := !scanning && s.Now().Sub(s.sorted).Abs() < sortEvery
-	if s.list != nil && !s.sorted.IsZero() && (s.moved || s.inEntries || recent) {
+	if s.list != nil && !s.sorted.IsZero() && (s.moved || !scanning) {
 		list.keepPlaces(s.list.rows, s.Now())
 		s.list = list
 		s.filter()
