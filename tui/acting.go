@@ -251,8 +251,12 @@ func (a acting) selected() (l *inspect.Lock, c *inspect.Contender, why string) {
 	return l, nil, why
 }
 
-// unchosen is why nothing can be done about the newest of all events; empty elsewhere.
+// unchosen is why nothing can be done about the newest of all events, or in the Lab about a lock
+// that was selected before; empty elsewhere.
 func (a acting) unchosen() string {
+	if a.inFront == screen.Lab {
+		return "the Lab is about your own locks: choose another in the list (1)"
+	}
 	if s, ok := a.front().(*events.Screen); ok && s.Unchosen() {
 		return "the newest event changes by itself: move the cursor up to choose one"
 	}
@@ -418,8 +422,6 @@ func (a acting) cannotMute(muted bool) string {
 		return "the demo does not save mutes"
 	case a.options.Mutes == nil:
 		return "mutes are not saved here"
-	case a.inFront == screen.Lab:
-		return "nothing to mute here: choose a lock in their list (1)"
 	case a.unchosen() != "":
 		return a.unchosen()
 	case len(a.aimed(muted)) > 0:

@@ -287,7 +287,9 @@ func TestMuteFromTheScreen(t *testing.T) {
 	wantText(t, m, "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
 	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
 	press(m, "L", "m") // the Lab is not about the lock that was selected
-	wantText(t, m, "nothing to mute here")
+	wantText(t, m, "the Lab is about your own locks")
+	press(m, "x")
+	must.True(t, !m.HasDialog(), "x acts in the Lab")
 	press(m, "esc", "m", "up", "right")
 	wantText(t, m, "[8h]")
 	run(t, m, press(m, "enter"))
