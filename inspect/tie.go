@@ -258,8 +258,8 @@ func (c *Cycle) tiesUsed(lock func(ID) *Lock, all ties) []Tie {
 	return used
 }
 
-// Certainty of a cycle is that of its weakest tie, and likely without any. It is Possible if an
-// owner may be several threads, or after a single look.
+// Certainty is Possible if a tie is, if an owner may be several threads, or after a single look;
+// else Likely.
 func (c *Cycle) Certainty() recipe.Confidence {
 	if c.Shared || c.OneLook ||
 		slices.ContainsFunc(c.Ties, func(t Tie) bool { return t.Certainty == recipe.Possible }) {

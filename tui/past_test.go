@@ -371,6 +371,18 @@ func TestPassingLocksAreListed(t *testing.T) {
 	wantNoText(t, r.Model, "to 12:00:11", "/locks/early")
 }
 
+// A lock that came later is not called gone in the past.
+func TestALaterLockWasNotKnown(t *testing.T) {
+	t.Parallel()
+	r := seen(t, Options{}, 120, 36)
+	late := *fixture.FreeLock()
+	both := []*inspect.Lock{r.snapshot.Lock(fixture.Orders().ID), &late}
+	send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], both)})
+	press(r.Model, "/", late.ID.Path, "enter", "esc", "{")
+	wantText(t, r.Model, late.ID.String()+" was not known then", "This lock was not known then.")
+	wantNoText(t, r.Model, "is gone")
+}
+
 // A finding that is open has the time of its event, and a critical one is named at the top.
 func TestChangesTimeFindings(t *testing.T) {
 	t.Parallel()

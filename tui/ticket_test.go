@@ -28,6 +28,7 @@ func exported(t *testing.T, m *Model, key string) (texts string) {
 	t.Helper()
 	cmd := press(m, key)
 	wantText(t, m, "writing the file")
+	must.True(t, press(m, key) == nil, "a second key writes another file")
 	list, both := cmd().(tea.BatchMsg)
 	if !both {
 		list = tea.BatchMsg{cmd}

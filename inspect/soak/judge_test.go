@@ -14,7 +14,7 @@ import (
 const (
 	// late is the longest delay of a report by an undisturbed observer.
 	late = 3 * time.Second
-	// sessionTimeout is that of all ZooKeeper clients.
+	// sessionTimeout is the session timeout of all ZooKeeper clients.
 	sessionTimeout = 8 * time.Second
 	// longestSilence is how long a server may be silent before our client gives up on it.
 	// Meanwhile, reports are late.

@@ -19,7 +19,7 @@ const rootEvery = time.Second
 // rootFoundMsg has the root blocker of a lock.
 type rootFoundMsg struct {
 	lock  inspect.ID
-	entry *inspect.Entry // nil if that is its own holder, or there is none
+	entry *inspect.Entry // nil unless it is on another lock
 }
 
 // rootCause finds the root blocker of the chain's lock if the lock's holder waits for another

@@ -95,9 +95,6 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 	case "down", "j", "tab":
 		d.list.To(d.list.At+1, len(forms), len(forms))
 	case "enter", "Y", "y":
-		if d.saving != 0 {
-			break
-		}
 		return d.export(forms[d.list.At])
 	default:
 		if at := strings.Index("12", key); len(key) == 1 && at >= 0 && at < len(forms) {
@@ -110,6 +107,9 @@ func (d *Ticket) press(key string) (tea.Cmd, bool) {
 // export saves the ticket, and also sends it to the terminal's clipboard unless it is too long. The
 // terminal may ignore it.
 func (d *Ticket) export(form string) (tea.Cmd, bool) {
+	if d.saving != 0 {
+		return nil, false
+	}
 	text, err := d.ticket.In(form)
 	if err != nil {
 		d.Flash(describe.OneLine(err))
