@@ -33,13 +33,12 @@ func (a acting) notYours() string {
 	return "r releases a lock of yours, and x another client's"
 }
 
-// releaseOwn releases a lock that the user holds here, and shows it in the Lab. Help does not list it.
+// releaseOwn releases a lock that the user holds here. Help does not list it.
 func (a acting) releaseOwn() screen.Action {
 	return screen.Action{
 		Keys: []string{"r"}, Hint: "release yours", Writes: true, Disabled: a.notYours,
 		Run: func() tea.Cmd {
 			l, c, _ := a.selected()
-			a.Go(screen.Lab, a.front().Selected())
 			return func() tea.Msg { return answeredMsg{screen.Lab, lab.ReleaseMsg{Lock: l.ID, Name: c.Name}} }
 		},
 	}

@@ -191,7 +191,7 @@ func TestClientsAreSorted(t *testing.T) {
 		}
 	}
 	wantText(t, m, "sort: blocks the most")
-	press(m, "j", "s")
+	press(m, "j", "s", "s", "s", "s")
 	wantText(t, m, "sort: name")
 	byName := names()
 	if !slices.IsSorted(byName) || len(byName) < 3 {
@@ -204,7 +204,7 @@ func TestClientsAreSorted(t *testing.T) {
 	turned := names()
 	slices.Reverse(turned)
 	must.Same(t, turned, byName, "reversed")
-	for _, next := range []string{"holds the most", "waits for the most", "waits longest", "blocks the most"} {
+	for _, next := range []string{"blocks the most", "holds the most", "waits for the most", "waits longest", "name", "blocks the most"} {
 		press(m, "s")
 		wantText(t, m, "sort: "+next)
 		fits(t, m)
@@ -215,7 +215,7 @@ func TestClientsAreSorted(t *testing.T) {
 	wantText(t, m, "sort: blocks the most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
 	press(m, "s", "S") // the choice is visible in a smaller window, too
-	wantText(t, m, "sort: name, reversed")
+	wantText(t, m, "sort: holds the most, reversed")
 	fits(t, m)
 }
 
@@ -285,8 +285,8 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("what it holds")
 }
 
-// Rows keep their order until the user comes back. A new client comes last, and one that has gone
-// keeps its row for a while.
+// Once the cursor has moved, rows keep their order until the user comes back. A new client comes
+// last, and one that has gone keeps its row for a while.
 func TestClientsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	clock := fixture.Noon
@@ -327,6 +327,12 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 	makeClients(m)
 	if got := listed(m); !slices.Equal(got, []string{"dan", "eve", "bob"}) {
 		t.Errorf("after coming back: %v", got)
+	}
+	for _, want := range [][]string{{"dan", "eve", "bob"}, {"bob", "eve", "dan"}} { // sorted again after 5 s
+		send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Bob, fixture.Eve, fixture.Dan))})
+		makeClients(m)
+		must.Same(t, listed(m), want, "before the cursor moves")
+		clock = clock.Add(5 * time.Second)
 	}
 	press(m, "G")
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan))})

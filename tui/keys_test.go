@@ -224,3 +224,19 @@ func TestHelpSearches(t *testing.T) {
 	press(m, "esc")
 	wantText(t, m, "reverse the order")
 }
+
+// Keys of other screens and of the filter leave the comparison, and other keys do not.
+func TestScreenKeysLeaveComparison(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"f", "5", "/", ":", "?", "x", "m"} {
+		r := seen(t, Options{}, 120, 36)
+		run(t, r.Model, press(r.Model, "D"))
+		press(r.Model, key)
+		_, open := r.top().(*comparing)
+		must.Equal(t, open, key == "x" || key == "m", key)
+	}
+	r := seen(t, Options{}, 120, 36)
+	run(t, r.Model, press(r.Model, "D"))
+	press(r.Model, "f")
+	must.Equal(t, r.inFront, screen.Findings)
+}

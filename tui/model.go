@@ -194,7 +194,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.suspend()
 	case m.small():
 		return m.keyUnseen(msg)
-	case m.HasDialog():
+	case m.HasDialog() && !leaveComparison(m, key):
 		return m.toDialog(msg)
 	}
 	m.tour.recordKey(msg)

@@ -280,6 +280,9 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	must.Equal(t, c.Name, second.Name, "selected")
 	press(r.Model, "backspace", "H", "@")
 	wantText(t, r.Model, "when printer-102 acquired", "follows this client") // the first holder, which the list describes
+	press(r.Model, "enter")
+	_, c = r.front().(*chain.Screen).Contender()
+	must.Equal(t, c.Name, second.Name, "selected in the chain")
 }
 
 // If there is no moment to go to, the reason is shown.

@@ -30,7 +30,7 @@ func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 		if p.Lock != s.Pane.id {
 			s.input.Clear()
 		}
-		if s.OpenedFrom() == screen.Locks && p.Contender == "" { // it starts at the holder
+		if s.OpenedFrom() == screen.Locks { // it starts at the holder
 			s.Pane.selected, s.Pane.person, s.Pane.moved = "", nil, false
 		}
 		s.Pane.Show(p.Lock)

@@ -178,6 +178,14 @@ func (p *Pane) Selected() screen.Subject {
 	return about
 }
 
+// Chosen is the contender of a lock that the user or a rewind chose; empty without one.
+func (p *Pane) Chosen(id inspect.ID) inspect.Untrusted {
+	if p.id != id || !p.moved || p.person == nil {
+		return ""
+	}
+	return p.person.Name
+}
+
 func (p *Pane) NeedsFastTick() bool {
 	l := p.Snapshot().Lock(p.id)
 	if l == nil {

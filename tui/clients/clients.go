@@ -45,13 +45,16 @@ type Screen struct {
 	// list's snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // when the newest list was begun
-	// sorted is when the rows were last sorted; they keep that order. Zero means that the next list
-	// must be sorted.
+	// sorted is when the rows were last sorted. They keep that order for sortEvery, or for good once
+	// the user moves the cursor. Zero means that the next list must be sorted.
 	sorted time.Time
 	// hidden is set while another screen is in front. hides counts how often that happened.
 	hidden bool
 	hides  int
 }
+
+// sortEvery is how long rows keep their order until the user moves the cursor.
+const sortEvery = 5 * time.Second
 
 // entryKey identifies a client's entry across lists.
 type entryKey struct {
@@ -148,22 +151,25 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// show displays a newer list. Its rows keep their places until the user sorts them or comes back.
+// show displays a newer list. Its rows keep their places, as sorted describes.
 func (s *Screen) show(list *clientList) {
 	if s.list != nil {
 		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
-	if s.list != nil && !s.sorted.IsZero() && (s.moved || !scanning) {
+	first, chosen := s.list == nil || s.sorted.IsZero(), s.moved || s.inEntries
+	if !first && (chosen || !scanning) {
 		list.keepPlaces(s.list.rows, s.Now())
-		s.list = list
-		s.filter()
-		return
 	}
-	list.sort(s.order) // the user may have chosen another meanwhile
-	s.list, s.sorted = list, s.Now()
+	if first || !chosen && (scanning || s.Now().Sub(s.sorted).Abs() >= sortEvery) {
+		list.sort(s.order) // the user may have chosen another meanwhile
+		s.sorted = s.Now()
+	}
+	s.list = list
 	s.filter()
-	s.scrollUp()
+	if first || !chosen {
+		s.scrollUp()
+	}
 }
 
 // filter shows the clients that contain every word, and follows the selected one.
@@ -397,7 +403,7 @@ func (s *Screen) Actions() []screen.Action {
 	list = append(list, []screen.Action{
 		{
 			Keys: []string{"s"}, Shown: "s", Hint: sort, Late: true,
-			Help:     "change the order: blocks the most, name, holds or waits for the most, waits longest",
+			Help:     "change the order: blocks, holds or waits for the most, waits longest, name",
 			Disabled: unsorted, Run: screen.Do(s.nextOrder),
 		},
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},

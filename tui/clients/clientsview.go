@@ -36,9 +36,10 @@ func (s *Screen) Layout() clientsLayout {
 		g.top = g.tableTop + g.tableRows
 		g.details = []widget.Line{widget.Section(s.Theme(), s.width, "what it holds and waits for")}
 	}
-	if s.detailsOf != r.who {
-		s.detailsOf, s.detailed, s.locks, s.blockers = r.who, widget.Widest{}, widget.Widest{}, widget.Widest{}
+	if s.detailsOf != r.who && s.moved { // a client that became the first moves nothing
+		s.detailed, s.locks, s.blockers = widget.Widest{}, widget.Widest{}, widget.Widest{}
 	}
+	s.detailsOf = r.who
 	g.details = append(g.details, s.detailed.Fill(s.details(r, g.paneWidth), s.height/2, s.Now())...)
 	g.EntriesTop = g.top + len(g.details) + 1
 	g.entryRows = max(1, s.height-g.EntriesTop)
@@ -309,7 +310,11 @@ func (s *Screen) summary() widget.Line {
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)
-	for _, note := range []string{asOf + ", new at bottom ", asOf + " "} {
+	notes := []string{asOf + ", new at bottom ", asOf + " "}
+	if s.Live() && !s.moved && !s.inEntries {
+		notes = []string{fmt.Sprintf("%s reordered every %.0fs ", t.Glyphs.Dot, sortEvery.Seconds())}
+	}
+	for _, note := range notes {
 		if left.Width()+widget.Gap+right.Width()+ansi.StringWidth(note) <= s.width {
 			right = right.Add(t.Muted, note)
 			break

@@ -21,10 +21,10 @@ var sortings = []struct {
 	compare func(a, b *clientRow) int
 }{
 	{"blocks the most", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
-	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
 	{"holds the most", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
 	{"waits for the most", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
 	{"waits longest", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
+	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
 }
 
 func (o order) String() string {
@@ -34,9 +34,11 @@ func (o order) String() string {
 	return sortings[o.by].name
 }
 
-// sort sorts the rows. Ties are in a fixed order, so that nothing moves from one list to the
-// next.
+// sort sorts the rows, with idle clients last. Ties are in a fixed order, so that nothing moves from
+// one list to the next.
 func (l *clientList) sort(o order) {
+	idle := slices.DeleteFunc(slices.Clone(l.rows), func(r *clientRow) bool { return !r.idle() })
+	l.rows = awake(l.rows)
 	slices.SortFunc(l.rows, func(a, b *clientRow) int {
 		first := sortings[o.by].compare(a, b)
 		if o.reversed {
@@ -46,6 +48,7 @@ func (l *clientList) sort(o order) {
 			cmp.Compare(len(b.entries), len(a.entries)),
 			strings.Compare(a.Name, b.Name), a.entries[0].Lock.ID.Compare(b.entries[0].Lock.ID))
 	})
+	l.rows = append(l.rows, idle...)
 }
 
 // byIdentity maps clients to their rows.

@@ -8,10 +8,12 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// foundGroup holds the findings of one rule and severity.
+// foundGroup holds the findings of one rule and severity. Those that an operator muted have a group
+// of their own.
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity
+	muted    bool
 	// all are sorted by lock or backend. Shown holds those that match and are not shadows.
 	all, Shown []*found
 	// count leaves shadows out.
@@ -32,16 +34,6 @@ const foldedFrom = 3
 
 func (g *foundGroup) folds() bool { return len(g.Shown) >= foldedFrom }
 
-// muted counts the findings muted by an operator.
-func (g *foundGroup) muted() (n int) {
-	for _, f := range g.all {
-		if f.Muted != nil && !f.shadow {
-			n++
-		}
-	}
-	return n
-}
-
 // rows is the number of list rows that the group takes.
 func (g *foundGroup) rows() int {
 	switch {
@@ -54,13 +46,16 @@ func (g *foundGroup) rows() int {
 	}
 }
 
-// compareGroups sorts the worst first, and blind spots last.
+// compareGroups sorts the worst first, then blind spots, and muted findings last.
 func compareGroups(a, b *foundGroup) int {
-	return cmp.Or(cmp.Compare(badness(a), badness(b)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.severity, b.severity))
+	return cmp.Or(cmp.Compare(badness(a), badness(b)), cmp.Compare(a.Rule, b.Rule), cmp.Compare(b.severity.Rank(), a.severity.Rank()))
 }
 
 func badness(g *foundGroup) int {
-	if g.Rule == blindRule {
+	switch {
+	case g.muted:
+		return 2
+	case g.Rule == blindRule:
 		return 1
 	}
 	return -g.severity.Rank()

@@ -151,7 +151,8 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 	}
 	for i, f := range old {
 		is := &list[i]
-		if f.key != findingKey(list[:i+1]) || f.Severity != is.Severity || !slices.Equal(f.cycle, cycleOf(is)) {
+		if f.key != findingKey(list[:i+1]) || f.Severity != is.Severity || f.group.muted != (is.Muted != nil) ||
+			!slices.Equal(f.cycle, cycleOf(is)) {
 			return false
 		}
 	}
@@ -165,7 +166,7 @@ func (x *findingIndex) same(old []*found, list []inspect.Finding) bool {
 }
 
 func (x *findingIndex) enter(f *found) {
-	f.group = x.group(f.Rule, f.Severity)
+	f.group = x.group(&f.Finding)
 	f.group.fresh, f.group.dirty = append(f.group.fresh, f), true
 	f.match, f.searched = f.matches(x.words, f.source), x.searched
 	if f.cycle == nil {
@@ -191,9 +192,9 @@ func (x *findingIndex) leaveCycle(f *found) {
 	x.changedCycles[name] = struct{}{}
 }
 
-// group returns the group of a rule, and inserts a new one if needed.
-func (x *findingIndex) group(rule string, s inspect.Severity) *foundGroup {
-	g := &foundGroup{Rule: rule, severity: s}
+// group returns the group of a finding, and inserts a new one if needed.
+func (x *findingIndex) group(f *inspect.Finding) *foundGroup {
+	g := &foundGroup{Rule: f.Rule, severity: f.Severity, muted: f.Muted != nil}
 	at, ok := slices.BinarySearchFunc(x.groups, g, compareGroups)
 	if !ok {
 		x.groups = slices.Insert(x.groups, at, g)

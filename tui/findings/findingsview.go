@@ -104,10 +104,14 @@ func (s *Screen) draw() string {
 }
 
 func findingSign(t *theme.Theme, g *foundGroup) widget.Span {
+	sign := screen.SeveritySign(t, g.severity)
 	if g.Rule == blindRule {
-		return widget.Span{t.Glyphs.Unknown, t.Unknown}
+		sign = widget.Span{t.Glyphs.Unknown, t.Unknown}
 	}
-	return screen.SeveritySign(t, g.severity)
+	if g.muted {
+		sign.Style = t.Faint
+	}
+	return sign
 }
 
 // findingCells returns the sign and the cells of a finding or, without one, of a group.
@@ -131,14 +135,11 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 	case g.folds():
 		rule = "  " + rule
 	}
-	if f.Muted != nil {
-		return widget.Span{mark.Text, t.Faint}, []widget.Line{
-			{{rule, t.Faint}}, s.onCell(f), {{s.age(f), t.Text}}, {{s.said(f), t.Faint}},
-		}
+	text := t.Text
+	if g.muted {
+		text = t.Faint
 	}
-	return mark, []widget.Line{
-		{{rule, mark.Style}}, s.onCell(f), {{s.age(f), t.Text}}, {{s.said(f), t.Text}},
-	}
+	return mark, []widget.Line{{{rule, mark.Style}}, s.onCell(f), {{s.age(f), t.Text}}, {{s.said(f), text}}}
 }
 
 func (s *Screen) said(f *found) string {
@@ -174,9 +175,6 @@ func onHowMany(g *foundGroup) string {
 		}
 	}
 	where := g.places.String()
-	if n := g.muted(); n > 0 {
-		where += fmt.Sprintf(", %d muted", n)
-	}
 	if g.places.all() < len(g.Shown) {
 		return describe.Thousands(len(g.Shown)) + " on " + where
 	}
@@ -223,12 +221,13 @@ func (s *Screen) summary() widget.Line {
 	for _, g := range s.Index.groups {
 		shown += len(g.Shown)
 		all += g.count
-		switch quiet := g.muted(); {
+		switch {
+		case g.muted:
+			muted += g.count
 		case g.Rule == blindRule:
 			unseen += g.count
 		default:
-			counts[g.severity] += g.count - quiet
-			muted += quiet
+			counts[g.severity] += g.count
 		}
 	}
 	matched := widget.Line{{describe.Thousands(shown) + " of " + describe.Count(all, "finding"), t.Strong}}

@@ -86,7 +86,9 @@ func (s *Screen) enter() {
 		return
 	}
 	if s.Current.Lock != (inspect.ID{}) {
-		s.Go(screen.Chain, s.Selected())
+		about := s.Selected()
+		about.Contender = s.chainPane.Chosen(about.Lock)
+		s.Go(screen.Chain, about)
 	}
 }
 

@@ -78,6 +78,7 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 		}
 		s.seek()
 		if p.Contender != "" {
+			s.chainPane.Show(p.Lock)
 			s.chainPane.Seek(p.Subject)
 		}
 	}
