@@ -311,27 +311,27 @@ func TestNothingToRelease(t *testing.T) {
 	wantText(t, m, "cannot be written to")
 }
 
-// The buttons stay visible, however long the preview is. Requests come before warnings.
+// The buttons stay visible, however long the preview is. Warnings come before requests.
 func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	f := newFakeReleaser()
 	for i := range 30 {
-		f.preview.Sends = append(f.preview.Sends, "delete something with a long name that does not fit into one line of a small dialog at all")
+		f.preview.Sends = append(f.preview.Sends, fmt.Sprint("delete something with a long name that does not fit into one line of a small dialog at all, ", i))
 		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by", f.preview.Sends[0])
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
 	fits(t, m)
 	for range 200 {
 		press(m, "down")
 	}
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Careful 29")
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", "at all, 29")
 	wantNoText(t, m, "Held by")
 	fits(t, m)
 	press(m, "pgup")
-	wantNoText(t, m, "Careful 29")
+	wantNoText(t, m, "at all, 29")
 	press(m, "pgdown")
-	wantText(t, m, "Careful 29")
+	wantText(t, m, "at all, 29")
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {

@@ -170,8 +170,8 @@ func (d *Client) parts(width, height int) (lines, tail []widget.Line, room int) 
 			label = ""
 		}
 	}
-	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
+	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	return lines, tail, max(2, height-4-len(tail))
 }

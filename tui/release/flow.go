@@ -213,7 +213,7 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 }
 
 // roomy is the height from which all requests are shown in full. Below it, only the last one is, so
-// that the warnings are in sight.
+// that most are in sight.
 const roomy = 30
 
 // sendLines limits the lines of one request.

@@ -136,10 +136,10 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	if screen.You(t, &d.target.Owner) != nil {
 		lines = append(lines, d.bullets(width, "It is yours: Esc, then r releases it properly.")...)
 	}
-	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
+	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	if text := d.overtaken(); text != "" {
 		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)
