@@ -54,3 +54,13 @@ func TestAWatchBehindIsShown(t *testing.T) {
 	m := opening(t, l, 120, 36)
 	wantText(t, m, "⇢ 13")
 }
+
+// A sequence number is shown in full, however many locks were created before.
+func TestLongNumbersAreNotCut(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	l.Waiters = append(l.Waiters, fixture.Znode(1234567, "late", 0, nil, 0))
+	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	press(m, "enter")
+	wantText(t, m, " 1234567 ")
+}

@@ -127,7 +127,7 @@ func nameCell(t *theme.Theme, c *inspect.Contender) widget.Line {
 
 func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	columns := []widget.Column{
-		{Title: "#", Width: 4, Grow: 1, Most: 6, Right: true},
+		{Title: "#", Width: 4, Right: true},
 		{Title: "STATE", Width: 13, Grow: 1, Most: 14},
 		{Title: "MODE", Width: 5},
 		{Title: "CONTENDER", Middle: true, Width: 12, Grow: 5, Most: 12},
@@ -148,6 +148,7 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	name, label, client, watch, session := 0, 0, 0, 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
+			columns[0].Width = max(columns[0].Width, len(fmt.Sprint(list[i].Sequence)))
 			name = max(name, nameCell(p.Theme(), &list[i]).Width())
 			client = max(client, lipgloss.Width(screen.Ages(p).Client(&list[i].Owner)))
 			watch = max(watch, p.watchCell(l, &list[i]).Width())
