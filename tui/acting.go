@@ -103,14 +103,17 @@ func (a acting) hint() []screen.Action {
 		if a.options.Release != nil && a.MayAct() != "" {
 			text = "preview"
 		}
-		return append(offer(inspect.VerbRelease, text), a.unmuteHint()...)
+		return append(offer(inspect.VerbRelease, text), a.muteHint()...)
+	}
+	if a.inFront != screen.Findings {
+		return a.stepHint(offer)
 	}
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
 
-// muteHint returns the key that mutes or unmutes, on screens that list findings.
+// muteHint returns the key that mutes or unmutes. It comes late on screens that list no findings.
 func (a acting) muteHint() []screen.Action {
-	if a.inFront != screen.Findings || a.options.Mutes == nil {
+	if a.options.Mutes == nil {
 		return nil
 	}
 	if hint := a.unmuteHint(); hint != nil {
@@ -118,7 +121,7 @@ func (a acting) muteHint() []screen.Action {
 	}
 	return []screen.Action{{
 		Keys: []string{"m"}, Shown: "m", Hint: "mute", Disabled: func() string { return a.cannotMute(false) },
-		Run: a.mute,
+		Run: a.mute, Late: a.inFront != screen.Findings,
 	}}
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,8 +14,9 @@ import (
 
 // armedMsg is the outcome of allowing or forbidding writing.
 type armedMsg struct {
-	on  bool
-	err error
+	on   bool
+	once screen.Dialog // writing is only allowed while it is open; nil for no such limit
+	err  error
 }
 
 // ReadOnly explains why no lock may be acquired; empty if one may be.
@@ -63,17 +65,21 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// Arm allows writing, unless something else forbids it.
+// Arm allows writing, unless something else forbids it. A dialog about another client's lock allows
+// only its own action.
 func (w *world) Arm() tea.Cmd {
 	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
 		return nil
 	}
-	return arm(w, true)
+	if w.inFront == screen.Lab {
+		return arm(w, true, nil)
+	}
+	return arm(w, true, w.top())
 }
 
-func arm(w *world, on bool) tea.Cmd {
+func arm(w *world, on bool, once screen.Dialog) tea.Cmd {
 	set := w.options.Arm
-	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, set(on)} })
+	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, once, set(on)} })
 }
 
 // writeActions allow and forbid writing, if the user may choose. All holds must be released first,
@@ -89,11 +95,11 @@ func (w *world) writeActions() []screen.Action {
 				w.Flash("writing is already allowed; :read-only forbids it")
 				return nil
 			}
-			return arm(w, true)
+			return arm(w, true, nil)
 		},
 	}, {
 		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks",
-		Run: func() tea.Cmd { return arm(w, false) },
+		Run: func() tea.Cmd { return arm(w, false, nil) },
 		Disabled: func() string {
 			switch held, waiting := w.inHand(); {
 			case !w.armed:
@@ -112,9 +118,14 @@ func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
 		w.Flash("unchanged: " + msg.err.Error())
+	case msg.on && msg.once != nil && !slices.Contains(w.dialogs, msg.once): // the user has left it
+		return arm(w, false, nil)
 	case msg.on:
-		w.armed = true
+		w.armed, w.armedFor = true, msg.once
 		w.Flash("writing is allowed: each action is recorded; :read-only forbids it again")
+		if msg.once != nil {
+			w.Flash("writing is allowed for this action, which is recorded")
+		}
 		return w.toDialogs(screen.ArmedMsg{})
 	default:
 		w.armed = false

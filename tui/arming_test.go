@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows writing", "[ Close ]", "w allow writing")
+	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows this action", "[ Close ]", "w allow this action")
 	if cmd := press(m, "/orders", "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
 		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
 	}
@@ -59,7 +60,8 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	}
 }
 
-// A preview continues once writing is allowed, in production after asking for a reason.
+// A preview continues once writing is allowed, in production after asking for a reason. Once it
+// closes, writing is forbidden again.
 func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	t.Parallel()
 	for _, environment := range []string{"", "production"} {
@@ -76,11 +78,26 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		}
 		answer(t, m, again)
 		run(t, m, press(m, "/locks/orders", "tab", "enter"))
-		wantText(t, m, "Released: worker-3")
-		if len(asked) != 1 || !asked[0] || len(f.requests) != 2 {
+		wantText(t, m, "Released: worker-3", "WRITE")
+		run(t, m, press(m, "enter"))
+		wantText(t, m, "READ-ONLY")
+		if !slices.Equal(asked, []bool{true, false}) || len(f.requests) != 2 {
 			t.Errorf("%q: asked for %v, %d previews", environment, asked, len(f.requests))
 		}
 	}
+}
+
+// Writing is not allowed if the preview was left meanwhile.
+func TestLeavingAPreviewForbidsWriting(t *testing.T) {
+	t.Parallel()
+	var asked []bool
+	m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+	run(t, m, press(m, "x"))
+	armed := press(m, "w")
+	press(m, "esc")
+	run(t, m, send(m, armed()))
+	wantText(t, m, "READ-ONLY")
+	must.Same(t, asked, []bool{true, false}, "asked")
 }
 
 // While writing is forbidden, the form that takes a lock allows it.

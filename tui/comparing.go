@@ -128,13 +128,13 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 // step after it.
 func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
 
-// openNow counts the findings at the second moment, whenever they were reported, and lists the worst.
+// openNow counts the findings at the second moment, whenever they were reported, and lists the worst ones.
 func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
-	var open [2][]string // critical findings, and warnings
+	var open [3][]string // critical findings, warnings, and others
 	muted := 0
 	add := func(where string, list []inspect.Finding) {
 		for _, f := range list {
-			level := slices.Index([]inspect.Severity{inspect.Critical, inspect.Warning}, f.Severity)
+			level := slices.Index([]inspect.Severity{inspect.Critical, inspect.Warning, inspect.Info}, f.Severity)
 			if f.Muted != nil {
 				muted++
 			} else if level >= 0 {
@@ -153,9 +153,9 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 			add(l.ID.String(), l.Findings)
 		}
 	}
-	head := fmt.Sprintf("Open now: %d critical, %s, %d muted (f lists them).",
-		len(open[0]), describe.Count(len(open[1]), "warning"), muted)
-	all := slices.Concat(open[0], open[1])
+	head := fmt.Sprintf("Open now: %d critical, %s, %d info, %d muted (f lists them).",
+		len(open[0]), describe.Count(len(open[1]), "warning"), len(open[2]), muted)
+	all := slices.Concat(open[:]...)
 	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }
 

@@ -1,11 +1,14 @@
 package tui
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -123,4 +126,21 @@ func TestInvalidFilterNamesTheFields(t *testing.T) {
 	press(m, "/", "hots=batch-7")
 	wantText(t, m, "This filter is invalid", `no field "hots"`, "holder= host=", "held>5m", "backend=")
 	wantNoText(t, m, "No lock matches")
+}
+
+// A filter that matches a waiter names it, and the chain opens on it.
+func TestFilterNamesTheMatchingWaiter(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	l.Findings = nil
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	for text, want := range map[string]string{"worker-1": "waits: worker-1", "held": "", "contended": "", "worker-3": ""} {
+		press(m, "/", text, "enter")
+		row := regexp.MustCompile(`zk:/locks/orders.*`).FindString(content(m))
+		must.Equal(t, strings.Contains(row, "waits: "), want != "", text, row)
+		must.Contain(t, row, want)
+	}
+	press(m, "/", "worker-1", "enter", "enter")
+	_, c := m.front().(screen.Pointing).Contender()
+	must.Equal(t, describe.Owner(c), "worker-1")
 }

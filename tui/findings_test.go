@@ -388,7 +388,7 @@ func TestHoldAgeIsShownOnce(t *testing.T) {
 	h := &l.Holders[0]
 	h.Since, h.HeldSince, h.Seen = fixture.Ago(8*time.Minute+36*time.Second), time.Time{}, fixture.Ago(3*time.Minute)
 	m := withFindings(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	wantText(t, m, "held       for up to 8m36s (queued 11:51:24, seen holding at 11:57:00)")
+	wantText(t, m, "held       for up to 8m36s (acquired between 11:51:24 and 11:57:00)")
 	wantNoText(t, m, "hold age", "held over", "entered")
 }
 

@@ -250,16 +250,8 @@ func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 func (m *Model) globalActions() []screen.Action {
 	list := append(m.goToActions(), []screen.Action{
 		{
-			Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true,
-			Help: "pause, or resume; in the past: play, or stop", Run: m.pause,
-		},
-		{
 			Keys: []string{"T"}, Shown: "T", Help: "the next theme: dark, light, colour-blind...",
 			Run: screen.Do(m.nextTheme),
-		},
-		{
-			Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true,
-			Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo),
 		},
 		{
 			Keys: []string{"H"}, Shown: "H", Help: "home: the list of all locks", Disabled: m.atHome,
@@ -275,7 +267,16 @@ func (m *Model) globalActions() []screen.Action {
 	if m.inFront != screen.Lab {
 		list = append(list, m.acquireAction())
 	}
-	return list
+	return append(list, []screen.Action{
+		{
+			Keys: []string{"space"}, Shown: "space", Hint: "pause", Late: true,
+			Help: "pause, or resume; in the past: play, or stop", Run: m.pause,
+		},
+		{
+			Keys: []string{":"}, Shown: ":", Hint: "go to", Late: true,
+			Help: "go to a screen, lock or action by its name", Run: screen.Do(m.goTo),
+		},
+	}...)
 }
 
 func (m *Model) nextTheme() {

@@ -312,7 +312,7 @@ func TestChangesAreListed(t *testing.T) {
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
-	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "zk:/locks/orders   held · changed hands")
+	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "only other holders or waiters, on 1 lock", "  zk:/locks/orders ")
 	fits(t, r.Model)
 	press(r.Model, "esc", "{")
 	run(t, r.Model, press(r.Model, "D"))
@@ -338,7 +338,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	}
 	run(t, r.Model, press(r.Model, "D"))
 	text := content(r.Model)
-	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "held · changed hands"}
+	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "only other holders or waiters"}
 	for _, part := range order {
 		_, after, ok := strings.Cut(text, part)
 		must.True(t, ok, part, "is not next in", text)
@@ -357,7 +357,7 @@ func TestPassingFindingsAreListed(t *testing.T) {
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Finding: &f}})
 	}
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "Open now: 0 critical, 0 warnings, 0 muted (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
+	wantText(t, r.Model, "Open now: 0 critical, 0 warnings, 0 info, 0 muted (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
 }
 
 func TestPassingLocksAreListed(t *testing.T) {
@@ -397,7 +397,7 @@ func TestChangesTimeFindings(t *testing.T) {
 	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.In(61 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
 	send(r.Model, snapshotArrivedMsg{snapshot: s})
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "Open now: 1 critical, 0 warnings, 1 muted (f lists them).", "critical  zk:/locks/orders  herd",
+	wantText(t, r.Model, "Open now: 1 critical, 0 warnings, 0 info, 1 muted (f lists them).", "critical  zk:/locks/orders  herd",
 		"reported         12:01:01  critical: herd")
 }
 

@@ -325,13 +325,13 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	for range 200 {
 		press(m, "down")
 	}
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "at all, 29")
+	wantText(t, m, "[ Cancel ]", "more lines: up/down", ", 28 ")
 	wantNoText(t, m, "Held by")
 	fits(t, m)
 	press(m, "pgup")
-	wantNoText(t, m, "at all, 29")
+	wantNoText(t, m, ", 28 ")
 	press(m, "pgdown")
-	wantText(t, m, "at all, 29")
+	wantText(t, m, ", 28 ")
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {

@@ -58,7 +58,7 @@ func TestTwoKeysExportATicket(t *testing.T) {
 				t.Errorf("%s: the ticket lacks %q:\n%s\n%s", name, part, copied, file.text)
 			}
 		}
-		wantText(t, m, `written to /tmp/\u{1b}[2Jx.md; sent to the terminal's clipboard`)
+		wantText(t, m, `copied, and written to /tmp/\u{1b}[2Jx.md`)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	for _, test := range []struct{ none, key, name, copied string }{
 		{"it is a teletype", "enter", "zk:/locks/orders.md", ""},
 		{"it is a teletype", "2", "zk:/locks/orders.json", ""},
-		{"", "2", "zk:/locks/orders.json", "sent to"},
+		{"", "2", "zk:/locks/orders.json", "copied"},
 	} {
 		var file savedTicket
 		m := opened(t, Options{Save: file.save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
@@ -78,7 +78,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 		must.Equal(t, file.name, test.name)
 		wantText(t, m, "written to", test.copied)
 		if test.copied == "" {
-			wantNoText(t, m, "sent to")
+			wantNoText(t, m, "copied")
 		}
 	}
 	fails := func(context.Context, string, string, string) (string, error) { return "", errors.New("disk full") }

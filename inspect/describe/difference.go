@@ -12,8 +12,8 @@ import (
 
 // Differences describes how the locks changed between two snapshots, in a headline and lines below
 // it. A blank line precedes each lock and backend, and its changes are indented. Those with
-// findings come first, those that only changed hands last. If brief, these have a line each. at
-// returns when a finding was reported or cleared, empty if unknown; it may be nil.
+// findings come first, those that only changed hands last. If brief, only the names of these are
+// listed. at returns when a finding was reported or cleared, empty if unknown; it may be nil.
 func Differences(
 	list []inspect.Difference, skipped []inspect.NotCompared, brief bool,
 	at func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string,
@@ -25,22 +25,14 @@ func Differences(
 	for _, s := range skipped {
 		lines = append(lines, "", "backend "+Printable(s.Backend), "  not compared: "+Printable(s.Reason))
 	}
+	var routine []string
 	for i := range list {
 		d := &list[i]
-		short := brief && weight(d) == 0
-		if !short || i == 0 || weight(&list[i-1]) > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, headOf(d))
-		if short { // two snapshots do not show how often it changed
-			if len(d.Acquired)+len(d.Ended) > 0 {
-				lines[len(lines)-1] += " · changed hands"
-			}
-			if len(d.Joined)+len(d.Left) > 0 {
-				lines[len(lines)-1] += " · other waiters"
-			}
+		if brief && weight(d) == 0 {
+			routine = append(routine, d.Lock.String())
 			continue
 		}
+		lines = append(lines, "", headOf(d))
 		for _, group := range []struct {
 			word string
 			who  []*inspect.Contender
@@ -64,6 +56,10 @@ func Differences(
 				lines = append(lines, fmt.Sprintf("  %-15s  %s", group.word, text))
 			}
 		}
+	}
+	if len(routine) > 0 {
+		lines = append(lines, "", "only other holders or waiters, on "+Count(len(routine), "lock"),
+			"  "+strings.Join(routine, ", "))
 	}
 	return head, lines
 }

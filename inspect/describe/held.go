@@ -185,7 +185,7 @@ func (b beginning) String() string {
 	case b.queued.IsZero():
 		return " (already held at " + seen + ")"
 	}
-	return " (queued " + queued + ", seen holding at " + seen + ")"
+	return " (acquired between " + queued + " and " + seen + ")"
 }
 
 // LongestWait returns the wait of the oldest waiter; false if that is unknown.

@@ -54,7 +54,7 @@ type Screen struct {
 }
 
 // sortEvery is how long rows keep their order until the user moves the cursor.
-const sortEvery = 5 * time.Second
+const sortEvery = 2 * time.Second
 
 // entryKey identifies a client's entry across lists.
 type entryKey struct {

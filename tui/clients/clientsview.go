@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,7 @@ func (s *Screen) View() string {
 	t, g := s.Theme(), s.Layout()
 	from, to := s.Table.Visible(len(s.shown), g.tableRows)
 	columns := s.columns(s.shown[from:to], g.tableWidth)
+	s.markSorted(columns)
 	table := []widget.Line{s.header(columns, g.tableWidth)}
 	for i, r := range s.shown[from:to] {
 		table = append(table, s.clientRow(r, columns, g.tableWidth, from+i == s.Table.At))
@@ -88,6 +90,19 @@ func (s *Screen) View() string {
 	wall := strings.TrimSuffix(strings.Repeat(t.Faint.Render(" "+t.Glyphs.Wall+" ")+"\n", height), "\n")
 	return summary + "\n" + lipgloss.JoinHorizontal(lipgloss.Top, widget.Sheet(t, table, g.tableWidth, height), wall,
 		widget.Sheet(t, pane, g.paneWidth, height))
+}
+
+// markSorted puts an arrow next to the title of the column that sorts the table.
+func (s *Screen) markSorted(columns []widget.Column) {
+	mark := s.Theme().Glyphs.Down
+	if s.order.reversed != (sortings[s.order.by].column == "CLIENT") {
+		mark = s.Theme().Glyphs.Up
+	}
+	for i := range columns {
+		if columns[i].Title == sortings[s.order.by].column {
+			columns[i].Title += " " + mark
+		}
+	}
 }
 
 func (s *Screen) header(columns []widget.Column, width int) widget.Line {
@@ -137,6 +152,9 @@ func (s *Screen) columns(rows []*clientRow, width int) []widget.Column {
 		}
 	}
 	list := clientColumns(width)
+	if at := slices.IndexFunc(list, func(c widget.Column) bool { return c.Title == sortings[s.order.by].column }); at > 0 {
+		list[at].Width += 2
+	}
 	list[0].Domain, list[1].Domain = domain, domain
 	list[0].Fit(s.names)
 	list[1].Fit(max(1, s.addresses))

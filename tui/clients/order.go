@@ -15,16 +15,17 @@ type order struct {
 	reversed bool
 }
 
-// sortings are the orders of the clients; the first one is the default.
+// sortings are the orders of the clients, by columns with these titles; the first is the default.
 var sortings = []struct {
 	name    string
+	column  string
 	compare func(a, b *clientRow) int
 }{
-	{"blocks the most", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
-	{"holds the most", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
-	{"waits for the most", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
-	{"waits longest", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
-	{"name", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
+	{"blocks the most", "BLOCKS", func(a, b *clientRow) int { return cmp.Compare(b.blocks, a.blocks) }},
+	{"holds the most", "HOLDS", func(a, b *clientRow) int { return cmp.Compare(b.holds, a.holds) }},
+	{"waits for the most", "WAITS", func(a, b *clientRow) int { return cmp.Compare(b.waits, a.waits) }},
+	{"waits longest", "LONGEST", func(a, b *clientRow) int { return sooner(a.oldest, b.oldest) }},
+	{"name", "CLIENT", func(a, b *clientRow) int { return strings.Compare(a.Name, b.Name) }},
 }
 
 func (o order) String() string {

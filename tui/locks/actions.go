@@ -65,7 +65,7 @@ func (s *Screen) tableActions(none, noLock func() string) []screen.Action {
 			Run: screen.Do(s.nextSorting),
 		},
 		{
-			Keys: []string{"p"}, Shown: "p", Hint: "group", Late: true,
+			Keys: []string{"p"}, Shown: "p",
 			Help: "toggle grouping by directory or key prefix", Run: screen.Do(s.group),
 		},
 		{

@@ -47,10 +47,9 @@ func shownFinding(l *inspect.Lock) *inspect.Finding {
 	return &f
 }
 
-// findingCell names the worst finding. It adds the age of an old reading if there is room for it.
+// findingCell names the worst finding or, without one, why the filter shows the lock. It adds the age of an old reading if there is room for it.
 func findingCell(c cell) widget.Line {
-	t := c.Theme()
-	var out widget.Line
+	t, out := c.Theme(), matchCell(c)
 	if f := shownFinding(c.lock); f != nil {
 		sign := screen.FindingSign(t, f)
 		out = widget.Line{{describe.Printable(f.Rule), sign.Style}}

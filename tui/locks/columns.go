@@ -39,6 +39,8 @@ type cell struct {
 	// before the backend was lost.
 	now time.Time
 	old bool
+	// matched is the contender because of which the filter shows the lock; nil if it shows others too.
+	matched *inspect.Contender
 }
 
 func cellOf(host screen.Context, l *inspect.Lock) cell {

@@ -87,7 +87,11 @@ func (s *Screen) enter() {
 	}
 	if s.Current.Lock != (inspect.ID{}) {
 		about := s.Selected()
-		about.Contender = s.chainPane.Chosen(about.Lock)
+		if about.Contender = s.chainPane.Chosen(about.Lock); about.Contender == "" {
+			if l := s.Snapshot().Lock(about.Lock); l != nil && s.matched(l) != nil {
+				about.Contender = s.matched(l).Name
+			}
+		}
 		s.Go(screen.Chain, about)
 	}
 }

@@ -140,6 +140,7 @@ func (s *Screen) measure() {
 		}
 		if l := s.Snapshot().Lock(e.Row.ID); l != nil {
 			of := cellOf(s, l)
+			of.matched = s.matched(l)
 			if e.inside {
 				of.group = prefixOf(l.ID).Path
 			}

@@ -234,6 +234,7 @@ type rowInputs struct {
 	selected, inside, fresh bool
 	marked, inChain         bool
 	unmatched               bool // the filter hides it once the cursor leaves
+	matched                 *inspect.Contender
 }
 
 // rowView draws a row, or returns the previous drawing if nothing has changed: most rows stay the
@@ -245,7 +246,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	}
 	in := rowInputs{
 		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
-		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown,
+		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown, s.matched(l),
 	}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
@@ -276,6 +277,7 @@ func goneRow(s screen.Context, id inspect.ID, width int, selected bool) string {
 func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	t, width := s.Theme(), in.width
 	of := cellOf(s, lock)
+	of.matched = in.matched
 	if in.inside {
 		of.group = prefixOf(lock.ID).Path
 	}

@@ -134,7 +134,7 @@ func (f *flow) Actions() []screen.Action {
 	case f.phase == asking:
 		return screen.FormActions(&f.prompts[0].form)
 	case f.phase == confirming && f.Arm() != nil:
-		return []screen.Action{{Shown: "w", Hint: "allow writing"}, {Shown: "enter/esc", Hint: "close"}}
+		return []screen.Action{{Shown: "w", Hint: "allow this action"}, {Shown: "enter/esc", Hint: "close"}}
 	case f.phase == confirming && f.MayAct() != "":
 		return []screen.Action{{Shown: "enter/esc", Hint: "close"}}
 	case f.phase == confirming:
@@ -178,7 +178,7 @@ func (f *flow) consentLines() []widget.Line {
 	if why := f.MayAct(); why != "" {
 		note := " Preview only (" + why + ")"
 		if f.Arm() != nil {
-			note = " Preview only (read-only). w allows writing and continues here."
+			note = " Preview only (read-only). w allows this action and continues here."
 		}
 		return []widget.Line{
 			{{t.Glyphs.Warning + note, t.Warning}},
@@ -212,24 +212,26 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 	return lines
 }
 
-// roomy is the height from which all requests are shown in full. Below it, only the last one is, so
-// that most are in sight.
+// roomy is the height from which all requests are shown in order and in full. Below it, the last
+// one is first, since it makes the change, and only that is in full.
 const roomy = 30
 
 // sendLines limits the lines of one request.
 const sendLines = 12
 
-// sends lists the requests to be sent, in few lines.
+// sends lists the requests to be sent.
 func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	t := f.Theme()
+	room := width - 11
+	if last := len(commands) - 1; last > 0 && height < roomy {
+		commands = append([]string{commands[last]}, commands[:last]...)
+		for i := range commands[1:] {
+			commands[i+1] = "also " + shortened(commands[i+1], room-len("also "), t.Glyphs.Ellipsis)
+		}
+	}
 	var lines []widget.Line
 	for i, command := range commands {
-		room := width - 11
-		command = describe.Printable(command)
-		if i < len(commands)-1 && height < roomy {
-			command = shortened(command, room, t.Glyphs.Ellipsis)
-		}
-		for j, part := range widget.Wrap(command, room, sendLines, t.Glyphs.Ellipsis) {
+		for j, part := range widget.Wrap(describe.Printable(command), room, sendLines, t.Glyphs.Ellipsis) {
 			label, lead := "", "  "
 			if i == 0 && j == 0 {
 				label = "Sends"
@@ -245,9 +247,9 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 
 // shortened is a request in one line, or in two with its znode's path cut: the last request has that in full.
 func shortened(command string, room int, tail string) string {
-	before, rest, isPath := strings.Cut(command, " /")
+	before, rest, isPath := strings.Cut(describe.Printable(command), " /")
 	if !isPath {
-		return text.Middle(command, room, tail)
+		return text.Middle(before, room, tail)
 	}
 	path, condition, _ := strings.Cut(rest, " ")
 	return strings.TrimSpace(text.Middle(before+" "+text.Middle("/"+path, room/2, tail)+" "+condition, 2*room, tail))

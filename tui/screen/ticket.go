@@ -73,10 +73,13 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if msg.number != d.saving {
 			return nil, false
 		}
-		if msg.err != nil {
+		switch path := describe.Printable(msg.path); {
+		case msg.err != nil:
 			d.Flash("not written: " + describe.OneLine(msg.err) + msg.copied)
-		} else {
-			d.Flash("written to " + describe.Printable(msg.path) + msg.copied)
+		case msg.copied != "":
+			d.Flash("copied, and written to " + path)
+		default:
+			d.Flash("written to " + path)
 		}
 		return nil, true
 	case tea.KeyPressMsg:
