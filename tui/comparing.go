@@ -128,7 +128,8 @@ func (d *comparing) lostHolds(only inspect.ID) (lines []string, holds []hold) {
 // step after it.
 func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 * inspect.PastStep)) }
 
-// openNow counts the findings at the second moment, whenever they were reported, and lists the worst ones.
+// openNow counts the findings at the second moment, whenever they were reported, and lists the
+// worst ones.
 func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	var open [3][]string // critical findings, warnings, and others
 	muted := 0

@@ -47,7 +47,8 @@ func shownFinding(l *inspect.Lock) *inspect.Finding {
 	return &f
 }
 
-// findingCell names the worst finding or, without one, why the filter shows the lock. It adds the age of an old reading if there is room for it.
+// findingCell names the worst finding or, without one, why the filter shows the lock. It adds the
+// age of an old reading if there is room for it.
 func findingCell(c cell) widget.Line {
 	t, out := c.Theme(), matchCell(c)
 	if f := shownFinding(c.lock); f != nil {

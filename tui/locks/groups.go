@@ -87,9 +87,10 @@ func (s *Screen) enter() {
 	}
 	if s.Current.Lock != (inspect.ID{}) {
 		about := s.Selected()
-		if about.Contender = s.chainPane.Chosen(about.Lock); about.Contender == "" {
-			if l := s.Snapshot().Lock(about.Lock); l != nil && s.matched(l) != nil {
-				about.Contender = s.matched(l).Name
+		about.Contender = s.chainPane.Chosen(about.Lock)
+		if l := s.Snapshot().Lock(about.Lock); l != nil && about.Contender == "" {
+			if c := s.matched(l); c != nil {
+				about.Contender = c.Name
 			}
 		}
 		s.Go(screen.Chain, about)

@@ -77,7 +77,7 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 		case msg.err != nil:
 			d.Flash("not written: " + describe.OneLine(msg.err) + msg.copied)
 		case msg.copied != "":
-			d.Flash("copied, and written to " + path)
+			d.Flash("sent to clipboard and " + path)
 		default:
 			d.Flash("written to " + path)
 		}
