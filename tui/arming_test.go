@@ -121,6 +121,19 @@ func TestAcquireAllowsWriting(t *testing.T) {
 	}
 }
 
+// While writing is forbidden, the form of a contention run allows it, and the run begins.
+func TestRunAllowsWriting(t *testing.T) {
+	t.Parallel()
+	var asked []bool
+	m := inLab(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+	press(m, "n")
+	wantText(t, m, "READ-ONLY", "[ Allow writing and run ]")
+	settle(t, m, press(m, "enter"))
+	wantText(t, m, "WRITE", ". stop")
+	wantNoText(t, m, "READ-ONLY", "Compare two kinds of lock")
+	must.Same(t, asked, []bool{true}, "asked")
+}
+
 // If writing cannot be allowed, such as without an audit file, it stays forbidden and the reason
 // is shown.
 func TestWriteThatCannotBeAllowed(t *testing.T) {

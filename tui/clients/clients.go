@@ -45,16 +45,13 @@ type Screen struct {
 	// list's snapshot is no longer the newest.
 	Making, stale bool
 	began         time.Time // when the newest list was begun
-	// sorted is when the rows were last sorted. They keep that order for sortEvery, or for good once
-	// the user moves the cursor. Zero means that the next list must be sorted.
+	// sorted is when the rows were last sorted. They keep that order once the user moves the cursor.
+	// Zero means that the next list must be sorted.
 	sorted time.Time
 	// hidden is set while another screen is in front. hides counts how often that happened.
 	hidden bool
 	hides  int
 }
-
-// sortEvery is how long rows keep their order until the user moves the cursor.
-const sortEvery = 2 * time.Second
 
 // entryKey identifies a client's entry across lists.
 type entryKey struct {
@@ -161,7 +158,7 @@ func (s *Screen) show(list *clientList) {
 	if !first && (chosen || !scanning) {
 		list.keepPlaces(s.list.rows, s.Now())
 	}
-	if first || !chosen && (scanning || s.Now().Sub(s.sorted).Abs() >= sortEvery) {
+	if first || !chosen {
 		list.sort(s.order) // the user may have chosen another meanwhile
 		s.sorted = s.Now()
 	}

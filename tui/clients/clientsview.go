@@ -328,11 +328,10 @@ func (s *Screen) summary() widget.Line {
 	left = widget.Whole(left, s.width)
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)
-	notes := []string{asOf + ", new at bottom ", asOf + " "}
-	if s.Live() && !s.moved && !s.inEntries {
-		notes = []string{fmt.Sprintf("%s reordered every %.0fs ", t.Glyphs.Dot, sortEvery.Seconds())}
-	}
-	for _, note := range notes {
+	for _, note := range []string{asOf + ", new at bottom ", asOf + " "} {
+		if !s.moved && !s.inEntries {
+			break
+		}
 		if left.Width()+widget.Gap+right.Width()+ansi.StringWidth(note) <= s.width {
 			right = right.Add(t.Muted, note)
 			break

@@ -70,6 +70,7 @@ type runForm struct {
 	widget.Form
 	runs    *runs
 	targets []target
+	pending []RunOptions // to begin once writing is allowed
 }
 
 // form opens the form with the previous choices.
@@ -77,7 +78,10 @@ func (c *runs) form() {
 	if c.last == nil {
 		c.last = newRunForm(c)
 	}
-	c.last.Form.At, c.last.Form.Note = 0, ""
+	c.last.Form.At, c.last.Form.Note, c.last.pending = 0, "", nil
+	if c.last.Button = "Run"; c.ReadOnly() != "" {
+		c.last.Button = "Allow writing and run"
+	}
 	c.Push(c.last)
 }
 
@@ -89,7 +93,7 @@ func newRunForm(c *runs) *runForm {
 	for _, a := range d.targets {
 		names = append(names, a.String())
 	}
-	d.Button, d.Check = "Run", func() string {
+	d.Check = func() string {
 		_, why := d.orders()
 		return seeAbove(why)
 	}
@@ -137,14 +141,25 @@ func (d *runForm) orders() (orders []RunOptions, why string) {
 // Update handles keys.
 func (d *runForm) Update(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
+	case screen.ArmedMsg:
+		if d.pending != nil {
+			return d.runs.begin(d.pending), true
+		}
 	case tea.PasteMsg:
 		d.Form.Paste()
 	case tea.KeyPressMsg:
-		confirmed, closed, _ := d.Form.Press(msg)
+		confirmed, closed, changed := d.Form.Press(msg)
+		if changed {
+			d.pending = nil
+		}
 		if !confirmed {
 			return nil, closed
 		}
 		orders, _ := d.orders()
+		if arm := d.Arm(); arm != nil {
+			d.pending = orders
+			return arm, false
+		}
 		return d.runs.begin(orders), true
 	}
 	return nil, false

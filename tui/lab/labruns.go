@@ -191,7 +191,7 @@ func (b *Side) trouble() string {
 
 func (c *runs) actions() []screen.Action {
 	busy := func() string {
-		if why := c.ReadOnly(); why != "" {
+		if why := c.CannotAcquire(); why != "" {
 			return why
 		}
 		if c.Running() {

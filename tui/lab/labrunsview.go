@@ -106,7 +106,7 @@ func (c *runs) emptyLines(width int) []widget.Line {
 	t := c.Theme()
 	text := "Compare two kinds of lock under the same load: waits, overtakes and handoff times. " +
 		"n starts a run on temporary locks, which are removed afterwards."
-	if why := c.ReadOnly(); why != "" {
+	if why := c.CannotAcquire(); why != "" {
 		text = "Nothing can be run here: " + why + "."
 	}
 	var lines []widget.Line

@@ -140,7 +140,6 @@ func (s *Screen) measure() {
 		}
 		if l := s.Snapshot().Lock(e.Row.ID); l != nil {
 			of := cellOf(s, l)
-			of.matched = s.matched(l)
 			if e.inside {
 				of.group = prefixOf(l.ID).Path
 			}
