@@ -111,7 +111,7 @@ func (a acting) hint() []screen.Action {
 	return append(a.muteHint(), a.stepHint(offer)...)
 }
 
-// muteHint returns the key that mutes or unmutes. It comes late on screens that list no findings.
+// muteHint returns the key that mutes or unmutes. Muting comes late in the footer, except on Findings.
 func (a acting) muteHint() []screen.Action {
 	if a.options.Mutes == nil {
 		return nil

@@ -8,15 +8,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/release"
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // armedMsg is the outcome of allowing or forbidding writing.
 type armedMsg struct {
-	on   bool
-	once screen.Dialog // writing is only allowed while it is open; nil for no such limit
-	err  error
+	on    bool
+	while func() bool // writing is allowed while it returns true; nil: until :read-only
+	err   error
 }
 
 // ReadOnly explains why no lock may be acquired; empty if one may be.
@@ -65,21 +66,34 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// Arm allows writing, unless something else forbids it. A dialog about another client's lock allows
-// only its own action.
+// Arm allows writing, unless something else forbids it: in the Lab until nothing is left to release
+// or to stop there, and elsewhere until the dialog in front closes.
 func (w *world) Arm() tea.Cmd {
 	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
 		return nil
 	}
 	if w.inFront == screen.Lab {
-		return arm(w, true, nil)
+		return arm(w, true, func() bool {
+			held, waiting := w.inHand()
+			s, ok := w.screens[screen.Lab].(*lab.Screen)
+			return w.HasDialog() || held+waiting > 0 || ok && s.Runs.Running()
+		})
 	}
-	return arm(w, true, w.top())
+	d := w.top()
+	return arm(w, true, func() bool { return slices.Contains(w.dialogs, d) })
 }
 
-func arm(w *world, on bool, once screen.Dialog) tea.Cmd {
+func arm(w *world, on bool, while func() bool) tea.Cmd {
 	set := w.options.Arm
-	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, once, set(on)} })
+	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, while, set(on)} })
+}
+
+// disarm forbids writing that was allowed for something that is over.
+func disarm(w *world) {
+	if w.armed && w.armedWhile != nil && !w.armedWhile() {
+		w.armed = false
+		w.Later(arm(w, false, nil))
+	}
 }
 
 // writeActions allow and forbid writing, if the user may choose. All holds must be released first,
@@ -92,6 +106,7 @@ func (w *world) writeActions() []screen.Action {
 		Shown: ":write", Hint: "write", Help: "allow actions on locks",
 		Run: func() tea.Cmd {
 			if w.armed {
+				w.armedWhile = nil
 				w.Flash("writing is already allowed; :read-only forbids it")
 				return nil
 			}
@@ -118,16 +133,18 @@ func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
 		w.Flash("unchanged: " + msg.err.Error())
-	case msg.on && msg.once != nil && !slices.Contains(w.dialogs, msg.once): // the user has left it
+	case msg.on && w.armed: // by :write meanwhile
+		return w.toDialogs(screen.ArmedMsg{})
+	case msg.on && msg.while != nil && !msg.while(): // the user has left the dialog
 		return arm(w, false, nil)
 	case msg.on:
-		w.armed, w.armedFor = true, msg.once
+		w.armed, w.armedWhile = true, msg.while
 		w.Flash("writing is allowed: each action is recorded; :read-only forbids it again")
-		if msg.once != nil {
-			w.Flash("writing is allowed for this action, which is recorded")
+		if msg.while != nil {
+			w.Flash("writing is allowed for this only; it is recorded")
 		}
 		return w.toDialogs(screen.ArmedMsg{})
-	default:
+	case w.armed:
 		w.armed = false
 		w.Flash("read-only")
 	}

@@ -37,7 +37,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows this action", "[ Close ]", "w allow this action")
+	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows this one action.", "[ Close ]", "w allow this action")
 	if cmd := press(m, "/orders", "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
 		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
 	}
@@ -87,7 +87,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	}
 }
 
-// Writing is not allowed if the preview was left meanwhile.
+// Closing the preview before the answer keeps writing forbidden.
 func TestLeavingAPreviewForbidsWriting(t *testing.T) {
 	t.Parallel()
 	var asked []bool
@@ -100,7 +100,7 @@ func TestLeavingAPreviewForbidsWriting(t *testing.T) {
 	must.Same(t, asked, []bool{true, false}, "asked")
 }
 
-// While writing is forbidden, the form that takes a lock allows it.
+// While writing is forbidden, the form that takes a lock allows it, until the lock is released.
 func TestAcquireAllowsWriting(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []error{nil, errors.New("audit: permission denied")} {
@@ -118,6 +118,9 @@ func TestAcquireAllowsWriting(t *testing.T) {
 			continue
 		}
 		wantText(t, m, "WRITE", "HOLDING 1")
+		settle(t, m, press(m, "r"))
+		wantText(t, m, "READ-ONLY", "released zk:/locks/orders")
+		must.Same(t, asked, []bool{true, false}, "asked")
 	}
 }
 

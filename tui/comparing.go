@@ -235,15 +235,12 @@ type comparedMsg struct {
 	lines      []string
 }
 
-// leaveComparison closes the comparison on a key that opens a screen, a filter or a dialog instead.
-func leaveComparison(m *Model, key string) bool {
-	d, ok := m.top().(*comparing)
+// leavesComparison reports whether a key closes the comparison to open a screen, the filter, the
+// palette or help.
+func leavesComparison(m *Model, key string) bool {
+	_, comparing := m.top().(*comparing)
 	opens := slices.ContainsFunc(m.goToActions(), func(a screen.Action) bool { return slices.Contains(a.Keys, key) })
-	if !ok || !opens && !slices.Contains([]string{"H", "/", ":", "?"}, key) {
-		return false
-	}
-	m.close(d)
-	return true
+	return comparing && (opens || slices.Contains([]string{"H", "/", ":", "?", "f1"}, key))
 }
 
 // comparing shows how the locks changed from one moment to another.

@@ -89,26 +89,29 @@ func TestFindingsAreListed(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
 }
 
-// A muted finding leaves its group for the end of the list, with the cursor, and returns.
+// A muted finding moves to the end of the list and back; the cursor follows.
 func TestMutedFindingsAreLast(t *testing.T) {
-	list := make([]*inspect.Lock, 4)
+	list := make([]*inspect.Lock, 7)
+	muted := fixture.Trouble("herd", inspect.Warning, "")
+	muted.Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 	for i := range list {
 		list[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%d", i), fixture.Trouble("herd", inspect.Warning, ""))
+		if i > 3 {
+			list[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%d", i), muted)
+		}
 	}
 	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
 	press(m, "g", "j")
 	chosen := findingsOf(m).Selected().Lock
 	must.Equal(t, chosen, list[0].ID, "selected")
-	muted := fixture.Trouble("herd", inspect.Warning, "")
-	muted.Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 	put := func(l *inspect.Lock) {
 		all := append([]*inspect.Lock{l}, list[1:]...)
 		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), all)})
 	}
 	put(fixture.Sick("zk:/locks/0", muted))
-	wantText(t, m, "3 warnings · 1 muted")
+	wantText(t, m, "3 warnings · 4 muted")
 	rows := findingRows(m)
-	must.Same(t, []string{rows[0], rows[len(rows)-1]}, []string{"herd ×3", "herd zk:/locks/0"}, "rows")
+	must.Same(t, rows[4:6], []string{"herd ×4", "herd zk:/locks/0"}, "rows")
 	must.Equal(t, findingsOf(m).Selected().Lock, chosen, "selected once muted")
 	put(list[0])
 	must.Equal(t, findingRows(m)[0], "herd ×4", "unmuted")

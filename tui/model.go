@@ -102,6 +102,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = tea.Batch(cmd, opening)
 	}
 	m.showLosses()
+	disarm(m.world)
 	m.resize()
 	m.refocus()
 	if len(m.queued) > 0 {
@@ -194,9 +195,10 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.suspend()
 	case m.small():
 		return m.keyUnseen(msg)
-	case m.HasDialog() && !leaveComparison(m, key):
+	case m.HasDialog() && !leavesComparison(m, key):
 		return m.toDialog(msg)
 	}
+	m.close(m.top())
 	m.tour.recordKey(msg)
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil

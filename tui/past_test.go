@@ -312,7 +312,7 @@ func TestChangesAreListed(t *testing.T) {
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
-	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "only other holders or waiters, on 1 lock", "  zk:/locks/orders ")
+	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "1 lock changed only holders or waiters", "  zk:/locks/orders ")
 	fits(t, r.Model)
 	press(r.Model, "esc", "{")
 	run(t, r.Model, press(r.Model, "D"))
@@ -338,7 +338,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 	}
 	run(t, r.Model, press(r.Model, "D"))
 	text := content(r.Model)
-	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "only other holders or waiters"}
+	order := []string{"did not release", "expired  zk:/locks/orders  worker-0", "forced   zk:/locks/orders  worker-0", "changed only holders or waiters"}
 	for _, part := range order {
 		_, after, ok := strings.Cut(text, part)
 		must.True(t, ok, part, "is not next in", text)

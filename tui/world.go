@@ -55,7 +55,7 @@ type world struct {
 	connections map[string]connections
 	number      int // the last one that Number returned
 	armed       bool
-	armedFor    screen.Dialog // writing is forbidden again once it closes; nil without one
+	armedWhile  func() bool // writing is forbidden again once it returns false; nil: never
 
 	// ctx lives as long as the program. Running commands hold alive for reading, so that the
 	// program can wait for them.
@@ -163,10 +163,6 @@ func (w *world) top() screen.Dialog {
 // close removes a dialog from anywhere in the stack.
 func (w *world) close(d screen.Dialog) {
 	w.dialogs = slices.DeleteFunc(w.dialogs, func(o screen.Dialog) bool { return o == d })
-	if held, waiting := w.inHand(); d == w.armedFor && held+waiting == 0 {
-		w.armedFor = nil
-		w.Later(arm(w, false, nil))
-	}
 }
 
 // addEvents records the events between two snapshots, and the number of earlier events that were

@@ -12,8 +12,8 @@ import (
 
 // Differences describes how the locks changed between two snapshots, in a headline and lines below
 // it. A blank line precedes each lock and backend, and its changes are indented. Those with
-// findings come first, those that only changed hands last. If brief, only the names of these are
-// listed. at returns when a finding was reported or cleared, empty if unknown; it may be nil.
+// findings come first, those that only changed hands last. If brief, these are only named. at
+// returns when a finding was reported or cleared, empty if unknown; it may be nil.
 func Differences(
 	list []inspect.Difference, skipped []inspect.NotCompared, brief bool,
 	at func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string,
@@ -58,8 +58,10 @@ func Differences(
 		}
 	}
 	if len(routine) > 0 {
-		lines = append(lines, "", "only other holders or waiters, on "+Count(len(routine), "lock"),
-			"  "+strings.Join(routine, ", "))
+		lines = append(lines, "", Count(len(routine), "lock")+" changed only holders or waiters")
+		for few := range slices.Chunk(routine, 4) {
+			lines = append(lines, "  "+strings.Join(few, ", "))
+		}
 	}
 	return head, lines
 }

@@ -180,7 +180,7 @@ func (b beginning) String() string {
 	switch {
 	case b.seen.IsZero() && b.queued.IsZero():
 		return " (we did not see it begin)"
-	case b.seen.IsZero() || b.seen.Before(b.queued): // our clock was set
+	case b.seen.IsZero() || b.seen.Before(b.queued): // our clock was adjusted in between
 		return " (queued " + queued + ")"
 	case b.queued.IsZero():
 		return " (already held at " + seen + ")"

@@ -191,7 +191,7 @@ func (s *Screen) brief(b *inspect.Backend) string {
 	return text
 }
 
-// requests is a rate of our requests.
+// requests formats our request rate.
 func requests(rate float64) string {
 	return strings.TrimSuffix(describe.PerSecond(rate), "/s") + " requests/s"
 }

@@ -178,7 +178,7 @@ func (p *Pane) Selected() screen.Subject {
 	return about
 }
 
-// Chosen is the contender of a lock that the user or a rewind chose; empty without one.
+// Chosen returns the name of the contender that the user or a rewind chose; empty without one.
 func (p *Pane) Chosen(id inspect.ID) inspect.Untrusted {
 	if p.id != id || !p.moved || p.person == nil {
 		return ""

@@ -148,7 +148,6 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 	name, label, client, watch, session := 0, 0, 0, 0, 0
 	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters[:min(len(l.Waiters), measured)]} {
 		for i := range list {
-			columns[0].Width = max(columns[0].Width, len(fmt.Sprint(list[i].Sequence)))
 			name = max(name, nameCell(p.Theme(), &list[i]).Width())
 			client = max(client, lipgloss.Width(screen.Ages(p).Client(&list[i].Owner)))
 			watch = max(watch, p.watchCell(l, &list[i]).Width())
@@ -156,6 +155,11 @@ func (p *Pane) queueColumns(l *inspect.Lock) []widget.Column {
 			if list[i].Owner.Label != "" {
 				label = max(label, nameCell(p.Theme(), &list[i]).Width())
 			}
+		}
+	}
+	for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+		if last := len(list) - 1; last >= 0 { // in the order of their numbers
+			columns[0].Width = max(columns[0].Width, len(fmt.Sprint(list[last].Sequence)))
 		}
 	}
 	columns[3].Fit(p.widths.labels.Keep(label, p.Now()))

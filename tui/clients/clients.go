@@ -88,6 +88,7 @@ func (s *Screen) Open(p screen.Place, missed screen.SnapshotMsg) tea.Cmd {
 // toTop selects the first row.
 func (s *Screen) toTop() {
 	s.moved, s.inEntries, s.Table = false, false, widget.Scroller{}
+	s.detailed, s.locks, s.blockers = widget.Widest{}, widget.Widest{}, widget.Widest{}
 	s.filter()
 }
 
@@ -406,7 +407,9 @@ func (s *Screen) Actions() []screen.Action {
 		{Keys: []string{"S"}, Shown: "S", Help: "reverse the order", Disabled: unsorted, Run: screen.Do(s.reverse)},
 		{
 			Keys: []string{"tab"}, Shown: "tab", Help: "next pane: the clients, or the selected one's locks",
-			Disabled: none, Run: screen.Do(func() { s.inEntries = !s.inEntries && s.Row() != nil && !s.graphing }),
+			Disabled: none, Run: screen.Do(func() {
+				s.inEntries, s.moved = !s.inEntries && s.Row() != nil && !s.graphing, true
+			}),
 		},
 		{
 			Keys: []string{"y"}, Shown: "y", Hint: "copy", Late: true,

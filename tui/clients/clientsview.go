@@ -37,7 +37,7 @@ func (s *Screen) Layout() clientsLayout {
 		g.top = g.tableTop + g.tableRows
 		g.details = []widget.Line{widget.Section(s.Theme(), s.width, "what it holds and waits for")}
 	}
-	if s.detailsOf != r.who && s.moved { // a client that became the first moves nothing
+	if s.detailsOf != r.who && s.moved { // the pane keeps its height when another client becomes the first
 		s.detailed, s.locks, s.blockers = widget.Widest{}, widget.Widest{}, widget.Widest{}
 	}
 	s.detailsOf = r.who

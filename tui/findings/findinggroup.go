@@ -8,8 +8,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// foundGroup holds the findings of one rule and severity. Those that an operator muted have a group
-// of their own.
+// foundGroup holds the findings of one rule and severity. Muted findings have their own group.
 type foundGroup struct {
 	Rule     string
 	severity inspect.Severity

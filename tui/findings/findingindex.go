@@ -206,7 +206,8 @@ func (x *findingIndex) group(f *inspect.Finding) *foundGroup {
 func (x *findingIndex) settle() {
 	for name := range x.changedCycles {
 		first := true
-		for _, f := range slices.SortedFunc(maps.Keys(x.cycles[name]), compareFound) {
+		unmutedFirst := func(a, b *found) int { return cmp.Or(describe.WorstFirst(a.Finding, b.Finding), compareFound(a, b)) }
+		for _, f := range slices.SortedFunc(maps.Keys(x.cycles[name]), unmutedFirst) {
 			f.shadow, first = !first, false
 			f.group.dirty = true
 		}

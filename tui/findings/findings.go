@@ -108,6 +108,9 @@ func (s *Screen) click(msg tea.MouseClickMsg) {
 func (s *Screen) follow() {
 	if s.Chosen != nil {
 		if f := s.Index.newest(s.Chosen); f != nil {
+			if f.group != s.group { // it was muted or unmuted
+				f.group.open = true
+			}
 			s.group, s.Chosen = f.group, f
 		}
 	}

@@ -50,7 +50,8 @@ func (g *foundGroup) newest() (at time.Time) {
 	return at
 }
 
-// sort sorts the groups in the order of the list, and ties by severity, the worst first.
+// sort sorts the groups in the order of the list, and ties by severity, the worst first. Muted
+// findings come last.
 func (x *findingIndex) sort() {
 	if x.order == (order{}) {
 		x.sorted = x.groups
@@ -60,9 +61,16 @@ func (x *findingIndex) sort() {
 	slices.SortStableFunc(x.sorted, func(a, b *foundGroup) int {
 		c := sortings[x.order.by].compare(a, b)
 		if x.order.reversed {
-			return -c
+			c = -c
 		}
-		return c
+		switch {
+		case a.muted == b.muted:
+			return c
+		case a.muted:
+			return 1
+		default:
+			return -1
+		}
 	})
 }
 

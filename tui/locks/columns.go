@@ -39,7 +39,7 @@ type cell struct {
 	// before the backend was lost.
 	now time.Time
 	old bool
-	// matched is the contender because of which the filter shows the lock; nil if it shows others too.
+	// matched is the contender because of which the filter shows the lock; nil without one.
 	matched *inspect.Contender
 }
 

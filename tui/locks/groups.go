@@ -87,7 +87,9 @@ func (s *Screen) enter() {
 	}
 	if s.Current.Lock != (inspect.ID{}) {
 		about := s.Selected()
-		about.Contender = s.chainPane.Chosen(about.Lock)
+		if s.Past() { // the one whose acquisition is shown
+			about.Contender = s.chainPane.Chosen(about.Lock)
+		}
 		if l := s.Snapshot().Lock(about.Lock); l != nil && about.Contender == "" {
 			if c := s.matched(l); c != nil {
 				about.Contender = c.Name

@@ -8,10 +8,10 @@ import (
 )
 
 // triedContenders limits the contenders of a lock that are compared with the filter.
-const triedContenders = 100
+const triedContenders = 50
 
-// matched returns the contender because of which a lock matches the filter; nil if others like it
-// would match too.
+// matched returns the first contender that matches the filter by itself; nil if the lock would
+// match without it.
 func (s *Screen) matched(l *inspect.Lock) *inspect.Contender {
 	if s.Index.Filter.Empty() {
 		return nil
@@ -22,7 +22,7 @@ func (s *Screen) matched(l *inspect.Lock) *inspect.Contender {
 		return s.Index.Filter.Match(screen.FilterSubject{Lock: &only, Snapshot: s.Snapshot(), Now: s.Now()})
 	}
 	nameless := make([]inspect.Contender, 1)
-	if matches(nil, nil) || matches(nameless, nil) || matches(nil, nameless) {
+	if !matches(l.Holders, l.Waiters) || matches(nil, nil) || matches(nameless, nil) || matches(nil, nameless) {
 		return nil
 	}
 	for i := range l.Holders[:min(len(l.Holders), triedContenders)] {
@@ -43,9 +43,9 @@ func matchCell(c cell) widget.Line {
 	if c.matched == nil || len(c.lock.Holders) == 1 && c.matched == &c.lock.Holders[0] {
 		return nil
 	}
-	does := "waits: "
+	label := "waits: "
 	if c.matched.State == inspect.Holding {
-		does = "holds: "
+		label = "holds: "
 	}
-	return widget.Line{{does + describe.Owner(c.matched), c.Theme().Muted}}
+	return widget.Line{{label + describe.Owner(c.matched), c.Theme().Muted}}
 }

@@ -171,7 +171,7 @@ func (d *Client) parts(width, height int) (lines, tail []widget.Line, room int) 
 		}
 	}
 	lines = append(append(lines, nil), d.bullets(width, p.Warnings...)...)
-	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
+	lines = append(append(lines, nil), d.sends(width, height, p.Sends, false)...)
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	return lines, tail, max(2, height-4-len(tail))
 }

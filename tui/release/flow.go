@@ -178,7 +178,7 @@ func (f *flow) consentLines() []widget.Line {
 	if why := f.MayAct(); why != "" {
 		note := " Preview only (" + why + ")"
 		if f.Arm() != nil {
-			note = " Preview only (read-only). w allows this action and continues here."
+			note = " Preview only (read-only). w allows this one action."
 		}
 		return []widget.Line{
 			{{t.Glyphs.Warning + note, t.Warning}},
@@ -213,20 +213,20 @@ func (f *flow) bullets(width int, texts ...string) []widget.Line {
 }
 
 // roomy is the height from which all requests are shown in order and in full. Below it, the last
-// one is first, since it makes the change, and only that is in full.
+// one comes before the checks that precede it, and only that is in full.
 const roomy = 30
 
 // sendLines limits the lines of one request.
 const sendLines = 12
 
-// sends lists the requests to be sent.
-func (f *flow) sends(width, height int, commands []string) []widget.Line {
+// sends lists the requests to be sent. With checked, all but the last check that nothing has changed.
+func (f *flow) sends(width, height int, commands []string, checked bool) []widget.Line {
 	t := f.Theme()
 	room := width - 11
-	if last := len(commands) - 1; last > 0 && height < roomy {
+	if last := len(commands) - 1; checked && last > 0 && height < roomy {
 		commands = append([]string{commands[last]}, commands[:last]...)
-		for i := range commands[1:] {
-			commands[i+1] = "also " + shortened(commands[i+1], room-len("also "), t.Glyphs.Ellipsis)
+		for i, check := range commands[1:] {
+			commands[i+1] = "first " + shortened(check, room-len("first "), t.Glyphs.Ellipsis)
 		}
 	}
 	var lines []widget.Line
@@ -245,7 +245,7 @@ func (f *flow) sends(width, height int, commands []string) []widget.Line {
 	return lines
 }
 
-// shortened is a request in one line, or in two with its znode's path cut: the last request has that in full.
+// shortened fits a request into one line, or two with its znode's path cut.
 func shortened(command string, room int, tail string) string {
 	before, rest, isPath := strings.Cut(describe.Printable(command), " /")
 	if !isPath {

@@ -139,7 +139,8 @@ func (d *Dialog) previewParts(width, height int) (lines, tail []widget.Line, roo
 	if notes := append(p.Others.Lines(), p.Warnings...); len(notes) > 0 {
 		lines = append(append(lines, nil), d.bullets(width, notes...)...)
 	}
-	lines = append(append(lines, nil), d.sends(width, height, p.Sends)...)
+	b := d.Snapshot().Backend(d.request.Lock.ID.Backend)
+	lines = append(append(lines, nil), d.sends(width, height, p.Sends, b != nil && b.Kind == inspect.ZooKeeper)...)
 	tail = append([]widget.Line{nil}, d.consentLines()...)
 	if text := d.overtaken(); text != "" {
 		tail = append([]widget.Line{nil, {{t.Glyphs.Critical + " " + text, t.Critical}}}, tail...)

@@ -73,13 +73,10 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if msg.number != d.saving {
 			return nil, false
 		}
-		switch path := describe.Printable(msg.path); {
-		case msg.err != nil:
+		if msg.err != nil {
 			d.Flash("not written: " + describe.OneLine(msg.err) + msg.copied)
-		case msg.copied != "":
-			d.Flash("sent to clipboard and " + path)
-		default:
-			d.Flash("written to " + path)
+		} else {
+			d.Flash("written to " + describe.Printable(msg.path) + msg.copied)
 		}
 		return nil, true
 	case tea.KeyPressMsg:
