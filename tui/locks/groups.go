@@ -91,7 +91,7 @@ func (s *Screen) enter() {
 			about.Contender = s.chainPane.Chosen(about.Lock)
 		}
 		if l := s.Snapshot().Lock(about.Lock); l != nil && about.Contender == "" {
-			if c := s.matched(l); c != nil {
+			if c := matched(s, l); c != nil {
 				about.Contender = c.Name
 			}
 		}

@@ -12,7 +12,7 @@ const triedContenders = 50
 
 // matched returns the first contender that matches the filter by itself; nil if the lock would
 // match without it.
-func (s *Screen) matched(l *inspect.Lock) *inspect.Contender {
+func matched(s *Screen, l *inspect.Lock) *inspect.Contender {
 	if s.Index.Filter.Empty() {
 		return nil
 	}
