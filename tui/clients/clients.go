@@ -155,19 +155,19 @@ func (s *Screen) show(list *clientList) {
 		list.remember(s.list.rows)
 	}
 	_, scanning := screen.Scanned(s)
-	first, chosen := s.list == nil || s.sorted.IsZero(), s.moved || s.inEntries
-	if !first && (chosen || !scanning) {
+	first := s.list == nil || s.sorted.IsZero()
+	if !first && (s.moved || !scanning) {
 		list.keepPlaces(s.list.rows, s.Now())
 	}
-	if first || !chosen {
-		list.sort(s.order) // the user may have chosen another meanwhile
-		s.sorted = s.Now()
-	}
 	s.list = list
-	s.filter()
-	if first || !chosen {
-		s.scrollUp()
+	if !first && s.moved {
+		s.filter()
+		return
 	}
+	list.sort(s.order) // the user may have chosen another meanwhile
+	s.sorted = s.Now()
+	s.filter()
+	s.scrollUp()
 }
 
 // filter shows the clients that contain every word, and follows the selected one.

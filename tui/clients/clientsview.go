@@ -329,7 +329,7 @@ func (s *Screen) summary() widget.Line {
 	right := widget.Line{{"sort: ", t.Muted}, {s.order.String() + " ", t.Text}}
 	asOf := t.Glyphs.Dot + " sorted " + describe.Clock(s.sorted)
 	for _, note := range []string{asOf + ", new at bottom ", asOf + " "} {
-		if !s.moved && !s.inEntries {
+		if !s.moved { // sorted again with each list
 			break
 		}
 		if left.Width()+widget.Gap+right.Width()+ansi.StringWidth(note) <= s.width {
