@@ -100,6 +100,21 @@ func TestLeavingAPreviewForbidsWriting(t *testing.T) {
 	must.Same(t, asked, []bool{true, false}, "asked")
 }
 
+// A late answer to a preview that was left does not end what :write allowed meanwhile.
+func TestLateAnswerKeepsWriting(t *testing.T) {
+	t.Parallel()
+	var asked []bool
+	m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+	run(t, m, press(m, "x"))
+	armed := press(m, "w")
+	press(m, "esc")
+	choose(t, m, "write")
+	must.True(t, send(m, armed()) == nil, "the answer was followed by a command")
+	wantText(t, m, "WRITE")
+	wantNoText(t, m, "READ-ONLY")
+	must.Same(t, asked, []bool{true, true}, "asked")
+}
+
 // While writing is forbidden, the form that takes a lock allows it, until the lock is released.
 func TestAcquireAllowsWriting(t *testing.T) {
 	t.Parallel()

@@ -59,8 +59,10 @@ func TestAWatchBehindIsShown(t *testing.T) {
 func TestLongNumbersAreNotCut(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
-	l.Waiters = append(l.Waiters, fixture.Znode(1234567, "late", 0, nil, 0))
+	for i := range int32(300) {
+		l.Waiters = append(l.Waiters, fixture.Znode(1234567+i, "late", 0, nil, 0))
+	}
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	press(m, "enter")
-	wantText(t, m, " 1234567 ")
+	press(m, "enter", "G")
+	wantText(t, m, " 1234866 ")
 }
