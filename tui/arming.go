@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -13,16 +14,26 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-// armedMsg is the outcome of allowing or forbidding writing.
+// permission is what the user may write.
+type permission struct {
+	all bool // until :read-only
+	// one is the dialog whose action is allowed while it is open; nil without one.
+	one screen.Dialog
+	// own allows locks and runs of the Lab, until none is left.
+	own bool
+}
+
+func (p permission) any() bool { return p.all || p.one != nil || p.own }
+
+// armedMsg is the outcome of allowing or, with none, forbidding writing.
 type armedMsg struct {
-	on    bool
-	while func() bool // writing is allowed while it returns true; nil: until :read-only
-	err   error
+	permission
+	err error
 }
 
 // ReadOnly explains why no lock may be acquired; empty if one may be.
 func (w *world) ReadOnly() string {
-	if w.pastEvents == nil && w.options.Lab != nil && (w.options.Arm == nil || w.armed) {
+	if w.pastEvents == nil && w.options.Lab != nil && (w.options.Arm == nil || w.may.all || w.may.own) {
 		return ""
 	}
 	return w.whyReadOnly()
@@ -39,7 +50,7 @@ func (w *world) CannotAcquire() string {
 // MayAct explains why no action on other clients' locks is allowed; empty if one is.
 func (w *world) MayAct() string {
 	allowed := w.options.Release != nil && w.options.ReadOnly == ""
-	if w.pastEvents == nil && allowed && (w.options.Arm == nil || w.armed) {
+	if w.pastEvents == nil && allowed && (w.options.Arm == nil || w.may.all || w.may.one != nil) {
 		return ""
 	}
 	return w.whyReadOnly()
@@ -66,33 +77,37 @@ func (w *world) Production() bool { return w.options.Environment == "production"
 // armLimit bounds opening the audit file.
 const armLimit = 10 * time.Second
 
-// Arm allows writing, unless something else forbids it: in the Lab until nothing is left to release
-// or to stop there, and elsewhere until the dialog in front closes.
+// Arm allows writing, unless something else forbids it: in the Lab its own locks and runs, and
+// elsewhere the action of the dialog in front.
 func (w *world) Arm() tea.Cmd {
-	if w.armed || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
+	if w.may.all || w.options.Arm == nil || w.options.Replay || w.Past() || w.options.ReadOnly != "" {
 		return nil
 	}
-	if w.inFront == screen.Lab {
-		return arm(w, true, func() bool {
-			held, waiting := w.inHand()
-			s, ok := w.screens[screen.Lab].(*lab.Screen)
-			return w.HasDialog() || held+waiting > 0 || ok && s.Runs.Running()
-		})
+	switch {
+	case w.inFront != screen.Lab && w.may.one == nil:
+		return arm(w, permission{one: w.top()})
+	case w.inFront == screen.Lab && !w.may.own:
+		return arm(w, permission{own: true})
 	}
-	d := w.top()
-	return arm(w, true, func() bool { return slices.Contains(w.dialogs, d) })
+	return nil
 }
 
-func arm(w *world, on bool, while func() bool) tea.Cmd {
+func arm(w *world, what permission) tea.Cmd {
 	set := w.options.Arm
-	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{on, while, set(on)} })
+	return w.Command(armLimit, func(context.Context) tea.Msg { return armedMsg{what, set(what.any())} })
 }
 
 // disarm forbids writing that was allowed for something that is over.
 func disarm(w *world) {
-	if w.armed && w.armedWhile != nil && !w.armedWhile() {
-		w.armed = false
-		w.Later(arm(w, false, nil))
+	before := w.may.any()
+	if !slices.Contains(w.dialogs, w.may.one) {
+		w.may.one = nil
+	}
+	held, waiting := w.inHand()
+	s, ok := w.screens[screen.Lab].(*lab.Screen)
+	w.may.own = w.may.own && (held+waiting > 0 || ok && s.Runs.Running())
+	if before && !w.may.any() {
+		w.Later(arm(w, permission{}))
 	}
 }
 
@@ -105,19 +120,18 @@ func (w *world) writeActions() []screen.Action {
 	return []screen.Action{{
 		Shown: ":write", Hint: "write", Help: "allow actions on locks",
 		Run: func() tea.Cmd {
-			if w.armed {
-				w.armedWhile = nil
+			if w.may.all {
 				w.Flash("writing is already allowed; :read-only forbids it")
 				return nil
 			}
-			return arm(w, true, nil)
+			return arm(w, permission{all: true})
 		},
 	}, {
 		Shown: ":read-only", Hint: "read-only", Help: "forbid actions on locks",
-		Run: func() tea.Cmd { return arm(w, false, nil) },
+		Run: func() tea.Cmd { return arm(w, permission{}) },
 		Disabled: func() string {
 			switch held, waiting := w.inHand(); {
-			case !w.armed:
+			case !w.may.all:
 				return "already read-only"
 			case held > 0:
 				return "you hold locks here: release them first"
@@ -133,22 +147,23 @@ func (w *world) arming(msg armedMsg) tea.Cmd {
 	switch {
 	case msg.err != nil:
 		w.Flash("unchanged: " + msg.err.Error())
-	case msg.on && w.armed: // by :write meanwhile
-		return w.toDialogs(screen.ArmedMsg{})
-	case msg.on && msg.while != nil && !msg.while(): // the user has left the dialog
-		return arm(w, false, nil)
-	case msg.on:
-		w.armed, w.armedWhile = true, msg.while
+		return nil
+	case !msg.any():
+		if w.may.all {
+			w.Flash("read-only")
+		}
+		w.may.all = false
+		return nil
+	case msg.all:
+		w.may.all = true
 		w.Flash("writing is allowed: each action is recorded; :read-only forbids it again")
-		if msg.while != nil {
+	default:
+		w.may.one, w.may.own = cmp.Or(msg.one, w.may.one), w.may.own || msg.own
+		if w.HasDialog() { // else the user has left it
 			w.Flash("writing is allowed for this only; it is recorded")
 		}
-		return w.toDialogs(screen.ArmedMsg{})
-	case w.armed:
-		w.armed = false
-		w.Flash("read-only")
 	}
-	return nil
+	return w.toDialogs(screen.ArmedMsg{})
 }
 
 // muted handles the result of muting; a dialog's result goes to that dialog.

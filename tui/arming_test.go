@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,35 +88,28 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	}
 }
 
-// Closing the preview before the answer keeps writing forbidden.
-func TestLeavingAPreviewForbidsWriting(t *testing.T) {
+// The answer to a preview that was left allows nothing, and does not end what :write allowed meanwhile.
+func TestLateAnswersAllowNothing(t *testing.T) {
 	t.Parallel()
-	var asked []bool
-	m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	armed := press(m, "w")
-	press(m, "esc")
-	run(t, m, send(m, armed()))
-	wantText(t, m, "READ-ONLY")
-	must.Same(t, asked, []bool{true, false}, "asked")
+	for _, meanwhile := range []bool{false, true} {
+		var asked []bool
+		m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+		run(t, m, press(m, "x"))
+		late := press(m, "w")
+		press(m, "esc")
+		if meanwhile {
+			choose(t, m, "write")
+		}
+		if cmd := send(m, late()); cmd != nil {
+			cmd()
+		}
+		must.Equal(t, strings.Contains(content(m), "READ-ONLY"), !meanwhile, "read-only")
+		must.Equal(t, asked[len(asked)-1], meanwhile, "the last request")
+	}
 }
 
-// A late answer to a preview that was left does not end what :write allowed meanwhile.
-func TestLateAnswerKeepsWriting(t *testing.T) {
-	t.Parallel()
-	var asked []bool
-	m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	armed := press(m, "w")
-	press(m, "esc")
-	choose(t, m, "write")
-	must.True(t, send(m, armed()) == nil, "the answer was followed by a command")
-	wantText(t, m, "WRITE")
-	wantNoText(t, m, "READ-ONLY")
-	must.Same(t, asked, []bool{true, true}, "asked")
-}
-
-// While writing is forbidden, the form that takes a lock allows it, until the lock is released.
+// While writing is forbidden, the form that takes a lock allows only that, until it is
+// released.
 func TestAcquireAllowsWriting(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []error{nil, errors.New("audit: permission denied")} {
@@ -132,10 +126,17 @@ func TestAcquireAllowsWriting(t *testing.T) {
 			wantText(t, m, "READ-ONLY", "audit: permission denied", "Acquire a lock")
 			continue
 		}
-		wantText(t, m, "WRITE", "HOLDING 1")
+		wantText(t, m, "OWN LOCKS", "HOLDING 1")
+		press(m, "H", "/", "locks/orders", "enter")
+		run(t, m, press(m, "x")) // another client's lock
+		wantText(t, m, "Preview only (read-only). w allows this one action.")
+		run(t, m, send(m, press(m, "w")()))
+		wantText(t, m, "Type the path")
+		press(m, "esc", "L")
+		wantText(t, m, "OWN LOCKS", "HOLDING 1")
 		settle(t, m, press(m, "r"))
 		wantText(t, m, "READ-ONLY", "released zk:/locks/orders")
-		must.Same(t, asked, []bool{true, false}, "asked")
+		must.Same(t, asked, []bool{true, true, false}, "asked")
 	}
 }
 
@@ -148,7 +149,7 @@ func TestRunAllowsWriting(t *testing.T) {
 	wantText(t, m, "READ-ONLY", "[ Allow writing and run ]")
 	armed := press(m, "enter")
 	must.True(t, send(m, armed()) != nil, "no run was started")
-	wantText(t, m, "WRITE", ". stop")
+	wantText(t, m, "OWN LOCKS", ". stop")
 	wantNoText(t, m, "READ-ONLY", "Compare two kinds of lock")
 	must.Same(t, asked, []bool{true}, "asked")
 }

@@ -319,7 +319,11 @@ func (f frame) badges() (list []badge) {
 	if f.options.Replay {
 		add(t.BadgeWarning, "REPLAY", f.pause)
 	}
-	if why := f.MayAct(); why != "" {
+	switch why := f.MayAct(); {
+	case why != "" && f.may.own:
+		add(t.BadgeWarning, "OWN LOCKS", say("the Lab may write until its locks and runs are over; other locks are read-only"))
+		return list
+	case why != "":
 		add(t.Badge, "READ-ONLY", say(why))
 		return list
 	}

@@ -51,7 +51,7 @@ type Model struct {
 func New(ctx context.Context, o Options) *Model {
 	w := &world{
 		options: o,
-		armed:   o.Armed,
+		may:     permission{all: o.Armed},
 		theme:   theme.New(o.Theme),
 		now:     o.now(),
 		history: screen.NewHistory(),
@@ -195,10 +195,11 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.suspend()
 	case m.small():
 		return m.keyUnseen(msg)
-	case m.HasDialog() && !leavesComparison(m, key):
+	case leavesComparison(m, key):
+		m.close(m.top())
+	case m.HasDialog():
 		return m.toDialog(msg)
 	}
-	m.close(m.top())
 	m.tour.recordKey(msg)
 	if f := m.filter(); f != nil && f.Update(msg) {
 		return nil

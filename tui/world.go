@@ -54,8 +54,7 @@ type world struct {
 	// connections that backends listed, by name; see WantPossible.
 	connections map[string]connections
 	number      int // the last one that Number returned
-	armed       bool
-	armedWhile  func() bool // writing is forbidden again once it returns false; nil: never
+	may         permission
 
 	// ctx lives as long as the program. Running commands hold alive for reading, so that the
 	// program can wait for them.

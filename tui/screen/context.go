@@ -53,8 +53,8 @@ type Context interface {
 	MayAct() string
 	Production() bool
 	// Arm is the command that allows writing; nil if that is already allowed or impossible. The
-	// dialogs then receive an ArmedMsg. It ends with the dialog in front or, in the Lab, once
-	// nothing is left to release or to stop there.
+	// dialogs then receive an ArmedMsg. It allows the action of the dialog in front or, in the
+	// Lab, only its own locks and runs.
 	Arm() tea.Cmd
 	// Commands returns shell commands about a lock and a contender, for the user to copy. The
 	// contender may be nil.
