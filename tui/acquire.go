@@ -27,7 +27,8 @@ func (w *world) acquireAction() screen.Action {
 // notYours says that r releases no other client's lock; empty on a lock that the user holds here.
 func (a acting) notYours() string {
 	listed := a.inFront == screen.Locks || a.inFront == screen.Chain
-	if _, c, _ := a.selected(); listed && c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
+	_, c, _ := a.selected()
+	if listed && c != nil && c.State == inspect.Holding && screen.You(a.theme, &c.Owner) != nil {
 		return a.ReadOnly()
 	}
 	return "r releases a lock of yours, and x another client's"

@@ -131,7 +131,7 @@ func (d *comparing) before(at time.Time) bool { return at.Before(d.from.Add(-2 *
 // openNow counts the findings at the second moment, whenever they were reported, and lists the
 // worst ones.
 func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
-	var open [3][]string // critical findings, warnings, and others
+	var open [3][]string // critical findings, warnings and infos
 	muted := 0
 	add := func(where string, list []inspect.Finding) {
 		for _, f := range list {
@@ -156,7 +156,7 @@ func openNow(s *inspect.Snapshot, only inspect.ID) (lines []string) {
 	}
 	head := fmt.Sprintf("Open now: %d critical, %s, %d info, %d muted (f lists them).",
 		len(open[0]), describe.Count(len(open[1]), "warning"), len(open[2]), muted)
-	all := slices.Concat(open[:]...)
+	all := slices.Concat(open[0], open[1])
 	return append([]string{head}, all[:min(len(all), lostShown)]...)
 }
 

@@ -134,7 +134,8 @@ func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 	l := fixture.Orders()
 	l.Findings = nil
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	for text, want := range map[string]string{"worker-1": "waits: w", "held": "", "contended": "", "worker-3": ""} {
+	for _, test := range [][2]string{{"worker-1", "waits: w"}, {"held"}, {"contended"}, {"worker-3"}} {
+		text, want := test[0], test[1]
 		press(m, "/", text, "enter")
 		row := regexp.MustCompile(`zk:/locks/orders.*`).FindString(content(m))
 		must.Equal(t, strings.Contains(row, "waits: "), want != "", text, row)

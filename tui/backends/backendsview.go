@@ -109,7 +109,8 @@ func (s *Screen) summary() widget.Line {
 	}}
 	l = l.Part(silent > 0, t, t.Critical, fmt.Sprintf("%s %d down", t.Glyphs.Critical, silent))
 	l = l.Part(findings > 0, t, t.Text, describe.Count(findings, "finding"))
-	l = l.Part(s.width < 100 && s.width >= 60 && servers > 0, t, t.Muted, "our load "+requests(load)) // else in the title
+	untitled := s.width < 100 && s.width >= 60 // else the title shows it
+	l = l.Part(untitled && servers > 0, t, t.Muted, "our requests "+describe.PerSecond(load))
 	return widget.Spread(l, s.input.View(t, s.width), s.width, t.Glyphs.Ellipsis)
 }
 
@@ -184,16 +185,11 @@ func (s *Screen) backendCells(b *inspect.Backend) (widget.Span, []widget.Line) {
 
 // brief summarises a backend's load and findings.
 func (s *Screen) brief(b *inspect.Backend) string {
-	text := "our load " + requests(describe.Load(b.Cost))
+	text := "our requests " + describe.PerSecond(describe.Load(b.Cost))
 	if n := len(b.Findings); n > 0 {
 		text += " " + s.Theme().Glyphs.Dot + " " + describe.Count(n, "finding")
 	}
 	return text
-}
-
-// requests formats our request rate.
-func requests(rate float64) string {
-	return strings.TrimSuffix(describe.PerSecond(rate), "/s") + " requests/s"
 }
 
 // serverSign returns the glyph of a server's state and its style.
