@@ -216,6 +216,17 @@ func TestBarePathUsesSelectedEnsemble(t *testing.T) {
 	wantText(t, m, "Write the backend before the path")
 }
 
+// A whole name, typed or pasted after the proposed directory, replaces it.
+func TestAWholeNameReplacesTheDirectory(t *testing.T) {
+	t.Parallel()
+	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
+	press(m, "a")
+	wantText(t, m, "lock        zk:/locks/")
+	press(m, "zk:/mine")
+	wantText(t, m, "below zk:/mine.")
+	wantNoText(t, m, "/locks/zk:")
+}
+
 // Only a free lock is proposed: to join a queue, the user types the lock's name.
 func TestAcquireProposesOnlyFreeLocks(t *testing.T) {
 	for want, l := range map[string]*inspect.Lock{

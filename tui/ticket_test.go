@@ -58,7 +58,7 @@ func TestTwoKeysExportATicket(t *testing.T) {
 				t.Errorf("%s: the ticket lacks %q:\n%s\n%s", name, part, copied, file.text)
 			}
 		}
-		wantText(t, m, `written to /tmp/\u{1b}[2Jx.md; sent to the terminal's clipboard`)
+		wantText(t, m, `sent to the terminal's clipboard; written to /tmp/\u{1b}[2Jx.md`)
 	}
 }
 

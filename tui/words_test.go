@@ -28,6 +28,8 @@ func TestScreensRememberTheLock(t *testing.T) {
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
 	press(m, "k", "o", "/", "zzz")
+	wantText(t, m, "esc clears the filter.") // which takes the other keys
+	press(m, "enter")
 	wantText(t, m, "No events of zk:/locks/orders match the filter", "esc clears the filter, o shows the events of all locks")
 	press(m, "esc")
 	wantText(t, m, "only zk:/locks/orders")

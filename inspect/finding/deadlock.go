@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -77,7 +78,7 @@ func deadlock() rule {
 
 // circle lists the first owners of a cycle, ending with the first one again.
 func circle(c *inspect.Cycle) string {
-	names := each.Of(c.Owners, func(o string) string { return inspect.Untrusted(o).Cut(40) })
+	names := namesIn(c)
 	if len(names) > 4 {
 		names = append(names[:3], "…")
 	}
@@ -87,13 +88,28 @@ func circle(c *inspect.Cycle) string {
 	return strings.Join(names, " → ")
 }
 
+// namesIn are the names of a cycle's owners, without addresses unless only these tell them apart.
+func namesIn(c *inspect.Cycle) []string {
+	cut := func(o string) string { return inspect.Untrusted(o).Cut(40) }
+	names := each.Of(c.Owners, func(o string) string {
+		if at := strings.LastIndex(o, " "); at > 0 {
+			o = o[:at]
+		}
+		return cut(o)
+	})
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {
+		return each.Of(c.Owners, cut)
+	}
+	return names
+}
+
 // breakCircle advises ending the hold that costs the least.
 func breakCircle(c *inspect.Case) []inspect.Step {
 	free := c.Cycle.Cheapest
 	if free.Owner < 0 || free.Owner >= len(c.Cycle.Owners) || free.Name == "" {
 		return do(restart("stop one of these clients, then make all of them take these locks in the same order"))
 	}
-	why := "cheapest fix: stop " + describe.Quote(inspect.Untrusted(c.Cycle.Owners[free.Owner]).Cut(40)) +
+	why := "cheapest fix: stop " + describe.Quote(namesIn(c.Cycle)[free.Owner]) +
 		", or release its lock (its client keeps running)"
 	return do(release(c, why, free.Lock, cmp.Or(inspect.Untrusted(free.Digest), free.Name)),
 		configure("then make all clients take these locks in the same order"))

@@ -22,6 +22,11 @@ func TestDeadlock(t *testing.T) {
 	free := *cycle
 	free.Cheapest = inspect.CycleHold{Owner: 0, Lock: cycle.Locks[1], Name: "token 1"}
 	in := func(cy *inspect.Cycle) func(*inspect.Case) { return func(c *inspect.Case) { c.Cycle = cy } }
+	owned := func(owners ...string) *inspect.Cycle {
+		over := *cycle
+		over.Owners = owners
+		return &over
+	}
 	tied := func(sure recipe.Confidence) *inspect.Cycle {
 		over := *cycle
 		over.Ties = []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: "web-2:8", By: "process web-2:8", Certainty: sure}}
@@ -32,6 +37,14 @@ func TestDeadlock(t *testing.T) {
 			name: "two locks in a circle", c: present(queue("kazoo", 2), in(cycle)), fires: true,
 			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"2 locks", "web-1 → web-2 → web-1"},
 			evidence: map[string]any{"locks": []string{"zk:/a", "redis:b"}, "owners": []string{"web-1", "web-2"}},
+		},
+		{
+			name: "names without their addresses", c: present(queue("kazoo", 2), in(owned("web-1 10.0.0.1:5", "web-2 10.0.0.1:6"))), fires: true,
+			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"2 locks: web-1 → web-2 → web-1 wait"},
+		},
+		{
+			name: "addresses of the same name", c: present(queue("kazoo", 2), in(owned("web 10.0.0.1:5", "web 10.0.0.1:6"))), fires: true,
+			severity: inspect.Critical, confidence: recipe.Likely, has: []string{"2 locks: web 10.0.0.1:5 → web 10.0.0.1:6 →"},
 		},
 		{
 			name: "the cheapest hold is on another lock", fires: true, severity: inspect.Critical, confidence: recipe.Likely,

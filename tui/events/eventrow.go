@@ -255,6 +255,9 @@ func (s *Screen) emptyWords() (text, more string) {
 		return "No events match the filter.", problem
 	case s.input.Text() != "":
 		text, ways = text+" match the filter", slices.Insert(ways, 0, "esc clears the filter")
+		if s.input.Open { // it takes the other keys
+			ways = ways[:1]
+		}
 	case !s.Arrived():
 		return "Nothing is known yet.", "No server has answered so far."
 	case s.window > 0:

@@ -129,6 +129,7 @@ type acquireForm struct {
 	widget.Form
 	hand     *hand
 	near     string // the backend of a path without one
+	proposed string // the beginning of the lock's name
 	Backends []Backend
 	Seen     string // the lock that the choices were made for
 	recipes  map[string][]string
@@ -162,7 +163,8 @@ func NewAcquireForm(host screen.Context, h *hand, id inspect.ID) *acquireForm {
 		d.Rows[acquireLock].Typed.SelectAll()
 		d.Suit()
 		if l := host.Snapshot().Lock(id); l == nil || l.Contention() > 0 || h.has(id) {
-			d.Rows[acquireLock].Typed.Set(text[:strings.LastIndexAny(text, ":/")+1])
+			d.proposed = text[:strings.LastIndexAny(text, ":/")+1]
+			d.Rows[acquireLock].Typed.Set(d.proposed)
 		}
 	}
 	d.Suit()
@@ -177,9 +179,14 @@ func seeAbove(why string) string {
 	return "refused, see above"
 }
 
-// Suit adapts the choices to the typed lock.
+// Suit adapts the choices to the typed lock. A whole name after the proposed beginning replaces it.
 func (d *acquireForm) Suit() {
 	kind, queue, ttl := &d.Rows[AcquireKind], &d.Rows[AcquireRecipe], &d.Rows[acquireTTL]
+	name, proposed := strings.CutPrefix(d.Rows[acquireLock].Typed.Value(), d.proposed)
+	whole := func(b Backend) bool { return b.ZooKeeper && strings.HasPrefix(name, b.Name+":/") }
+	if proposed && d.proposed != "" && (strings.HasPrefix(name, d.proposed) || slices.ContainsFunc(d.Backends, whole)) {
+		d.Rows[acquireLock].Typed.Set(name)
+	}
 	text := d.Rows[acquireLock].Typed.Value()
 	if text == d.Seen {
 		if kind.Choice() != d.kind {

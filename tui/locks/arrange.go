@@ -37,7 +37,7 @@ type arranger struct {
 	// meanwhile lists the locks that changed since arrangedAt, when work on an index began.
 	meanwhile  map[inspect.ID]struct{}
 	arrangedAt time.Time
-	// settledAt is when rows last moved to other places; settles counts these moves.
+	// settledAt is when rows last moved to other places, or the cursor; settles counts the moves of rows.
 	settledAt time.Time
 	settles   int
 }

@@ -304,7 +304,7 @@ func (s *Screen) move(by int) {
 		s.chainPane.Move(by)
 		return
 	}
-	s.moved, s.sought = true, Selection{}
+	s.moved, s.sought, s.settledAt = true, Selection{}, s.Now()
 	s.moveTo(s.table.At + by)
 }
 

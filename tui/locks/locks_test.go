@@ -357,7 +357,7 @@ func TestManyLocksAreArrangedInBackground(t *testing.T) {
 	}
 	p.SetSize(100, 8)
 	p.expect("arranged", `
-1002 locks: 334 contended - ! 200 warnings                       sort: holder - reordered every 5s
+1002 locks: 334 contended - ! 200 warnings                      sort: holder - reordered every 10s
    LOCK                     HOLDER ^               HELD    WAIT  QUEUE        TTL  FINDING
 >! zk:/app-000/lock-000100  w?  10.2.0.0:53122   <=0.0s       -  -              -  herd
  ! zk:/app-000/lock-000200  w?  10.2.0.0:53122   <=0.0s    0.0s  = 1            -  herd
@@ -393,6 +393,28 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	must.Equal(t, p.Selected().Lock.Path, "/locks/nightly", "opened", p.Selected())
 	p.Screen.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel did not move the cursor")
+}
+
+// A list does not change its order between looking and pressing a key.
+func TestTheOrderWaitsForTheCursor(t *testing.T) {
+	p := open(t, some(), 80, 12)
+	sick := *fixture.Thin()
+	sick.Findings = fixture.Orders().Findings[:1]
+	sick.Findings[0].Severity = inspect.Warning
+	p.settles, p.now = 2, p.now.Add(settleEvery)
+	p.press("down")
+	list := slices.DeleteFunc(slices.Collect(some().Locks()), func(l *inspect.Lock) bool { return l.ID == sick.ID })
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), append(list, &sick)), sick.ID)
+	before := p.Index.Line(nil, Selection{Lock: sick.ID})
+	for range 2 {
+		p.press("down")
+		p.now = p.now.Add(settleEvery - 1)
+		p.Screen.Update(screen.TickMsg{})
+		must.Equal(t, p.Index.Line(nil, Selection{Lock: sick.ID}), before, "moved too soon")
+	}
+	p.now = p.now.Add(1)
+	p.Screen.Update(screen.TickMsg{})
+	must.True(t, p.Index.Line(nil, Selection{Lock: sick.ID}) < before, "never moved")
 }
 
 // Once no row has a finding, the room of the FINDING column goes to the names.

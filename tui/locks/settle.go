@@ -8,19 +8,19 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
-// settleEvery is the minimum time between two changes of the order. Rows that move more often are
-// hard to aim at.
-const settleEvery = 5 * time.Second
+// settleEvery is the minimum time between two changes of the order, and from the user's last move to
+// the next change. Rows that move more often are hard to aim at.
+const settleEvery = 10 * time.Second
 
 // lineKept is how long a line stays after its lock is gone or its trouble is over, since either
 // may return in a moment.
-const lineKept = 2 * settleEvery
+const lineKept = settleEvery
 
 // lineKeptAgain replaces lineKept for a line that moved down recently, as when trouble recurs.
 const lineKeptAgain = 20 * time.Second
 
 // movesEvery tells users about settleEvery.
-const movesEvery = "reordered every 5s"
+const movesEvery = "reordered every 10s"
 
 // settleStart replaces settleEvery while the first order is preliminary.
 const settleStart = 3 * time.Second

@@ -74,15 +74,23 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 			return nil, false
 		}
 		if msg.err != nil {
-			d.Flash("not written: " + describe.OneLine(msg.err) + msg.copied)
+			d.Flash(both("not written: "+describe.OneLine(msg.err), msg.copied))
 		} else {
-			d.Flash("written to " + describe.Printable(msg.path) + msg.copied)
+			d.Flash(both(msg.copied, "written to "+describe.Printable(msg.path)))
 		}
 		return nil, true
 	case tea.KeyPressMsg:
 		return d.press(msg.String())
 	}
 	return nil, false
+}
+
+// both joins two halves of a message. A narrow window cuts the second one.
+func both(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + "; " + second
 }
 
 func (d *Ticket) press(key string) (tea.Cmd, bool) {
@@ -118,7 +126,7 @@ func (d *Ticket) export(form string) (tea.Cmd, bool) {
 	var toClipboard tea.Cmd
 	copied := ""
 	if d.NoClipboard() == "" && len(text) <= longestCopy {
-		toClipboard, copied = tea.SetClipboard(text), "; sent to "+d.Clipboard()
+		toClipboard, copied = tea.SetClipboard(text), "sent to "+d.Clipboard()
 	}
 	d.saving = d.Number()
 	number, name := d.saving, d.ticket.Subject()
