@@ -103,8 +103,7 @@ const restartWaiting = "check whether that client is working under the lock; res
 
 // firstWatches is the message about the first in line if it still watches something.
 func firstWatches(h *inspect.Contender, what string) string {
-	return fmt.Sprintf("%s is first in line, but %s: it may not know that it holds the lock",
-		describe.BriefOwner(h), what)
+	return fmt.Sprintf("%s may not know that it holds the lock: it %s", describe.BriefOwner(h), what)
 }
 
 // lostPlace is the finding about a waiter.

@@ -44,6 +44,9 @@ func (s *Screen) Layout() clientsLayout {
 	g.details = append(g.details, s.detailed.Fill(s.details(r, g.paneWidth), s.height/2, s.Now())...)
 	g.EntriesTop = g.top + len(g.details) + 1
 	g.entryRows = max(1, s.height-g.EntriesTop)
+	if g.left == 0 && len(r.entries) > g.entryRows {
+		g.details[0] = widget.Section(s.Theme(), s.width, fmt.Sprintf("%d of the %d that it holds and waits for", g.entryRows, len(r.entries)))
+	}
 	return g
 }
 
