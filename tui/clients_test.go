@@ -99,7 +99,7 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	m = inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Owner: who})
 	must.Equal(t, selectedName(m), "eve", "opened at")
 	send(m, tea.WindowSizeMsg{Width: 80, Height: 16})
-	wantText(t, m, "1 of the 2 that it holds and waits for")
+	wantText(t, m, "holds and waits for: 1 of 2")
 	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.Top, 0, "scrolled to")
 }
 

@@ -131,10 +131,8 @@ func TestInvalidFilterNamesTheFields(t *testing.T) {
 // A filter that matches a waiter names it, and the chain opens on it.
 func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 	t.Parallel()
-	l := fixture.Orders()
-	l.Findings = nil
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
-	for _, test := range [][2]string{{"worker-1", "waits: w"}, {"held"}, {"contended"}, {"worker-3"}} {
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()}))
+	for _, test := range [][2]string{{"worker-1", "waits: worker-1 · stuck-holder"}, {"held"}, {"contended"}, {"worker-3"}} {
 		text, want := test[0], test[1]
 		press(m, "/", text, "enter")
 		row := regexp.MustCompile(`zk:/locks/orders.*`).FindString(content(m))

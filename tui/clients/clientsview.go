@@ -45,7 +45,7 @@ func (s *Screen) Layout() clientsLayout {
 	g.EntriesTop = g.top + len(g.details) + 1
 	g.entryRows = max(1, s.height-g.EntriesTop)
 	if g.left == 0 && len(r.entries) > g.entryRows {
-		g.details[0] = widget.Section(s.Theme(), s.width, fmt.Sprintf("%d of the %d that it holds and waits for", g.entryRows, len(r.entries)))
+		g.details[0] = widget.Section(s.Theme(), s.width, fmt.Sprintf("what it holds and waits for: %d of %d", g.entryRows, len(r.entries)))
 	}
 	return g
 }

@@ -47,16 +47,17 @@ func shownFinding(l *inspect.Lock) *inspect.Finding {
 	return &f
 }
 
-// findingCell names the worst finding or, without one, why the filter shows the lock. It adds the
-// age of an old reading if there is room for it.
+// findingCell names the waiter that the filter matched, and the worst finding. It adds the age of an
+// old reading if there is room for it.
 func findingCell(c cell) widget.Line {
 	t, out := c.Theme(), matchCell(c)
 	if f := shownFinding(c.lock); f != nil {
 		sign := screen.FindingSign(t, f)
-		out = widget.Line{{describe.Printable(f.Rule), sign.Style}}
+		rule := describe.Printable(f.Rule)
 		if f.Muted != nil { // the row's sign ignores muted findings
-			out[0].Text = sign.Text + " muted"
+			rule = sign.Text + " muted"
 		}
+		out = out.Part(true, t, sign.Style, rule)
 	}
 	d, ok := outdated(c, c.lock)
 	if !ok {

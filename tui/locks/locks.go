@@ -40,6 +40,8 @@ type Screen struct {
 	measured   int      // the value of settles at the last measurement
 	free       overview // in the lines below the table
 	cachedRows map[inspect.ID]cachedRow
+	// matches are the contenders because of which the filter shows the visible locks.
+	matches map[inspect.ID]*inspect.Contender
 	// marks lists the locks for the next action, instead of the selected one.
 	marks map[inspect.ID]bool
 	// scanned is when we last saw a backend whose first pass was incomplete.
@@ -54,6 +56,7 @@ func New(host screen.Context, columns []string) screen.Screen {
 		Context: host, arranger: newArranger(host), Opened: make(map[Prefix]bool),
 		input: screen.NewFilterInput(screen.NewFilter), chainPane: chain.NewPane(host),
 		cachedRows: make(map[inspect.ID]cachedRow), marks: make(map[inspect.ID]bool),
+		matches: make(map[inspect.ID]*inspect.Contender),
 	}
 	s.input.Move, s.input.Changed = s.move, s.filtered
 	s.input.Words = "in any name, host, session or finding"
@@ -134,12 +137,15 @@ func (s *Screen) measure() {
 	if s.measured != s.settles {
 		s.measured, s.needs.finding = s.settles, 0
 	}
+	clear(s.matches)
 	for _, e := range s.Visible() {
 		if e.Row == nil {
 			continue
 		}
 		if l := s.Snapshot().Lock(e.Row.ID); l != nil {
 			of := cellOf(s, l)
+			of.matched = matched(s, l)
+			s.matches[l.ID] = of.matched
 			if e.inside {
 				of.group = prefixOf(l.ID).Path
 			}

@@ -246,7 +246,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	}
 	in := rowInputs{
 		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
-		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown, matched(s, l),
+		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown, s.matches[l.ID],
 	}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
 		return before.drawn
