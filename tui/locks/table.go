@@ -180,6 +180,7 @@ func (c *column) in(width int, need needs, spared []spare) widget.Column {
 	case byHeld:
 		out.Width = max(out.Width, need.held)
 	case byWorst:
+		out.Domain = need.domain
 		if need.name > 0 { // locks are visible, perhaps none with a finding
 			out.Fit(max(1, need.finding))
 		}
