@@ -14,16 +14,22 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// startEnsemble starts three members on loopback ports, with a connection to each.
-func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
+// threeMembers starts an ensemble on loopback ports.
+func threeMembers(t *testing.T, tick time.Duration) (*Ensemble, []net.Listener) {
 	t.Helper()
 	var listeners []net.Listener
 	for range 3 {
-		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-		listeners = append(listeners, l)
+		listeners = append(listeners, must.Have(net.Listen("tcp", "127.0.0.1:0"))(t))
 	}
-	e := must.Have(StartEnsemble(Config{TickTime: time.Second}, 5, listeners...))(t)
+	e := must.Have(StartEnsemble(Config{TickTime: tick}, 5, listeners...))(t)
 	t.Cleanup(e.Close)
+	return e, listeners
+}
+
+// startEnsemble starts three members with a connection to each.
+func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
+	t.Helper()
+	e, listeners := threeMembers(t, time.Second)
 	var conns []*zk.Conn
 	for _, l := range listeners {
 		conn, events, err := zk.Connect([]string{l.Addr().String()}, 12*time.Second, zk.WithLogger(quiet{}))
@@ -38,6 +44,14 @@ func startEnsemble(t *testing.T) (*Ensemble, []*zk.Conn) {
 	return e, conns
 }
 
+// holds checks the data of /a on one member.
+func holds(t *testing.T, conn *zk.Conn, want, who string) {
+	t.Helper()
+	data, _, err := conn.Get("/a")
+	must.Be(t, err, nil, who)
+	must.Equal(t, string(data), want, who)
+}
+
 // All members see writes through a follower, in order. A follower that is cut off answers from its
 // own data, and the leader expires its sessions.
 func TestCutOffFollowerServesLocalData(t *testing.T) {
@@ -45,15 +59,11 @@ func TestCutOffFollowerServesLocalData(t *testing.T) {
 	e, conns := startEnsemble(t)
 	follower, leader := conns[1], conns[0]
 	must.Have(follower.Create("/a", []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
-	if data, _, err := leader.Get("/a"); err != nil || string(data) != "1" {
-		t.Fatalf("the leader has %q, %v", data, err)
-	}
+	holds(t, leader, "1", "the leader")
 	_, _, gone, err := leader.ExistsW("/a")
 	must.Succeed(t, err)
 	e.Cut(1, true, true)
-	if data, _, err := follower.Get("/a"); err != nil || string(data) != "1" {
-		t.Errorf("cut off, the follower answers %q, %v", data, err)
-	}
+	holds(t, follower, "1", "the follower, cut off")
 	select {
 	case event := <-gone:
 		must.Equal(t, event.Type, zk.EventNodeDeleted, "event", event)
@@ -71,13 +81,9 @@ func TestSyncWaitsForLaggingFollower(t *testing.T) {
 	must.Have(conns[2].Create("/a", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	e.Lag(2, lag)
 	must.Have(conns[0].Set("/a", []byte("new"), -1))(t)
-	if data, _, err := conns[2].Get("/a"); err != nil || len(data) > 0 {
-		t.Errorf("the lagging follower has %q, %v", data, err)
-	}
+	holds(t, conns[2], "", "the lagging follower")
 	must.Have(conns[2].Sync("/a"))(t)
-	if data, _, err := conns[2].Get("/a"); err != nil || string(data) != "new" {
-		t.Errorf("after sync it has %q, %v", data, err)
-	}
+	holds(t, conns[2], "new", "after sync")
 }
 
 // Without a majority nothing is committed, and both sides stop serving.
@@ -101,21 +107,15 @@ func TestAccessListsApplyOnEveryMember(t *testing.T) {
 	mine := zk.AuthACL(zk.PermAll &^ zk.PermDelete)
 	must.Have(owner.Create("/dir", nil, 0, mine))(t)
 	must.Have(stranger.Sync("/dir"))(t)
-	if _, _, err := stranger.Children("/dir"); err != zk.ErrNoAuth {
-		t.Errorf("a stranger lists: %v", err)
-	}
-	if _, err := stranger.Create("/dir/x", nil, 0, mine); err != zk.ErrInvalidACL {
-		t.Errorf("a stranger creates with AuthACL: %v", err)
-	}
-	if _, err := stranger.Create("/dir/x", nil, 0, zk.WorldACL(zk.PermAll)); err != zk.ErrNoAuth {
-		t.Errorf("a stranger creates: %v", err)
-	}
-	if _, err := owner.Create("/dir/x", nil, zk.FlagEphemeral, mine); err != nil {
-		t.Errorf("the owner creates: %v", err)
-	}
-	if err := owner.Delete("/dir/x", -1); err != zk.ErrNoAuth {
-		t.Errorf("the owner deletes: %v", err)
-	}
+	_, _, err := stranger.Children("/dir")
+	must.Be(t, err, zk.ErrNoAuth, "a stranger lists")
+	_, err = stranger.Create("/dir/x", nil, 0, mine)
+	must.Be(t, err, zk.ErrInvalidACL, "a stranger creates with AuthACL")
+	_, err = stranger.Create("/dir/x", nil, 0, zk.WorldACL(zk.PermAll))
+	must.Be(t, err, zk.ErrNoAuth, "a stranger creates")
+	_, err = owner.Create("/dir/x", nil, zk.FlagEphemeral, mine)
+	must.Be(t, err, nil, "the owner creates")
+	must.Be(t, owner.Delete("/dir/x", -1), zk.ErrNoAuth, "the owner deletes")
 	owner.Close()
 	must.Succeed(t, conns[0].AddAuth("digest", []byte("owner:secret")))
 	awaitEmpty(t, conns[0], "/dir")
@@ -142,14 +142,7 @@ func awaitEmpty(t *testing.T, conn *zk.Conn, path string) {
 // Heal.
 func TestCutDelaysPings(t *testing.T) {
 	t.Parallel()
-	var listeners []net.Listener
-	for range 3 {
-		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-		listeners = append(listeners, l)
-	}
-	e, err := StartEnsemble(Config{TickTime: time.Hour}, 5, listeners...) // pings only in beat
-	must.Succeed(t, err)
-	defer e.Close()
+	e, _ := threeMembers(t, time.Hour) // pings only in beat
 	const id = 7
 	follower := e.members[1]
 	beat := func() {

@@ -2,45 +2,19 @@ package zkserver_test
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 
 	"github.com/go-zookeeper/zk"
 )
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
-// dialZK connects go-zookeeper and waits for its session.
-func dialZK(t testing.TB, addr string, timeout time.Duration) (*zk.Conn, <-chan zk.Event) {
-	t.Helper()
-	c, events, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
-	must.Succeed(t, err)
-	t.Cleanup(c.Close)
-	awaitState(t, events, zk.StateHasSession)
-	return c, events
-}
-
-func awaitState(t testing.TB, events <-chan zk.Event, want zk.State) {
-	t.Helper()
-	for timeout := time.After(60 * time.Second); ; {
-		select {
-		case ev := <-events:
-			if ev.State == want {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("no %v", want)
-		}
-	}
-}
 
 func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 	t.Helper()
@@ -53,58 +27,42 @@ func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 	}
 }
 
-var open = zk.WorldACL(zk.PermAll)
-
 // A client that vanishes keeps its node for the whole timeout, and for at most two ticks longer.
 func TestSilentSessionExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
-		other, _ := dialZK(t, server.Addr, 20*time.Second)
-		w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
-		c := w.dial("silent")
-		c.hello(1000)
+		other := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
+		w := newWorld(t, server.Addr)
+		w.play("silent connects 1000")
 		lastWord := time.Now() // before the reply, which may be read late
-		c.create(path, "", 1)
-		c.conn.Close()
+		w.play("silent create " + path + ` null 1
+			silent vanishes`)
 		_, _, events, err := other.ExistsW(path)
 		must.Succeed(t, err)
-		if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
-			t.Errorf("got %v, want the node deleted", ev)
-		}
+		must.Equal(t, awaitEvent(t, events).Type, zk.EventNodeDeleted, "event")
 		if took := time.Since(lastWord); took < 950*time.Millisecond || took > 20*time.Second {
 			t.Errorf("expired after %v, with a timeout of 1s and a tick of 500ms", took)
 		}
-		c = c.again(1000)
-		c.eof()
+		w.play("silent resumes silent 1000\nsilent ends")
 	})
 }
 
 func TestContainersAreReaped(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{ReapInterval: 10 * time.Millisecond})
-	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
-	a := w.client("a")
-	a.create2(19, "/used", createReq("/used", nil, 4))
-	a.create2(19, "/unused", createReq("/unused", nil, 4))
-	a.create("/used/child", "", 0)
-	c, _ := dialZK(t, server.Addr, 20*time.Second)
-	for _, path := range []string{"/used"} {
-		ok, _, events, err := c.ExistsW(path)
-		must.Succeed(t, err)
-		if path == "/used" {
-			a.del("/used/child", -1)
-		}
-		if ok {
-			if ev := awaitEvent(t, events); ev.Type != zk.EventNodeDeleted {
-				t.Errorf("%s: got %v, want it to be deleted", path, ev)
-			}
-		}
-	}
-	for _, path := range []string{"/unused"} {
-		if ok, _, err := c.Exists(path); !ok || err != nil {
-			t.Errorf("%s: %v, %v; want it to exist", path, ok, err)
-		}
+	w := newWorld(t, server.Addr)
+	w.play(`a connects
+		a container /used null 4
+		a container /unused null 4
+		a create /used/child null 0`)
+	c := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
+	_, _, events, err := c.ExistsW("/used")
+	must.Succeed(t, err)
+	w.play("a delete /used/child -1")
+	must.Equal(t, awaitEvent(t, events).Type, zk.EventNodeDeleted, "event of /used")
+	if ok, _, err := c.Exists("/unused"); !ok || err != nil {
+		t.Errorf("/unused: %v, %v; want it to exist", ok, err)
 	}
 }
 
@@ -112,9 +70,9 @@ func TestContainersAreReaped(t *testing.T) {
 func TestNoiseHarmsNoOtherClient(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	good, _ := dialZK(t, server.Addr, 20*time.Second)
-	hello := req().int(0).long(0).int(4000).long(0).buf(make([]byte, 16))
-	session := append([]byte{0, 0, 0, byte(len(hello.b))}, hello.b...)
+	good := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
+	hello := (&wire{w: &world{t: t}}).record("ililb", "0", "0", "4000", "0", string(make([]byte, 16)))
+	session := jute.AppendBuffer(nil, hello)
 	for _, noise := range [][]byte{
 		nil,
 		{0},
@@ -137,12 +95,12 @@ func TestNoiseHarmsNoOtherClient(t *testing.T) {
 func TestNonReadingClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	good, _ := dialZK(t, server.Addr, 30*time.Second)
-	must.Have(good.Create("/big", make([]byte, 900_000), 0, open))(t)
-	w := &world{t: t, addr: server.Addr, names: map[int64]string{}}
-	c := w.client("deaf")
-	for i := range int32(200) {
-		c.post(i, 4, req().str("/big").bool(false))
+	good := servertest.ConnectZooKeeper(t, server.Addr, 30*time.Second)
+	must.Have(good.Create("/big", make([]byte, 900_000), 0, zk.WorldACL(zk.PermAll)))(t)
+	w := newWorld(t, server.Addr)
+	w.play("deaf connects")
+	for i := range 200 {
+		w.play(fmt.Sprintf("deaf posts %d get /big", i))
 	}
 	reports := busy{server, w}
 	must.Become(t, "the connection is dropped", func() bool { return len(reports.command(t, "connections")["connections"].([]any)) <= 1 })
@@ -157,7 +115,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	for range 3 {
-		dialZK(t, server.Addr(), 20*time.Second)
+		must.Have(servertest.ConnectZooKeeper(t, server.Addr(), 20*time.Second).Sync("/"))(t)
 	}
 	idle := must.Have(net.Dial("tcp", server.Addr()))(t)
 	defer idle.Close()

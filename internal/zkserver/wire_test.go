@@ -2,171 +2,206 @@ package zkserver_test
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// This client runs scenarios and logs every packet. The log is the same for two servers that behave
-// the same: session ids become names, and times are omitted.
-
-// world is one run of a scenario against one server.
+// world plays scripts against one server and logs every packet. The logs are the same for two servers
+// that behave the same: session ids become names, and times are omitted.
 type world struct {
-	t     *testing.T
-	addr  string
-	log   strings.Builder
-	names map[int64]string // sessions
+	t       *testing.T
+	addr    string
+	log     strings.Builder
+	clients map[string]*wire
+	names   map[int64]string // of the clients, by session
+}
+
+func newWorld(t *testing.T, addr string) *world {
+	return &world{t: t, addr: addr, clients: map[string]*wire{}, names: map[int64]string{}}
 }
 
 func (w *world) printf(format string, args ...any) { fmt.Fprintf(&w.log, format+"\n", args...) }
 
 func (w *world) owner(id int64) string {
-	if id == 0 {
-		return "0"
-	}
 	if name, ok := w.names[id]; ok {
 		return name
 	}
-	return fmt.Sprintf("0x%x", uint64(id))
+	return fmt.Sprintf("%#x", uint64(id))
+}
+
+// operation is a kind of request. Its record and its reply have these fields: a access list, b data,
+// i int, l long, m results of a multi, n sorted names, s string, t Stat, v strings, w "watch" or
+// nothing. An o is an access list for anyone, which a script does not mention.
+type operation struct {
+	op            int32
+	record, reply string
+	xid           int32 // 0: the next one
+}
+
+var operations = map[string]operation{
+	"create":        {op: 1, record: "sboi", reply: "s"},
+	"createFor":     {op: 1, record: "sbai", reply: "s"},
+	"create2":       {op: 15, record: "sboi", reply: "st"},
+	"container":     {op: 19, record: "sboi", reply: "st"},
+	"delete":        {op: 2, record: "si"},
+	"exists":        {op: 3, record: "sw", reply: "t"},
+	"get":           {op: 4, record: "sw", reply: "bt"},
+	"set":           {op: 5, record: "sbi", reply: "t"},
+	"getACL":        {op: 6, record: "s", reply: "at"},
+	"setACL":        {op: 7, record: "sai", reply: "t"},
+	"names":         {op: 8, record: "sw", reply: "n"},
+	"children":      {op: 12, record: "sw", reply: "nt"},
+	"sync":          {op: 9, record: "s", reply: "s"},
+	"check":         {op: 13, record: "si"},
+	"multi":         {op: 14, reply: "m"},
+	"multiRead":     {op: 22, reply: "m"},
+	"error":         {op: -1, reply: "i"},
+	"removeWatches": {op: 18, record: "si"},
+	"addWatch":      {op: 106, record: "si", reply: "i"},
+	"setWatches":    {op: 101, record: "lvvv", xid: -8},
+	"setWatches2":   {op: 105, record: "lvvvvv", xid: -8},
+	"auth":          {op: 100, record: "isb", xid: -4},
+	"ping":          {op: 11, xid: -2},
+	"close":         {op: -11},
+	"nonsense":      {op: 4711},
+}
+
+// A word of a script may have quoted parts.
+var (
+	quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+	word   = regexp.MustCompile(`("(\\.|[^"\\])*"|[^\s"])+`)
+)
+
+// play runs a script: a step a line. testdata/scenarios.txtar describes the lines.
+func (w *world) play(script string) {
+	lines := strings.Split(script+"\n", "\n")
+	for i := 0; i < len(lines); i++ {
+		values, loop := strings.CutPrefix(lines[i], "for ")
+		if !loop {
+			w.step(strings.TrimSpace(lines[i]))
+			continue
+		}
+		body := lines[i+1:]
+		body = body[:slices.IndexFunc(body, func(line string) bool { return !strings.HasPrefix(line, "  ") })]
+		for _, value := range word.FindAllString(values, -1) {
+			for _, line := range body {
+				w.step(strings.TrimSpace(strings.ReplaceAll(line, "$", value)))
+			}
+		}
+		i += len(body)
+	}
+}
+
+func (w *world) step(line string) {
+	words := word.FindAllString(line, -1)
+	if len(words) == 0 || words[0] == "#" {
+		return
+	}
+	for i := range words {
+		words[i] = quoted.ReplaceAllStringFunc(words[i], func(q string) string { return must.Have(strconv.Unquote(q))(w.t) })
+		if times, many := strings.CutPrefix(words[i], "*"); many {
+			words[i] = strings.Repeat("x", must.Have(strconv.Atoi(times))(w.t))
+		}
+	}
+	name, verb, args := words[0], words[1], words[2:]
+	c := w.clients[name]
+	switch verb {
+	case "connects":
+		w.connect(name, args...)
+	case "resumes":
+		w.resume(name, w.clients[args[0]], args[1:])
+	case "sends":
+		if c == nil {
+			c = w.dial(name)
+		}
+		c.send(c.bytes(args))
+	case "writes":
+		must.Have(c.conn.Write(c.bytes(args)))(w.t)
+	case "welcome":
+		c.welcome()
+	case "posts":
+		o := operations[args[1]]
+		c.post(int32(c.number(args[0])), o.op, c.record(o.record, args[2:]...))
+	case "awaits":
+		c.until(line, int32(c.number(args[0])), "")
+	case "raw":
+		c.do(line, operations[args[0]], c.bytes(args[1:]))
+	case "multi", "multiRead":
+		c.do(line, operations[verb], c.parts(args))
+	case "vanishes":
+		c.seen = c.lastZxid
+		c.conn.Close()
+	case "bye":
+		c.do(line, operations["close"], nil)
+		c.ends()
+	case "ends":
+		c.ends()
+	default:
+		o, known := operations[verb]
+		must.True(w.t, known, "unknown step", line)
+		c.do(line, o, c.record(o.record, args...))
+	}
 }
 
 type wire struct {
-	w        *world
-	name     string
-	conn     net.Conn
-	session  int64
-	password []byte
-	lastZxid int64
-	xid      int32
-}
-
-// packet builds requests.
-type packet struct{ b []byte }
-
-func (p *packet) int(v int32) *packet { p.b = binary.BigEndian.AppendUint32(p.b, uint32(v)); return p }
-
-func (p *packet) long(v int64) *packet {
-	p.b = binary.BigEndian.AppendUint64(p.b, uint64(v))
-	return p
-}
-
-func (p *packet) bool(v bool) *packet {
-	if v {
-		p.b = append(p.b, 1)
-	} else {
-		p.b = append(p.b, 0)
-	}
-	return p
-}
-
-func (p *packet) str(s string) *packet { p.int(int32(len(s))); p.b = append(p.b, s...); return p }
-
-func (p *packet) strs(list ...string) *packet {
-	p.int(int32(len(list)))
-	for _, s := range list {
-		p.str(s)
-	}
-	return p
-}
-
-func (p *packet) buf(b []byte) *packet {
-	if b == nil {
-		return p.int(-1)
-	}
-	return p.str(string(b))
-}
-
-func (p *packet) open() *packet { return p.int(1).int(31).str("world").str("anyone") }
-
-func req() *packet { return &packet{} }
-
-func createReq(path string, data []byte, flags int32) *packet {
-	return req().str(path).buf(data).open().int(flags)
-}
-
-// result reads replies from the wire.
-type result struct {
-	b  []byte
-	ok bool
-}
-
-func (r *result) take(n int) []byte {
-	if n < 0 || n > len(r.b) {
-		r.ok = false
-		return make([]byte, max(n, 0))
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *result) int() int32  { return int32(binary.BigEndian.Uint32(r.take(4))) }
-func (r *result) long() int64 { return int64(binary.BigEndian.Uint64(r.take(8))) }
-
-func (r *result) buf() []byte {
-	if n := r.int(); n >= 0 {
-		return r.take(int(n))
-	}
-	return nil
-}
-
-func (r *result) str() string { return string(r.buf()) }
-
-func (r *result) strs() []string {
-	list := make([]string, max(0, r.int()))
-	for i := range list {
-		list[i] = r.str()
-	}
-	return list
-}
-
-// event reads an event after its header.
-func (r *result) event(xid int32, zxid int64, code int32) string {
-	return fmt.Sprintf("event type %d state %d %s (xid %d zxid %d code %d)", r.int(), r.int(), r.str(), xid, zxid, code)
-}
-
-func (r *result) stat(w *world) string {
-	c, m := r.long(), r.long()
-	r.long() // ctime
-	r.long() // mtime
-	v, cv, av, owner := r.int(), r.int(), r.int(), r.long()
-	dataLength, children, p := r.int(), r.int(), r.long()
-	return fmt.Sprintf("{c%d m%d p%d v%d cv%d av%d owner=%s len=%d children=%d}", c, m, p, v, cv, av, w.owner(owner), dataLength, children)
+	w              *world
+	name           string
+	conn           net.Conn
+	session        int64
+	password       []byte
+	lastZxid, seen int64 // seen before it vanished
+	xid            int32
 }
 
 // dial connects without sending anything.
 func (w *world) dial(name string) *wire {
-	w.t.Helper()
 	conn := must.Have(net.Dial("tcp", w.addr))(w.t)
 	w.t.Cleanup(func() { conn.Close() })
-	return &wire{w: w, name: name, conn: conn, password: make([]byte, 16)}
+	w.clients[name] = &wire{w: w, name: name, conn: conn, password: make([]byte, 16)}
+	return w.clients[name]
 }
 
-// client opens a new session.
-func (w *world) client(name string) *wire {
+// connect opens a session. more are its timeout, and the session and zxid that it pretends to know.
+func (w *world) connect(name string, more ...string) {
+	c, timeout := w.dial(name), "20000" // it sends no pings
+	for i, set := range []func(word string){
+		func(word string) { timeout = word },
+		func(word string) { c.session = c.number(word) },
+		func(word string) { c.lastZxid = c.number(word) },
+	} {
+		if i < len(more) {
+			set(more[i])
+		}
+	}
+	c.hello(timeout)
+}
+
+// resume connects again in the session of another client. more are its timeout and password.
+func (w *world) resume(name string, other *wire, more []string) {
 	c := w.dial(name)
-	c.hello(20_000) // it sends no pings
-	return c
+	c.session, c.password, c.xid = other.session, other.password, other.xid
+	c.lastZxid, c.seen = other.lastZxid, other.seen
+	if len(more) > 1 {
+		c.password = []byte(more[1])
+	}
+	c.hello(more[0])
 }
 
-// again reconnects the session.
-func (c *wire) again(timeout int32) *wire {
-	next := c.w.dial(c.name)
-	next.session, next.password, next.lastZxid, next.xid = c.session, c.password, c.lastZxid, c.xid
-	next.hello(timeout)
-	return next
-}
-
-func (c *wire) hello(timeout int32) {
-	c.send(req().int(0).long(c.lastZxid).int(timeout).long(c.session).buf(c.password).bool(false))
+func (c *wire) hello(timeout string) {
+	c.send(c.record("ililbw", "0", fmt.Sprint(c.lastZxid), timeout, fmt.Sprint(c.session), string(c.password)))
 	c.welcome()
 }
 
@@ -176,22 +211,95 @@ func (c *wire) welcome() {
 		c.w.printf("%s: connect: %v", c.name, err)
 		return
 	}
-	r := result{b, true}
-	protocol, negotiated, id, password := r.int(), r.int(), r.long(), r.buf()
+	d := &jute.Decoder{Rest: b}
+	protocol, negotiated, id, password := d.Int(), d.Int(), d.Long(), d.Buffer()
 	if id != 0 {
 		c.session, c.password = id, password
 		c.w.names[id] = c.name
 	}
 	c.w.printf("%s: connect: protocol %d timeout %d session %s password of %d, then %v %v",
-		c.name, protocol, negotiated, c.w.owner(id), len(password), r.b, r.ok)
+		c.name, protocol, negotiated, c.w.owner(id), len(password), d.Rest, d.Err)
 	if id != 0 && uint64(id)>>56 != 1 {
 		c.w.printf("%s: session 0x%x does not start with the server's number", c.name, uint64(id))
 	}
 }
 
-func (c *wire) send(p *packet) {
-	c.w.t.Helper()
-	if _, err := c.conn.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(p.b))), p.b...)); err != nil {
+func (c *wire) number(word string) int64 {
+	if word == "seen" {
+		return c.seen
+	}
+	return must.Have(strconv.ParseInt(word, 10, 64))(c.w.t)
+}
+
+func (c *wire) bytes(words []string) []byte {
+	return must.Have(hex.DecodeString(strings.Join(words, "")))(c.w.t)
+}
+
+// record encodes the fields of a request. It ends before a missing word.
+func (c *wire) record(form string, words ...string) (b []byte) {
+	for _, field := range form {
+		if field == 'o' {
+			b = c.access(b, "31:world:anyone")
+			continue
+		}
+		if len(words) == 0 && field != 'w' {
+			return b
+		}
+		word := append(words, "")[0]
+		words = words[min(1, len(words)):]
+		switch field {
+		case 'a':
+			b = c.access(b, word)
+		case 'b':
+			if word == "null" {
+				b = jute.AppendInt(b, -1)
+			} else {
+				b = jute.AppendString(b, word)
+			}
+		case 'i':
+			b = jute.AppendInt(b, int32(c.number(word)))
+		case 'l':
+			b = jute.AppendLong(b, c.number(word))
+		case 's':
+			b = jute.AppendString(b, word)
+		case 'v':
+			b = jute.AppendStrings(b, strings.FieldsFunc(word, func(r rune) bool { return r == ',' }))
+		case 'w':
+			b = jute.AppendBool(b, word == "watch")
+		}
+	}
+	return b
+}
+
+// access encodes an access list.
+func (c *wire) access(b []byte, list string) []byte {
+	if length, none := map[string]int32{"null": -1, "none": 0}[list]; none {
+		return jute.AppendInt(b, length)
+	}
+	entries := strings.Split(list, ",")
+	b = jute.AppendInt(b, int32(len(entries)))
+	for _, entry := range entries {
+		b = append(b, c.record("iss", strings.SplitN(entry, ":", 3)...)...)
+	}
+	return b
+}
+
+// parts encodes the requests of a multi, which a | separates.
+func (c *wire) parts(words []string) (b []byte) {
+	header := func(op int32, done bool) { b = jute.AppendInt(jute.AppendBool(jute.AppendInt(b, op), done), -1) }
+	for len(words) > 0 {
+		end := slices.Index(append(words, "|"), "|")
+		o := operations[words[0]]
+		header(o.op, false)
+		b = append(b, c.record(o.record, words[1:end]...)...)
+		words = words[min(end+1, len(words)):]
+	}
+	header(-1, true)
+	return b
+}
+
+func (c *wire) send(b []byte) {
+	if _, err := c.conn.Write(jute.AppendBuffer(nil, b)); err != nil {
 		c.w.printf("%s: cannot send", c.name)
 	}
 }
@@ -216,33 +324,34 @@ func closedOr(err error) error {
 }
 
 // post sends a request without waiting for its reply.
-func (c *wire) post(xid, op int32, p *packet) {
-	c.send(&packet{append(req().int(xid).int(op).b, p.b...)})
+func (c *wire) post(xid, op int32, body []byte) {
+	c.send(append(jute.AppendInt(jute.AppendInt(nil, xid), op), body...))
 }
 
-// do sends a request, and logs everything up to its reply, which show formats.
-func (c *wire) do(what string, op int32, p *packet, show func(*result) string) {
+// do sends a request, and logs everything up to its reply.
+func (c *wire) do(what string, o operation, body []byte) {
 	c.xid++
 	xid := c.xid
-	if op == 11 {
-		xid = -2
+	if o.xid != 0 {
+		xid = o.xid
 	}
-	c.post(xid, op, p)
-	c.until(what, xid, show)
+	c.post(xid, o.op, body)
+	c.until(what, xid, o.reply)
 }
 
-func (c *wire) until(what string, xid int32, show func(*result) string) {
+func (c *wire) until(what string, xid int32, form string) {
 	var events []string
 	for {
 		b, err := c.receive()
 		if err != nil {
-			c.w.printf("%s: %s: %v", c.name, what, err)
+			c.w.printf("%s: %v", what, err)
 			return
 		}
-		r := &result{b, true}
-		gotXid, zxid, code := r.int(), r.long(), r.int()
+		d := &jute.Decoder{Rest: b}
+		gotXid, zxid, code := d.Int(), d.Long(), d.Int()
 		if gotXid == -1 {
-			events = append(events, c.name+": "+r.event(gotXid, zxid, code))
+			events = append(events, fmt.Sprintf("%s: event type %d state %d %s (zxid %d code %d)",
+				c.name, d.Int(), d.Int(), d.String(), zxid, code))
 			continue
 		}
 		for _, event := range events {
@@ -251,18 +360,18 @@ func (c *wire) until(what string, xid int32, show func(*result) string) {
 		events = nil
 		c.lastZxid = max(c.lastZxid, zxid)
 		text := ""
-		if code == 0 && show != nil {
-			text = show(r)
+		if code == 0 {
+			text = c.w.show(d, form)
 		}
-		c.w.printf("%s: %s: xid %d zxid %d code %d %s rest %d %v", c.name, what, gotXid, zxid, code, text, len(r.b), r.ok)
+		c.w.printf("%s: xid %d zxid %d code %d %s rest %d %v", what, gotXid, zxid, code, text, len(d.Rest), d.Err)
 		if gotXid == xid {
 			return
 		}
 	}
 }
 
-// eof logs the end of the connection.
-func (c *wire) eof() {
+// ends logs the end of the connection.
+func (c *wire) ends() {
 	for {
 		b, err := c.receive()
 		if err != nil {
@@ -273,79 +382,57 @@ func (c *wire) eof() {
 	}
 }
 
-func (c *wire) bye() { c.do("close", -11, req(), nil); c.eof() }
-
-func (c *wire) create(path, data string, flags int32) {
-	c.do(fmt.Sprintf("create %q %d", path, flags), 1, createReq(path, []byte(data), flags), (*result).str)
+// show formats the fields of a reply.
+func (w *world) show(d *jute.Decoder, form string) string {
+	var text []string
+	for _, field := range form {
+		switch field {
+		case 'a':
+			for range d.Count(12) {
+				text = append(text, fmt.Sprint(d.Int(), " ", d.String(), " ", d.String(), ","))
+			}
+		case 'b':
+			data := d.Buffer()
+			text = append(text, fmt.Sprintf("%q null=%v", data, data == nil))
+		case 'i':
+			text = append(text, fmt.Sprint(d.Int()))
+		case 'm':
+			text = append(text, w.results(d)...)
+		case 'n':
+			names := d.StringsOfOne()
+			slices.Sort(names)
+			text = append(text, fmt.Sprint(names))
+		case 's':
+			text = append(text, d.String())
+		case 't':
+			text = append(text, w.stat(d))
+		}
+	}
+	return strings.Join(text, " ")
 }
 
-func (c *wire) create2(op int32, path string, p *packet) {
-	c.do(fmt.Sprintf("create2 op %d %q", op, path), op, p, func(r *result) string { return r.str() + " " + r.stat(c.w) })
-}
-
-func (c *wire) del(path string, version int32) {
-	c.do(fmt.Sprintf("delete %q %d", path, version), 2, req().str(path).int(version), nil)
-}
-
-func (c *wire) exists(path string, watch bool) {
-	c.do(fmt.Sprintf("exists %q %v", path, watch), 3, req().str(path).bool(watch), func(r *result) string { return r.stat(c.w) })
-}
-
-func (c *wire) get(path string, watch bool) {
-	c.do(fmt.Sprintf("get %q %v", path, watch), 4, req().str(path).bool(watch), func(r *result) string {
-		data := r.buf()
-		return fmt.Sprintf("%q null=%v %s", data, data == nil, r.stat(c.w))
-	})
-}
-
-func (c *wire) set(path string, data []byte, version int32) {
-	c.do(fmt.Sprintf("set %q %d", path, version), 5, req().str(path).buf(data).int(version), func(r *result) string { return r.stat(c.w) })
-}
-
-func (c *wire) children(path string, watch bool) {
-	c.do(fmt.Sprintf("children2 %q %v", path, watch), 12, req().str(path).bool(watch), func(r *result) string {
-		names := r.strs()
-		slices.Sort(names)
-		return fmt.Sprint(names, r.stat(c.w))
-	})
-}
-
-// multi runs the parts, each made by part, and logs the results.
-func (c *wire) multi(op int32, parts *packet) {
-	parts.int(-1).bool(true).int(-1)
-	c.do("multi", op, parts, func(r *result) string {
-		var text []string
-		for r.ok {
-			op, done, code := r.int(), r.take(1)[0] == 1, r.int()
-			one := fmt.Sprintf("[op %d done %v code %d", op, done, code)
-			if done {
-				text = append(text, one+"]")
+// results formats the results of a multi.
+func (w *world) results(d *jute.Decoder) (text []string) {
+	for d.Err == nil {
+		op, done, code := d.Int(), d.Bool(), d.Int()
+		if done {
+			return append(text, fmt.Sprintf("[op %d done code %d]", op, code))
+		}
+		for _, o := range operations {
+			if o.op == op {
+				text = append(text, fmt.Sprintf("[op %d code %d %s]", op, code, w.show(d, o.reply)))
 				break
 			}
-			switch op {
-			case 1:
-				one += " " + r.str()
-			case 15, 19, 21:
-				one += " " + r.str() + r.stat(c.w)
-			case 5:
-				one += " " + r.stat(c.w)
-			case 4:
-				one += fmt.Sprintf(" %q %s", r.buf(), r.stat(c.w))
-			case 8:
-				names := r.strs()
-				slices.Sort(names)
-				one += fmt.Sprint(" ", names)
-			case -1:
-				one += fmt.Sprint(" error ", r.int())
-			}
-			text = append(text, one+"]")
 		}
-		return strings.Join(text, " ")
-	})
+	}
+	return text
 }
 
-func (p *packet) part(op int32, record *packet) *packet {
-	p.int(op).bool(false).int(-1)
-	p.b = append(p.b, record.b...)
-	return p
+func (w *world) stat(d *jute.Decoder) string {
+	c, m := d.Long(), d.Long()
+	d.Take(16) // times
+	v, cv, av, owner := d.Int(), d.Int(), d.Int(), d.Long()
+	length, children, p := d.Int(), d.Int(), d.Long()
+	return fmt.Sprintf("{c%d m%d p%d v%d cv%d av%d owner=%s len=%d children=%d}",
+		c, m, p, v, cv, av, w.owner(owner), length, children)
 }
