@@ -71,29 +71,6 @@ func TestRulesRunAgainOverTime(t *testing.T) {
 	}
 }
 
-// A backend's last facts do not age while it is silent. Findings from that time are cleared.
-func TestUnseenLockDoesNotAge(t *testing.T) {
-	a := applying(t)
-	a.Diagnose(testRules()[:1], 10*time.Second)
-	l := queueOf(t, "11 12")
-	a.send(0, Update{Put: []*Lock{l}, Backend: zkUp})
-	lap := func(seconds int) {
-		for range beats {
-			a.onBeat(now.Add(time.Duration(seconds) * time.Second))
-		}
-	}
-	lap(11)
-	expect(t, "silent, but not known to be", rulesOf(a.locks.get(l.ID)), "long")
-	down := *zkUp
-	down.State, down.HeardAt = Down, now.Add(5*time.Second)
-	a.send(12, Update{Backend: &down})
-	lap(30)
-	expect(t, "down", rulesOf(a.locks.get(l.ID)), "")
-	a.send(31, Update{Put: []*Lock{at(queueOf(t, "11 12"), 31)}, Backend: zkUp})
-	lap(42)
-	expect(t, "up again", rulesOf(a.locks.get(l.ID)), "long")
-}
-
 func TestRulesRunOnceAfterSinglePass(t *testing.T) {
 	once := *zkUp
 	once.Mode = ModeOnce
