@@ -161,6 +161,7 @@ func keyToScreen(b *testing.B, n int) {
 	begin := time.Now()
 	for b.Loop() {
 		for _, text := range []string{"Keys of this screen", ""} { // the help opens, and closes
+			time.Sleep(rand.N(20 * time.Millisecond)) // keys come at any time of a frame
 			at := time.Now()
 			p.keys("?")
 			p.await(func(screen string) bool { return strings.Contains(screen, "Keys of this screen") == (text != "") })

@@ -69,7 +69,7 @@ func start(t testing.TB, o Options, width, height int) *program {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := New(ctx, o)
 	p.tea = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(p.screen), tea.WithWindowSize(width, height),
-		tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
+		tea.WithColorProfile(trueColor), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals(), tea.WithFPS(framesPerSecond))
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.tea.Run()

@@ -8,7 +8,7 @@ import (
 )
 
 // Limits of SharedDomain: how many hosts it compares, and how many locks it searches for them.
-const domainHosts, domainLocks = 200, 1000
+const domainHosts, domainLocks = 200, 200
 
 // SharedDomain returns the domain that the hosts of a snapshot's clients share, such as
 // .prod.example.com. It is empty if they share none or are addresses. Only the first hosts are
